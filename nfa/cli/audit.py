@@ -22,41 +22,47 @@ def audit(
     target: Annotated[
         str | None, argument(metavar="TARGET", help="Audit to run. Without a target, the command lists the audits.")
     ] = None,
-    rule: Annotated[str | None, option(help="Rule to audit instead of a target, module:function for your own.")] = None,
+    rule: Annotated[
+        str | None, option(help="Rule to audit instead of a target. For your own rule, give module:function.")
+    ] = None,
     rule_settings: Annotated[
         list[str] | None,
         option("--set", metavar="KEY=VALUE", help="Setting of the rule, such as sigma=0.01. May be repeated."),
     ] = None,
     adjacency: Annotated[
-        str | None, option(help="With --rule: how neighbouring data sets differ: {nfa.mechanism.ADJACENCIES}.")
+        str | None, option(help="Difference between neighbouring data sets, with --rule: {nfa.mechanism.ADJACENCIES}.")
     ] = None,
     net: Annotated[
         str | None,
         option(
             help=(
-                "With --rule: a small network, as sizes, as a text such as 1x4x4:conv2-3,pool2,3, or module:function"
-                " for your own. Sizes and texts are audited with 2, 3 and 10 outputs too.  [default: 4-3-2]"
+                "Small network to audit, with --rule. Give its sizes (4-3-2), its layers (1x4x4:conv2-3,pool2,3), or"
+                " module:function for your own network. A network given by sizes or layers is also audited with 2, 3"
+                " and 10 outputs.  [default: 4-3-2]"
             )
         ),
     ] = None,
     activation: Annotated[
-        str | None, option(help="With --rule: activation of the hidden layers.  [default: tanh]")
+        str | None, option(help="Activation of the hidden layers, with --rule.  [default: tanh]")
     ] = None,
     batch: Annotated[
-        int | None, option(help="With --rule: size of most batches. Some batches have up to 64 records.  [default: 4]")
+        int | None, option(help="Size of most batches, with --rule. Some batches have up to 64 records.  [default: 4]")
     ] = None,
     steps: Annotated[
-        int | None, option(help="With --rule: number of consecutive steps in one game.  [default: 4]")
+        int | None, option(help="Number of consecutive steps in one game, with --rule.  [default: 4]")
     ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
-            help="Counted runs on each side of the distinguishing game. A slow game takes a fixed share of them.",
+            help=(
+                "Number of counted runs on each side of the distinguishing game. A slow game uses a fixed share of"
+                " this number."
+            ),
             show_default="as many as the audit needs",
         ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the lower bound on epsilon.")] = 0.95,
-    delta: Annotated[float, typer.Option(help="Delta at which epsilon is claimed and bounded.")] = 1e-5,
+    delta: Annotated[float, typer.Option(help="Delta of the claimed epsilon and of the lower bound.")] = 1e-5,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
     out: Annotated[
         Path | None, option(metavar="FILE", **NAMED, help="File for a picture of the attacks: .png, .pdf or .svg.")
@@ -83,11 +89,13 @@ def audit(
     from nfa.privacy.accountant import caution
 
     if target is not None and rule is not None:
-        raise ValueError(f"give a target or --rule, not both, got {target!r} and {rule!r}")
+        raise ValueError(f"give either a target or --rule, got {target!r} and {rule!r}")
     of_a_rule = {"set": rule_settings, "adjacency": adjacency, "net": net, "activation": activation, "batch": batch}
     given = {name: value for name, value in (of_a_rule | {"steps": steps}).items() if value is not None}
     if rule is None and given:
-        raise ValueError(f"--{next(iter(given))} is for --rule: give --rule too, or leave it out")
+        raise ValueError(
+            f"--{(name := next(iter(given)))} has an effect only with --rule: give --rule, or leave out --{name}"
+        )
     if target is None and rule is None:
         if out is not None or trials is not None:
             raise ValueError("name a target or a rule: `nfa audit` alone lists the targets")
@@ -110,7 +118,7 @@ def audit(
         _draw(out, chosen, report)
     n = max(LARGEST, batch or 0)
     if 0 < report.delta < 1 and (too_large := caution(report.delta, n)):
-        tell(f"{too_large} Here n = {n}, the largest number of records in a batch of this audit.")
+        tell(f"{too_large} Here n = {n}. This is the largest number of records in a batch of this audit.")
     own = rule is not None and from_outside(rule)
     if json:
         answer = report.as_json()
@@ -122,7 +130,9 @@ def audit(
     else:
         show_report(output(), report)
         if own:
-            output().print(Text(f"The claim is the mechanism that {rule} states, and nfa has not proved it."))
+            output().print(
+                Text(f"The claim follows from the mechanism that {rule} states. nfa has not proved this mechanism.")
+            )
         if out is not None:
             print(f"\nThe picture is in {out}")
 
@@ -149,7 +159,7 @@ def show_report(console: Console, report: "Report") -> None:
     numbers = (report.claimed_epsilon, report.lower_bound, report.delta, report.auc)
     table.add_row(report.target, *(f"{number:.4g}" for number in numbers))
     console.print(table)
-    outcome = f"refuted, {sure}" if report.refuted else "not refuted, which does not prove it"
+    outcome = f"refuted, {sure}" if report.refuted else "not refuted. This result does not prove the claim"
     console.print(Text(f"The claim is {outcome}."))
     if report.not_looked_at:
         console.print(Text(f"Not examined: {'; '.join(report.not_looked_at)}."))
@@ -196,7 +206,7 @@ def _check_picture(path: Path, target: "Target") -> None:
     if path.suffix.removeprefix(".").lower() not in FORMATS or path.is_dir():
         raise ValueError(f"--out must be a file that ends in .png, .pdf or .svg, got {str(path)!r}")
     if target.draw is None:
-        raise ValueError(f"--out: the audit {target.name} has no picture, so leave --out out")
+        raise ValueError(f"the audit {target.name} has no picture: leave out --out")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     try:
         tempfile.TemporaryFile(dir=folder).close()
@@ -206,6 +216,6 @@ def _check_picture(path: Path, target: "Target") -> None:
 
 def _draw(path: Path, target: "Target", report: "Report") -> None:
     if target.draw is None or report.drawn is None:
-        raise ValueError(f"--out: the audit {report.target} has no picture, so leave --out out")
+        raise ValueError(f"the audit {report.target} has no picture: leave out --out")
     path.parent.mkdir(parents=True, exist_ok=True)
     target.draw(path, report)

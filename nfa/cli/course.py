@@ -9,7 +9,9 @@ from nfa.cli.layout import output, plain_table, right, unbroken
 from nfa.cli.terminal import FAILED, NAMED, AsJson, argument, option, print_json, tell
 from nfa.whole import write_whole
 
-Sets = Annotated[list[str] | None, argument(metavar="SET", help="Problem sets. Without a name, the command takes all.")]
+Sets = Annotated[
+    list[str] | None, argument(metavar="SET", help="Problem sets. Without a name, the command takes all problem sets.")
+]
 Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="The course folder.")]
 SHOWN = 8  # functions that `nfa course check` has a line for before the one that is wrong
 Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of processes at once.")]
@@ -17,11 +19,16 @@ Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of
 
 def new(
     folder: Annotated[
-        Path, argument(metavar="DIR", **NAMED, help="Folder of the new course. It must be empty or not exist yet.")
+        Path,
+        argument(metavar="DIR", **NAMED, help="Folder of the new course. The folder must be empty or not exist yet."),
     ],
     sets: Annotated[
         list[str] | None,
-        option("--set", metavar="SET", help="Problem set of the course. May be repeated. Without it, all."),
+        option(
+            "--set",
+            metavar="SET",
+            help="Problem set of the course. May be repeated. Without --set, the course has all sets.",
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -39,7 +46,7 @@ def new(
     if json:
         print_json({"course": folder, "sets": chosen})
         return
-    print(f"{folder} has {', '.join(chosen)}. Its README.md describes the next steps.")
+    print(f"{folder} has {', '.join(chosen)}. The README.md of the folder describes the next steps.")
 
 
 def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: AsJson = False) -> None:
@@ -67,12 +74,18 @@ def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: A
 def rehearse(
     problem_set: Annotated[str, argument(metavar="SET", help="A problem set.")],
     names: Annotated[
-        list[str] | None, argument(metavar="NAME", help="Submissions that come with the set. Without a name, all.")
+        list[str] | None,
+        argument(
+            metavar="NAME",
+            help="Submissions that come with the set. Without a name, the command takes all submissions.",
+        ),
     ] = None,
     course: Course = Path("."),
     json: AsJson = False,
 ) -> None:
-    """Submit the solutions and typical mistakes that come with a set, as students of those names, to try the grading.
+    """Submit the solutions and typical mistakes that come with a set. You can then try the grading.
+
+    Each submission has a name. The command submits it as a student of this name.
 
     Example:
     nfa course rehearse ps2_dfa loops forgot_dphi
@@ -141,7 +154,7 @@ def grade(
                 print(f"  {row['set'] + ' ' if len(chosen) > 1 else ''}{row['student']}: {text}")
         print("grades.csv has all scores. feedback/STUDENT/SET has the feedback to give back.")
     if lacking:
-        tell(f"not graded, because they are not built: {', '.join(lacking)}")
+        tell(f"these problem sets are not built, so their submissions are not graded: {', '.join(lacking)}")
     if missing:
         tell(f"{len(missing)} of {len(rows)} not graded: {', '.join(row['student'] for row in missing)}")
     if missing or lacking:
@@ -151,14 +164,14 @@ def grade(
 def stub(
     statements: Annotated[list[str], argument(metavar="ID", help="Statements such as lee2020:eq5, or whole papers.")],
     out: Annotated[
-        Path | None, option(metavar="FILE", **NAMED, help="File to write. Without it, the functions are printed.")
+        Path | None, option(metavar="FILE", **NAMED, help="File to write. Without --out, the functions are printed.")
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Write a file of functions to fill in: the functions of nfa that compute these statements, without their bodies.
+    """Write a file with the functions of nfa that compute these statements, without the bodies of the functions.
 
-    Fill in the bodies, then check them with `nfa course check FILE`. In a checkout, `pytest --stub=FILE` runs all tests
-    of these statements.
+    Fill in the bodies, then check the functions with `nfa course check FILE`. In a checkout, `pytest --stub=FILE` runs
+    all tests of these statements.
 
     Example:
     nfa course stub lee2020:eq5 --out mine.py
@@ -169,7 +182,7 @@ def stub(
     text = stubs.write(exercises)
     if out is not None:
         if out.exists():
-            raise ValueError(f"{out} exists already and is not overwritten: give another --out")
+            raise ValueError(f"{out} exists already, and nfa does not overwrite files: give another --out")
         write_whole(out, text.encode())
     if json:
         print_json(
@@ -178,12 +191,17 @@ def stub(
     elif out is None:
         print(text, end="")
     else:
-        print(f"{out} has {len(exercises)} function{'s' if len(exercises) > 1 else ''} to fill in. Then run:")
+        print(f"{out} has {len(exercises)} function{'s' if len(exercises) > 1 else ''} to fill in. Afterwards, run:")
         print(f"nfa course check {out}")
 
 
 def ladder(
-    paper: Annotated[str | None, argument(metavar="PAPER", help="Paper, such as lee2020. Without it, all.")] = None,
+    paper: Annotated[
+        str | None,
+        argument(
+            metavar="PAPER", help="Paper, such as lee2020. Without a name, the command lists the tasks of all papers."
+        ),
+    ] = None,
     out: Annotated[Path | None, option(metavar="DIR", **NAMED, help="Folder for the files of the tasks.")] = None,
     json: AsJson = False,
 ) -> None:
@@ -229,7 +247,7 @@ def check(
     ],
     json: AsJson = False,
 ) -> None:
-    """Check the functions that you filled in, and print the first failure and, if known, the mistake behind it.
+    """Check the functions that you filled in, and print the first failure and, if known, the mistake that caused it.
 
     BP, FA, DFA, DP-SGD and joint-clip DFA are checked on dense networks first, then with skips, convolutions and
     pooling. Other functions of `nfa course stub` are checked by the tests of the project, which need a checkout. After
@@ -271,9 +289,9 @@ def _show_way_on(path: Path, code: str, after: Any) -> None:
         command = f"check {file.as_posix()}" if file.is_file() else f"ladder {after.paper} --out ladder"
         print(f"\nRight. Next: {after.title}\nnfa course {command}")
     elif code.startswith(CODE):
-        print(f"\nRight. That was the last task of the ladder of {code.removeprefix(CODE).partition('/')[0]}.")
+        print(f"\nRight. This task is the last of the ladder of {code.removeprefix(CODE).partition('/')[0]}.")
     else:
-        print(f"\nRight. In a checkout, this runs all tests of these statements:\npython -m pytest --stub={path}")
+        print(f"\nRight. In a checkout, run all tests of these statements:\npython -m pytest --stub={path}")
 
 
 def _judged(one: Any) -> dict[str, Any]:

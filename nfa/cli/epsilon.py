@@ -24,15 +24,18 @@ LARGEST_ORDER = 4096  # the bounds at integer orders take seconds there, and fou
 
 
 def epsilon(
-    sampling: Annotated[str, option(metavar="SCHEME", help="How batches are drawn: {nfa.sampling.SCHEMES}.")],
+    sampling: Annotated[str, option(metavar="SCHEME", help="Sampling scheme of the batches: {nfa.sampling.SCHEMES}.")],
     adjacency: Annotated[
-        str, option(metavar="RELATION", help="How neighbouring data sets differ: {nfa.mechanism.ADJACENCIES}.")
+        str, option(metavar="RELATION", help="Difference between neighbouring data sets: {nfa.mechanism.ADJACENCIES}.")
     ],
     delta: Annotated[float, option(help="Delta of the (epsilon, delta) guarantee.")],
     noise_multiplier: Annotated[
         float | None,
         option(
-            help="Standard deviation of the noise divided by the sensitivity under this adjacency (l2, for laplace l1)."
+            help=(
+                "Standard deviation of the noise divided by the sensitivity under the adjacency. The sensitivity is in"
+                " the l2 norm, or in the l1 norm for laplace."
+            )
         ),
     ] = None,
     target_epsilon: Annotated[
@@ -40,14 +43,19 @@ def epsilon(
     ] = None,
     steps: Annotated[int | None, option(help="Total number of updates.")] = None,
     epochs: Annotated[int | None, option(help="Number of epochs of `nfa train`, instead of --steps.")] = None,
-    q: Annotated[float | None, option(help="Sampling rate: the share of the records in a batch.")] = None,
-    n: Annotated[int | None, option(help="Number of records, with --batch instead of --q.")] = None,
-    batch: Annotated[int | None, option(help="Batch size, with --n: the expected size if sizes vary.")] = None,
+    q: Annotated[
+        float | None, option(help="Sampling rate: the expected share of the records that a batch contains.")
+    ] = None,
+    n: Annotated[int | None, option(help="Number of records. Give --n and --batch instead of --q.")] = None,
+    batch: Annotated[
+        int | None,
+        option(help="Batch size or, if the sizes vary, the expected size. Give --n and --batch instead of --q."),
+    ] = None,
     bound: Annotated[
         str | None,
         option(
             metavar="ID",
-            help="Theorem for one step, such as wbk2019:thm27.  [default: the one with the smallest epsilon]",
+            help="Theorem for one step, such as wbk2019:thm27.  [default: the theorem with the smallest epsilon]",
         ),
     ] = None,
     conversion: Annotated[
@@ -55,31 +63,37 @@ def epsilon(
         option(
             metavar="NAME",
             help=(
-                "Conversion to (epsilon, delta): mironov2017, as in the papers, with their bound and orders, or"
-                " canonne2020 (smaller).  [default: the smallest epsilon that is proved]"
+                "Conversion to (epsilon, delta): mironov2017, or canonne2020, which gives a smaller epsilon. The papers"
+                " use mironov2017 with their own bound and orders.  [default: the smallest epsilon that is proved]"
             ),
         ),
     ] = None,
     law: Annotated[str, typer.Option(help="Law of the noise: {nfa.mechanism.LAWS}.")] = "gaussian",
     orders: Annotated[
         str | None,
-        option(help="Rényi orders to try, such as 2-64 or 1.5,2,8-32.  [default: all that the theorems allow]"),
+        option(help="Rényi orders to try, such as 2-64 or 1.5,2,8-32.  [default: all orders that the theorems allow]"),
     ] = None,
     accountant: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="rdp, or pld: privacy loss distributions by dp-accounting (extra pld), often with a smaller epsilon.",
+            help=(
+                "Accountant: rdp (Rényi differential privacy) or pld (privacy loss distributions). pld often gives a"
+                " smaller epsilon. pld needs the package dp-accounting (extra pld)."
+            ),
         ),
     ] = "rdp",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show how the number is computed, and what other settings give.")
+        bool,
+        typer.Option(
+            "--explain", help="Show how the printed number is computed, and the numbers that other settings give."
+        ),
     ] = False,
     json: AsJson = False,
 ) -> None:
     """Compute the epsilon of a run, or find the noise for a target epsilon.
 
-    The command refuses settings that no theorem covers. It has no default adjacency, because an epsilon has a meaning
+    The command refuses settings that no theorem covers. There is no default adjacency, because an epsilon has a meaning
     under one adjacency only.
 
     Example:
@@ -91,7 +105,9 @@ def epsilon(
     _check_names(sampling, adjacency, law, conversion, accountant, bound)
     for name, value in {"--bound": bound, "--conversion": conversion, "--orders": orders}.items():
         if accountant == "pld" and value is not None:
-            raise ValueError(f"{name} is for the accountant rdp: leave it out with pld")
+            raise ValueError(
+                f"{name} has an effect only with the accountant rdp: leave out {name}, or give --accountant rdp"
+            )
     if not 0 < delta < 1:
         raise ValueError(f"--delta must be in (0, 1), got {delta}")
     from nfa.privacy.accountant import caution
@@ -119,7 +135,7 @@ def epsilon(
             raise ValueError(f"{name} must be positive and finite, at most {LARGEST_SIZE:g}, got {size}")
     if accountant == "pld" and (target_epsilon is not None or explain):
         name = "--explain" if explain else "--target-epsilon"
-        raise ValueError(f"{name} is for the accountant rdp: with pld, give --noise-multiplier alone")
+        raise ValueError(f"{name} needs the accountant rdp: with pld, give --noise-multiplier without {name}")
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -143,8 +159,8 @@ def epsilon(
 
         epsilon_explained.show(console, run, guarantee, told["explain"])
     else:
-        more = " --explain shows how this one is computed." if accountant == "rdp" else ""
-        console.print(Text(f"\nEpsilons are rounded up; --json has all digits.{more}"))
+        more = " --explain shows how this number is computed." if accountant == "rdp" else ""
+        console.print(Text(f"\nEpsilons are rounded up. --json prints all digits.{more}"))
 
 
 def _check_names(sampling: str, adjacency: str, law: str, conversion: str | None, accountant: str, bound: str | None):
@@ -173,15 +189,15 @@ def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> f
 
     everybody = sampling in ALL_RECORDS
     if q is not None and (n is not None or batch is not None):
-        raise ValueError("give --q, or --n and --batch, not both")
+        raise ValueError("give the sampling rate once: either --q, or --n and --batch")
     if (n is None) != (batch is None):
         missing, there = ("--n", "--batch") if n is None else ("--batch", "--n")
-        raise ValueError(f"{there} needs {missing}: the sampling rate is batch / n")
+        raise ValueError(f"{there} needs {missing}, because the sampling rate is batch / n: give {missing}")
     rate = 1.0
     if n is not None and batch is not None:
         _count("--n", n)
         if not 1 <= batch <= n:
-            raise ValueError(f"--batch must be between 1 and the {n} records, got {batch}")
+            raise ValueError(f"--batch must be between 1 and the number of records, {n}, got {batch}")
         rate = SAMPLERS[sampling].rate_of(batch, n)
     elif q is not None:
         if not 1 / LARGEST_COUNT <= q <= 1:
@@ -191,7 +207,8 @@ def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> f
         raise ValueError(f"--sampling {sampling} needs a rate: give --q, or --n and --batch")
     if everybody and rate != 1:
         raise ValueError(
-            f"--sampling {sampling} takes every record in every step, got the rate {rate:.6g}: leave the rate out"
+            f"--sampling {sampling} takes every record in every step, got the sampling rate {rate:.6g}: leave the rate"
+            " out"
         )
     return rate
 
@@ -207,7 +224,10 @@ def _steps(sampling: str, steps: int | None, epochs: int | None, n: int | None, 
         raise ValueError("give exactly one of --steps and --epochs")
     _count("--epochs", epochs)
     if n is None or batch is None:
-        raise ValueError("--epochs needs --n and --batch, which determine the steps of an epoch: give them, or --steps")
+        raise ValueError(
+            "--epochs needs --n and --batch, which determine the steps of an epoch: give --n and --batch, or give"
+            " --steps"
+        )
     return epochs * SAMPLERS[sampling].steps_of_epoch(batch, n)
 
 
@@ -277,9 +297,9 @@ def _conversion(run: "CountedRun", g: "Guarantee") -> str:
     if g.epsilon == math.inf:
         return g.conversion
     if g.conversion == PLD:
-        return "pld: privacy losses on a grid, rounded up; no Rényi order is involved"
+        return "pld: privacy losses on a grid, rounded up, without a Rényi order"
     text = IN_WORDS.get(g.conversion) or f"{g.conversion}, optimal order {g.order:.6g}"
-    return text + ("" if run.conversion or run.orders else "; the smallest epsilon that is proved here")
+    return text + ("" if run.conversion or run.orders else ". This is the smallest epsilon that nfa can prove")
 
 
 def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
@@ -290,9 +310,9 @@ def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
         of = ""
         if per is not None:
             of = f" of {per} step{'s' * (per != 1)}" if run.epochs else f" of floor(n / batch) = {per}"
-        text = f"{g.steps}, in {g.uses} epoch{'s' * (g.uses != 1)}{of}; a record is used at most once in each epoch"
+        text = f"{g.steps}, in {g.uses} epoch{'s' * (g.uses != 1)}{of}. A record is used at most once in each epoch"
         short = per is not None and g.steps % per
-        return text + ("; if your epochs end in a short batch, give --epochs instead" if short else "")
+        return text + (". If your epochs end in a short batch, give --epochs instead of --steps" if short else "")
     if sampler.all_records or per is None:
         return str(g.steps)
     return f"{g.steps}, {g.steps / per:.6g} epoch{'s' * (g.steps != per)} of {per} step{'s' * (per != 1)}"

@@ -34,8 +34,8 @@ def show(console: Console, run: CountedRun, g: Guarantee, told: dict[str, Any]) 
     if best is None:
         console.print(Text(f"{says[:1].upper()}{says[1:]}."))
     else:
-        beside = f", {up(g.epsilon / best, 3)} times that" if 0 < best and g.order else ""
-        console.print(Text(f"Tight: {up(best)} ({says}). Ours: {up(g.epsilon)}{beside}."))
+        beside = f", {up(g.epsilon / best, 3)} times the tight epsilon" if 0 < best and g.order else ""
+        console.print(Text(f"Tight epsilon: {up(best)} ({says}). Our epsilon: {up(g.epsilon)}{beside}."))
 
 
 def _section(console: Console, title: str) -> None:
@@ -49,7 +49,7 @@ def _show_formula(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
     for k, line in enumerate(told["formula"]["lines"]):
         field(console, "" if k else "formula", line)
     if amplifies:
-        field(console, "", "or the curve without sampling, where it is smaller")
+        field(console, "", "or the curve without sampling at the orders where this curve is smaller")
     for row in told["curve"]:
         if row["order"] == g.order:
             beside = f"; without sampling {up(row['unsampled'])}" if amplifies else ""
@@ -62,11 +62,11 @@ def _show_curve(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
         return
     full, rest = ("#", "-") if console.options.ascii_only else ("█", "░")
     count = "steps" if g.uses == g.steps else "uses"
-    many = f"Rényi epsilons add up: {g.uses} {count} cost {g.uses} times as much as one. They grow"
+    many = f"Rényi epsilons add up: {g.uses} {count} cost {g.uses} times as much as one. These epsilons grow"
     text = (
         f"{many if g.uses > 1 else 'The Rényi epsilon of the one release grows'} with the order α. The term that the"
         f" conversion to (ε, δ) adds shrinks with α: {told['conversion']['lines'][0]} [{told['conversion']['id']}]."
-        " The best order balances the two."
+        " The best order minimises the sum of the two terms."
     )
     console.print(Text(text))
     console.print()
@@ -95,7 +95,9 @@ def _show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
         table.add_row(*cells, row["bound"], row["conversion"], style="bold" if row["asked"] else "")
     console.print(table)
     console.print()
-    console.print(Text("Each row keeps the choices of the rows above it. Without options you get the last row."))
+    console.print(
+        Text("Each row keeps the choices of the rows above it. Without options, `nfa epsilon` gives the last row.")
+    )
 
 
 def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[dict[str, Any]]) -> None:
@@ -125,11 +127,12 @@ def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[d
         console.print()
     text = (
         f"The noise multiplier is z = {g.noise_multiplier:.6g} in every row, relative to the sensitivity under that"
-        " row's adjacency. So rows with different adjacencies do not have the same noise. In a sum of records clipped"
-        " to norm C, adding, removing or zeroing one record moves the sum by up to C, and replacing one by up to 2 C."
+        " row's adjacency. So rows with different adjacencies do not have the same noise. Take a sum of records clipped"
+        " to norm C. Adding, removing or zeroing one record moves the sum by up to C. Replacing one record moves the"
+        " sum by up to 2 C."
     )
     if factor:
-        text += f" The column at {factor} is the same noise in that case."
+        text += f" For this sum, the column at {factor} has the same noise."
     if run.sampling in ALL_RECORDS:
         text += " Give a sampling with its rate to see the other schemes too."
     console.print(Text(text))

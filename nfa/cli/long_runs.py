@@ -210,9 +210,9 @@ def _check(
             pass
     trained = [experiment for experiment in experiments if isinstance(experiment, Experiment)]
     if not trained and how["epochs"] is not None:
-        raise ValueError("epochs has no effect, because all of these items are computed from formulas: leave it out")
+        raise ValueError("all of these items are computed from formulas, so epochs has no effect: leave out epochs")
     if not trained and wanted:
-        raise ValueError("only has no effect, because all of these items are computed from formulas: leave it out")
+        raise ValueError("all of these items are computed from formulas, so only has no effect: leave out only")
     refusals = []
     for experiment in trained:
         try:
@@ -233,7 +233,7 @@ def _estimate(entries: Sequence[Entry], how: Mapping[str, Any], wanted: Mapping[
         tell(f"planning: {experiment.id}")
         try:
             if how["scale"] not in experiment.scales:
-                raise NoScale(f"it has no scale {how['scale']}")
+                raise NoScale(f"{experiment.id} has no scale {how['scale']}")
             entry.experiment = experiment = only(experiment, how["scale"], wanted)
             todo = look(experiment, out=entry.folder, **chosen)
             new = [cell for cell in todo.missing if kind(cell) not in found]
@@ -305,14 +305,15 @@ def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
                 cells[1:] = ["finished", ""]
         table.add_row(entry.experiment.id, *cells)
     console, (seconds, nbytes) = output(), _took(entries, jobs)
-    console.print(f"Scale {scale}, in this order, {jobs} at a time:\n")
+    console.print(f"Scale {scale}. The items run in this order, with {jobs} run{'s' * (jobs != 1)} at a time:\n")
     console.print(table)
     console.print(
-        f"\nIn all: about {duration(max(1, seconds))}, {nbytes / 1e9:.1f} GB of memory. Common runs count once."
+        f"\nIn all: about {duration(max(1, seconds))}, {nbytes / 1e9:.1f} GB of memory. Runs that several items share"
+        " count once."
     )
     console.print(
-        "These are estimates from parts of a step on this machine. For one item, --dry-run prints more. Nothing was"
-        " written."
+        "These times are estimates from parts of a step on this machine. --dry-run of a single item prints more."
+        " Nothing was written."
     )
 
 

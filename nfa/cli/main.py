@@ -24,8 +24,8 @@ from nfa.cli.terminal import AsJson, Failed, Listing, argument, example, print_j
 UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
 
 EXIT_CODES = (  # the end of the help of every command
-    "Exit codes: 0 if the work is done, 1 if it failed or something is missing, 2 for bad input or a guarantee that is"
-    " not proved, 130 after Ctrl-C, 143 after SIGTERM."
+    "Exit codes: 0 if the work is done, 1 if the work failed or something is missing, 2 for bad input or a guarantee"
+    " that is not proved, 130 after Ctrl-C, 143 after SIGTERM."
 )
 app = typer.Typer(name="nfa", rich_markup_mode=None, pretty_exceptions_enable=False)
 data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
@@ -39,7 +39,7 @@ course_app = typer.Typer(
     ),
 )
 app.add_typer(data_app, name="data", help="List, find and fetch the data sets.")
-app.add_typer(course_app, name="course", help="Set assignments, grade them, or do an exercise yourself.")
+app.add_typer(course_app, name="course", help="Set and grade assignments, or do an exercise yourself.")
 
 
 def _version(asked: bool) -> None:
@@ -60,7 +60,8 @@ def nfa(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error (or set NFA_DEBUG=1).")
+        bool,
+        typer.Option("--debug", help="Show the traceback of an error. NFA_DEBUG=1 in the environment does the same."),
     ] = False,
 ) -> None:
     """The options of `nfa` itself."""
@@ -80,10 +81,11 @@ def eq(
     bibtex: Annotated[bool, typer.Option("--bibtex", help="Print the BibTeX entries of the paper and of nfa.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show statements of the papers: the verdict, what is right, the code that computes it and the tests that check it.
+    """Show statements of the papers: the verdict, the correct form, the code and the tests.
 
-    With the name of a paper, the command lists its statements. Without a name, it counts the statements of each paper
-    by verdict. A certificate is one file that runs without nfa: pipe it into `python -I -S -`.
+    With the name of a paper, the command lists the statements of the paper. Without a name, the command counts the
+    statements of each paper by verdict. A certificate is one file that runs without nfa. Pipe the certificate into
+    `python -I -S -`.
 
     Example:
     nfa eq lee2020:eq5
@@ -95,7 +97,7 @@ def eq(
 
     chosen = {name: ledger.select(name) for name in statements or []}
     if bibtex and certificate:
-        raise ValueError("give --bibtex or --certificate, not both")
+        raise ValueError("give either --bibtex or --certificate, got both options")
     if bibtex or certificate:
         answer = cli_statements.bibtex(chosen) if bibtex else cli_statements.the_certificate(chosen)
         if json:
@@ -119,10 +121,10 @@ def eq(
 
 
 def errata(
-    paper: Annotated[str | None, argument(metavar="PAPER", help="A paper, or one statement of it.")] = None,
+    paper: Annotated[str | None, argument(metavar="PAPER", help="A paper, or a statement such as lee2020:eq5.")] = None,
     json: AsJson = False,
 ) -> None:
-    """List the statements that are not right as printed: the claim, what is right, the number, and how to check it.
+    """List the statements that are not right as printed, each with the claim, the correction, its number and a check.
 
     Example:
     nfa errata ohana2021
@@ -145,11 +147,11 @@ def errata(
 COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
     app: {
         "demo": (reproduce.demo, "Compare feedback alignment with backpropagation in about a minute."),
-        "reproduce": (reproduce.reproduce, "Rerun a table or figure and compare it with the paper."),
+        "reproduce": (reproduce.reproduce, "Rerun a table or figure and compare the numbers with the paper."),
         "train": (train.train, "Train a network by one rule on one data set."),
         "predict": (predict.predict, "Predict classes with a trained network."),
-        "rules": (rules.rules, "List the rules, or show the settings and guarantee of one."),
-        "epsilon": (epsilon.epsilon, "Compute the epsilon of a run, or the noise for a target."),
+        "rules": (rules.rules, "List the rules, or show the settings and guarantee of one rule."),
+        "epsilon": (epsilon.epsilon, "Compute the epsilon of a run, or the noise for a target epsilon."),
         "audit": (audit.audit, "Test a privacy claim by running the mechanism."),
         "eq": (eq, "Show statements of the papers: verdict, code, tests."),
         "errata": (errata, "List statements that are not right as printed."),
@@ -157,14 +159,14 @@ COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
     course_app: {
         "new": (course.new, "Make a course folder."),
         "build": (course.build, "Make the student versions."),
-        "rehearse": (course.rehearse, "Submit what comes with a set, to try the grading."),
+        "rehearse": (course.rehearse, "Submit the examples that come with a set, to try the grading."),
         "grade": (course.grade, "Grade the submissions."),
         "stub": (course.stub, "Write functions of nfa to fill in yourself."),
-        "ladder": (course.ladder, "List small tasks that lead through a paper, or write their files."),
-        "check": (course.check, "Check what you filled in, and name your mistake."),
+        "ladder": (course.ladder, "List small tasks that lead through a paper, or write the files of the tasks."),
+        "check": (course.check, "Check the functions that you filled in, and name your mistake."),
     },
     data_app: {
-        "list": (data.data_list, "List the data sets and where they are."),
+        "list": (data.data_list, "List the data sets and their places."),
         "fetch": (data.data_fetch, "Download a data set."),
         "path": (data.data_path, "Print the paths of data sets."),
     },
@@ -189,8 +191,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         answer.flush()
         if answer.failure and answer.incomplete:
             tell(
-                f"the answer could not be printed in full ({sentence(answer.failure)}); files that were written are"
-                " kept"
+                f"the answer could not be printed in full ({sentence(answer.failure)}). Files that were written are"
+                " kept."
             )
             code = code or terminal.FAILED
     return code

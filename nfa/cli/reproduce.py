@@ -19,13 +19,16 @@ from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Experiment, R
 WIDTH = 23  # of the ids in the list
 NOTES = (
     "computed: nothing is trained, and the numbers are the same at every scale. A time is the sum of the times of"
-    " recorded runs, each on one core of the machine that ran it. NumPy: these runs did not use the kernels that runs"
-    " use now. ~ is an estimate from recorded runs of the same rules and networks, scaled by epochs and images. It can"
-    " be wrong by a factor of three. To estimate the time on this machine: nfa reproduce ITEM --scale SCALE --dry-run"
+    " recorded runs, each on one core of the machine of the run. NumPy: the recorded runs did not use the compiled"
+    " kernels that runs use now. ~: the time is an estimate from recorded runs of the same rules and networks, scaled"
+    " by epochs and images. This estimate can be wrong by a factor of three. To estimate the time on this machine, run:"
+    " nfa reproduce ITEM --scale SCALE --dry-run"
 )
 HOW = "seeds jobs backend scheduler resume data_dir kernels epochs format".split()  # options of every item alike
-Jobs = Annotated[int, typer.Option(help="Number of runs at the same time. It changes no result.")]
-Format = Annotated[str, typer.Option(help="Format of the picture: png, or pdf or svg in addition to png.")]
+Jobs = Annotated[int, typer.Option(help="Number of runs at the same time. This number changes no result.")]
+Format = Annotated[
+    str, typer.Option(help="Format of the picture: png, pdf or svg. With pdf or svg, the command also writes a png.")
+]
 
 
 def reproduce(
@@ -34,25 +37,33 @@ def reproduce(
         argument(
             metavar="ITEM",
             help=(
-                "Table or figure, such as ohana2021:table1, several of them, a paper, or all. Without an item, the"
-                " command lists them."
+                "Table or figure, such as ohana2021:table1, several tables and figures, a paper, or all. Without an"
+                " item, the command lists the items."
             ),
         ),
     ] = None,
     scale: Annotated[
         str | None,
         option(
-            help="demo (embedded data, a minute), small (minutes) or paper (the paper's own sizes).  [default: demo]"
+            help=(
+                "Scale of the runs: demo (embedded data, a minute), small (minutes) or paper (the paper's own sizes)."
+                "  [default: demo]"
+            )
         ),
     ] = None,
     variant: Annotated[
         str,
-        typer.Option(help="published, or repaired: sound mechanisms and the loss of accuracy from their guarantees."),
+        typer.Option(
+            help=(
+                "Variant of the item: published, or repaired (with sound mechanisms, to measure the loss of accuracy"
+                " from their guarantees)."
+            )
+        ),
     ] = "published",
-    seeds: Annotated[int | None, option(help="Number of seeds.  [default: that of the scale]")] = None,
+    seeds: Annotated[int | None, option(help="Number of seeds.  [default: the number of the scale]")] = None,
     jobs: Jobs = 1,
     backend: Annotated[
-        str, typer.Option(help="local, or dask: the runs go to the workers of a running --scheduler.")
+        str, typer.Option(help="Place of the runs: local (this machine), or dask (the workers of the --scheduler).")
     ] = "local",
     scheduler: Annotated[
         str | None, option(metavar="ADDRESS", help="Address of a dask scheduler, such as tcp://10.0.0.1:8786.")
@@ -63,8 +74,8 @@ def reproduce(
             metavar="DIR",
             **NAMED,
             help=(
-                "Folder for report, picture and records. With several items, each has a folder in it.  [default: one"
-                " under runs]"
+                "Folder for report, picture and records. With several items, each item has a folder of its own in this"
+                " folder.  [default: a folder under runs]"
             ),
         ),
     ] = None,
@@ -79,8 +90,8 @@ def reproduce(
         option(
             metavar="E",
             help=(
-                "Stop every run after E of its epochs. With a larger E, or without --epochs, the runs continue from"
-                " there."
+                "Number of epochs after which every run stops. With a larger E, or without --epochs, the stopped runs"
+                " continue."
             ),
         ),
     ] = None,
@@ -88,7 +99,7 @@ def reproduce(
         list[str] | None,
         option(
             metavar="KEY=V[,V]",
-            help="Make only runs with one of these values, such as sigma=0.01,0.05. May be repeated for another KEY.",
+            help="Values of KEY to run, such as sigma=0.01,0.05. May be repeated for another KEY.",
         ),
     ] = None,
     format: Format = "png",
@@ -98,26 +109,26 @@ def reproduce(
     ] = False,
     json: AsJson = False,
 ) -> Result | None:
-    """Rerun a table or figure of a paper and print it next to the paper's numbers.
+    """Rerun a table or figure of a paper and print our numbers next to the paper's numbers.
 
-    If the command was stopped, run it again: it continues, and finished runs are kept. Items that follow from formulas,
-    such as lee2020:epsilons, are computed in seconds. They have no seeds and no epochs, and are the same at every
-    scale.
+    If the command was stopped, run the same command again: finished runs are kept, and the others continue. Items that
+    follow from formulas, such as lee2020:epsilons, are computed in seconds. These items have no seeds and no epochs,
+    and their numbers are the same at every scale.
 
-    With --epochs 25 the runs of 200 epochs stop after 25, and the table, the report and the picture say so. The
-    learning rates and the noise are those of whole runs. --epochs 50 continues from there, and without --epochs the
-    runs are completed. The numbers are then those of a run that never stopped. Fewer epochs than a run already has are
-    refused.
+    With --epochs 25, runs of 200 epochs stop after 25 epochs. The table, the report and the picture state the number of
+    epochs. The learning rates and the noise are those of whole runs. A later command with --epochs 50 continues the
+    stopped runs, and a command without --epochs completes these runs. The numbers are then the same as without a stop.
+    The command refuses an E below the number of epochs that a run already has.
 
-    With --only sigma=0.01 --only reading=sound,printed the command makes only the runs with these values, and the
-    table, the report and the picture show these runs alone. A KEY is a column to the left of the numbers. Other runs in
-    the folder stay.
+    With --only sigma=0.01 --only reading=sound,printed, the command makes only the runs with these values. The table,
+    the report and the picture show these runs alone. A KEY is a column to the left of the numbers. Other runs in the
+    folder stay.
 
     Without an item, with --list, or with the name of a paper alone, the command lists the items, their scales and the
-    times of recorded runs. With a --scale, the name of a paper stands for all its items.
+    times of recorded runs. With a --scale, the name of a paper means all items of the paper.
 
     Several items run one after the other, the shortest first, each in its own folder. If an item fails, the command
-    reports it and runs the others, and the exit code is 1.
+    reports the failure and runs the other items. The exit code is then 1.
 
     Example:
     nfa reproduce ohana2021:table1
@@ -138,7 +149,7 @@ def reproduce(
             if listing:
                 raise ValueError(f"--list runs nothing: leave out {more}")
             if whole:
-                told = "give --scale to run all its items, or leave out"
+                told = "give --scale to run all items, or leave out"
                 raise ValueError(f"without --scale, {' '.join(items or ())} is only listed: {told} {more}")
             raise ValueError("name an item, a paper or all: `nfa reproduce --list` lists the items")
         show_list(items or [], json)
@@ -160,7 +171,7 @@ def reproduce(
         cells = experiment.cells(how["scale"], list(range(1, 1 + count))) if known else []
         runs = len(cells) or 1
         if epochs is not None and cells and epochs > (most := max(cell.settings.epochs for cell in cells)):
-            raise ValueError(f"--epochs {epochs} is more than the {most} epochs that the runs have: leave it out")
+            raise ValueError(f"--epochs must be at most {most}, the number of epochs of the runs, got {epochs}")
         progress = working(out or default_folder(experiment.home, how["scale"]), resume, runs)
     with progress as shown:
         result = rerun(experiment, out=out, dry_run=dry_run, progress=shown, **how)
@@ -246,7 +257,9 @@ def demo(
     jobs: Jobs = 2,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", **NAMED, help="Folder for report, picture and records.  [default: one under runs]"),
+        typer.Option(
+            metavar="DIR", **NAMED, help="Folder for report, picture and records.  [default: a folder under runs]"
+        ),
     ] = None,
     resume: Resume = True,
     format: Format = "png",
@@ -254,8 +267,8 @@ def demo(
 ) -> None:
     """Train a network on real images by backpropagation and feedback alignment, with noise and without.
 
-    The command is short for `nfa reproduce ohana2021:table1 --scale demo`. It uses data that come with nfa, and makes a
-    table, a picture and a report.
+    The command is short for `nfa reproduce ohana2021:table1 --scale demo`. The runs use data that come with nfa. The
+    command makes a table, a picture and a report.
 
     Example:
     nfa demo
@@ -272,7 +285,7 @@ def demo(
         console.print()
         for command, does in (
             ("nfa eq ohana2021:eq8", "shows the equation next to its code"),
-            ("nfa reproduce ohana2021:table1 --scale small", "runs the same on all of Fashion-MNIST"),
+            ("nfa reproduce ohana2021:table1 --scale small", "runs the same table on all of Fashion-MNIST"),
         ):
             console.print(hanging(Text(command, style="bold"), does, 46))
 

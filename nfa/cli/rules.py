@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def rules(
-    name: Annotated[str | None, argument(metavar="NAME", help="A rule, or module:function for your own.")] = None,
+    name: Annotated[str | None, argument(metavar="NAME", help="A rule or, for your own rule, module:function.")] = None,
     json: AsJson = False,
 ) -> None:
     """List the rules, or show one rule: its settings with defaults and meanings, its guarantee and its statements.
@@ -95,14 +95,14 @@ def _show(console: Console, one: "RuleSpec") -> None:
         console.print(table)
         console.print()
     else:
-        field("settings", "none of its own")
+        field("settings", "The rule has no settings of its own.")
     if one.uses_feedback:
         opu = ", or an OPU, set by --opu" if "project" in one.given else ""
         field("feedback", f"random matrices, set by --feedback-law and --feedback-scale{opu}")
-    unchecked = " nfa has not checked it." if one.states and one.from_outside else ""
+    unchecked = " nfa has not checked this guarantee." if one.states and one.from_outside else ""
     field("guarantee", f"{one.guarantee.rstrip('.')}.{unchecked}" if unchecked else one.guarantee)
     if one.states:
-        field("protects", one.protects + ("; the inputs are taken as public" if one.protects == "labels only" else ""))
+        field("protects", one.protects + (". The inputs are taken as public" if one.protects == "labels only" else ""))
         field("noise", f"{one.noise}, which --target-epsilon and --noise-multiplier determine")
     if one.ids:
         field("statements", " ".join(one.ids))

@@ -27,7 +27,7 @@ from nfa.experiments.duration import duration
 
 def _named(text: str) -> Path:
     if not str(text):
-        raise typer.BadParameter("must not be empty: the current folder is '.'")
+        raise typer.BadParameter("must not be empty: to name the current folder, give '.'")
     return Path(text)
 
 
@@ -127,7 +127,7 @@ def sentence(problem: BaseException) -> str:
     if isinstance(problem, MemoryError):
         return f"out of memory{': ' + text if text else ''}"
     told = isinstance(problem, ValueError | OSError) or type(problem).__module__.startswith("nfa.")
-    return text if told and text else f"{type(problem).__name__}: {text}; NFA_DEBUG=1 prints the traceback"
+    return text if told and text else f"{type(problem).__name__}: {text}. NFA_DEBUG=1 prints the traceback."
 
 
 class _Lines(logging.Handler):
@@ -252,9 +252,9 @@ def working(
     except KeyboardInterrupt as stop:
         again = "the same command" if resume else "the same command without --no-resume"
         if any(Path(folder).rglob("*.*")):  # a lock, too: its run may still write its checkpoint
-            tell(f"stopped; finished work is kept in {os.fspath(folder)}, and {again} continues from there")
+            tell(f"stopped. Finished work is kept in {os.fspath(folder)}. To continue this work, run {again}.")
         else:
-            tell("stopped before there was anything to keep; the same command starts again")
+            tell("stopped before there was anything to keep. To start again, run the same command.")
         raise typer.Exit(TERMINATED if isinstance(stop, Terminated) else INTERRUPTED) from None
     except Exception as problem:
         from nfa.mechanism import NoGuarantee

@@ -84,7 +84,7 @@ def train(
         typer.Option(
             metavar="DIR",
             **NAMED,
-            help="Folder for the record and the weights.  [default: one of its own under runs/train]",
+            help="Folder for the record and the weights.  [default: a folder under runs/train]",
         ),
     ] = None,
     save: Annotated[Path | None, typer.Option(metavar="DIR", **NAMED, hidden=True)] = None,
@@ -93,7 +93,7 @@ def train(
         bool,
         typer.Option(
             "--anyway",
-            help="Train even if the run cannot be private or its epsilon cannot be counted. The record says so.",
+            help="Train even if the run has no guarantee or no counted epsilon. The record reports what is missing.",
         ),
     ] = False,
     data_dir: DataDir = None,
@@ -102,8 +102,8 @@ def train(
 ) -> None:
     """Train a network by one rule on one data set, and keep the weights and the record of the run.
 
-    If the run was stopped, the same command continues it. Equal settings give equal numbers. `nfa predict` predicts
-    classes with the network that is kept.
+    If the run was stopped, the same command continues the run. Equal settings give equal numbers. `nfa predict`
+    predicts classes with the network that is kept.
 
     Your own data are an .npz or a .csv file. The .npz file has the arrays x_train, y_train, x_test and y_test, as
     numpy.savez writes them, or x and y alone. The .csv file has a line of column names, one of them label, and then a
@@ -130,17 +130,20 @@ def train(
 
     if given["secure"] and given["seed"] is not None:
         seed = given["seed"]
-        raise ValueError(f"--secure and --seed {seed} exclude each other: anybody can repeat the draws of a seeded run")
+        raise ValueError(
+            f"give either --secure or --seed, got --secure and --seed {seed}: anyone can repeat the draws of a seeded"
+            " run"
+        )
     if save is not None:
         if out is not None:
-            raise ValueError("--save is the old name of --out: give --out alone")
-        tell("--save is the old name of --out: use --out, because a later version will refuse --save")
+            raise ValueError("--save is the old name of --out: leave out --save")
+        tell("--save is the old name of --out. A later version will refuse --save: use --out")
         out = save
     given["data_dir"] = None if data_dir is None else str(data_dir)
     settings = given_settings(Settings, given)
     refuse_what_has_no_effect(settings, given)
     if anyway and not wanted(settings):
-        raise ValueError("--anyway is for a run with --secure, --adjacency or --delta: leave it out")
+        raise ValueError("--anyway has an effect only with --secure, --adjacency or --delta: leave out --anyway")
     if not anyway:
         refuse_what_lacks_a_count(settings)
     folder = out or Path("runs", "train", _name_of(settings))
@@ -157,7 +160,7 @@ def refuse_what_has_no_effect(settings: Settings, given: Mapping[str, Any]) -> N
     """Raise ValueError for an option that is given and that the run would not use."""
     for one in declared(type(settings)):
         if given.get(one.name) is not None and (why := settings.without_effect().get(one.name)):
-            raise ValueError(f"{names(one)[0]} has no effect, because {why}: leave it out")
+            raise ValueError(f"{names(one)[0]} has no effect, because {why}: leave out {names(one)[0]}")
 
 
 def _name_of(settings: Any) -> str:
@@ -199,7 +202,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     console.print(f"record: {folder / record['cell']}.json", soft_wrap=True)
     if weights := record.get("weights"):
         path = folder / weights["file"]
-        lost = "" if path.exists() else ", which is missing; --no-resume trains again and writes it"
+        lost = "" if path.exists() else " (missing: to write this file again, train with --no-resume)"
         console.print(f"weights: {path}{lost}", soft_wrap=True)
 
 

@@ -204,7 +204,7 @@ WRONG = [
     (("train", *TINY, "--out", "tiny.npz"), "tiny.npz is a file", None),
     (
         ("train", *TINY, "--out", ""),
-        "invalid value for '--out': must not be empty: the current folder is '.';",
+        "invalid value for '--out': must not be empty: to name the current folder, give '.';",
         None,
     ),
     (SPOILT, "x_train must be finite, found NaN", nan_in_the_data),
@@ -274,10 +274,10 @@ def test_the_old_name_of_out_still_works_and_says_so(nfa, folder):
     code, out, err = nfa("train", *TINY, "--save", "old")
     assert (code, (folder / "old/dfa-seed1.json").exists()) == (0, True)
     assert [line for line in err.splitlines() if line.startswith("nfa: ")] == [
-        "nfa: --save is the old name of --out: use --out, because a later version will refuse --save"
+        "nfa: --save is the old name of --out. A later version will refuse --save: use --out"
     ]
     code, out, err = nfa("train", *TINY, "--save", "old", "--out", "new")
-    assert (code, out, "give --out alone" in one_sentence(err)) == (2, "", True)
+    assert (code, out, "leave out --save" in one_sentence(err)) == (2, "", True)
     assert not (folder / "new").exists()
 
 
@@ -343,7 +343,7 @@ def test_an_unforeseen_error_is_one_sentence_too(nfa, monkeypatch):
     monkeypatch.setattr(ledger, "items", broken)
     code, out, err = nfa("eq", "--json")
     assert (code, out) == (1, "")
-    assert one_sentence(err) == "KeyError: 'paper'; NFA_DEBUG=1 prints the traceback"
+    assert one_sentence(err) == "KeyError: 'paper'. NFA_DEBUG=1 prints the traceback."
 
 
 def test_a_disk_that_is_full_is_a_failure(nfa, monkeypatch):
@@ -417,13 +417,13 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
     monkeypatch.setattr(run, "run", stopped)
     code, out, err = nfa("train", *TINY, "--out", "mine")
     assert (code, out, (folder / "mine").exists()) == (130, "", False)
-    assert one_sentence(err) == "stopped before there was anything to keep; the same command starts again"
+    assert one_sentence(err) == "stopped before there was anything to keep. To start again, run the same command."
     (folder / "mine").mkdir()
     assert nfa("train", *TINY, "--out", "mine")[2] == err
     (folder / "mine" / "dfa-seed1.ckpt.npz").touch()
     code, out, err = nfa("train", *TINY, "--out", "mine")
     assert (code, out) == (130, "")
-    assert one_sentence(err) == "stopped; finished work is kept in mine, and the same command continues from there"
+    assert one_sentence(err) == "stopped. Finished work is kept in mine. To continue this work, run the same command."
     assert "without --no-resume" in nfa("train", *TINY, "--out", "mine", "--no-resume")[2]
 
 
@@ -469,7 +469,7 @@ def test_weights_that_are_gone_are_not_said_to_be_there(nfa, folder):
     weights.unlink()
     code, out, _ = nfa("train", *TINY)
     assert (code, weights.exists()) == (0, False)
-    assert f"weights: {weights.relative_to(folder)}, which is missing; --no-resume" in " ".join(out.split())
+    assert f"weights: {weights.relative_to(folder)} (missing: to write this file again" in " ".join(out.split())
 
 
 def test_a_rule_that_was_changed_is_another_run(nfa, folder):
@@ -777,6 +777,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "tau": "none",
         "dtype": "float32, or float64 for a secure run",
         "classes": "the labels that occur",
+        "test": "that of the file",
         "records": "the number in the file",
         "kernels": "kernels",
         "stored": "stored",
@@ -1248,5 +1249,5 @@ def test_each_setting_without_effect_leaves_the_identity_of_the_run():
 def test_more_epochs_than_the_runs_have_are_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main.main(["reproduce", "ohana2021:table1", "--epochs", "999", "--dry-run"]) == 2
-    assert "--epochs 999 is more than the 20 epochs that the runs have: leave it out" in capsys.readouterr().err
+    assert "--epochs must be at most 20, the number of epochs of the runs, got 999" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

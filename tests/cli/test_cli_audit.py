@@ -238,7 +238,7 @@ def test_dp_sgd_in_words(nfa):
     for said in (
         "It uses that the noise is Gaussian",
         "the opposite one, in all layers together",
-        "does not prove it.",
+        "This result does not prove the claim.",
     ):
         assert said in words
     assert re.search(r"^replace-one, 1 step +200 +5\.299 +4\.377 +\S+ +\d+ % +\S+$", out, re.M)
@@ -327,14 +327,20 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
         (("pdfa", "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'"),
         (("pdfa", "--out", "picture.jpg"), "--out must be a file that ends in .png, .pdf or .svg, got 'picture.jpg'"),
         (("pdfa", "--alpha", "2"), "no such option"),
-        (("dp_sgd", "--out", "a.png"), "--out: the audit dp_sgd"),
+        (("dp_sgd", "--out", "a.png"), "the audit dp_sgd has no picture: leave out --out"),
         (("pdfa", "--out", ""), "invalid value for '--out': must not be empty"),
         (("dp_dfa", "--trials", "0"), "trials must be a whole number >= 1, got 0"),
-        (("dp_sgd", "--set", "C=1"), "--set is for --rule: give --rule too, or leave it out"),
-        (("dp_sgd", "--adjacency", "add-remove"), "--adjacency is for --rule: give --rule too, or leave it out"),
-        (("dp_sgd", "--net", "5-5-2"), "--net is for --rule: give --rule too, or leave it out"),
-        (("dp_sgd", "--activation", "tanh"), "--activation is for --rule: give --rule too, or leave it out"),
-        (("--batch", "4"), "--batch is for --rule: give --rule too, or leave it out"),
+        (("dp_sgd", "--set", "C=1"), "--set has an effect only with --rule: give --rule, or leave out --set"),
+        (
+            ("dp_sgd", "--adjacency", "add-remove"),
+            "--adjacency has an effect only with --rule: give --rule, or leave out --adjacency",
+        ),
+        (("dp_sgd", "--net", "5-5-2"), "--net has an effect only with --rule: give --rule, or leave out --net"),
+        (
+            ("dp_sgd", "--activation", "tanh"),
+            "--activation has an effect only with --rule: give --rule, or leave out --activation",
+        ),
+        (("--batch", "4"), "--batch has an effect only with --rule: give --rule, or leave out --batch"),
         (("--trials", "10"), "name a target or a rule: `nfa audit` alone lists the targets"),
         (("--out", "a.png"), "name a target or a rule"),
         (("--rule", ""), "or module:function, got ''"),
@@ -393,7 +399,7 @@ def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
     """What later audits hand back: no claim, and a closed form with an infinite bound."""
     show_report(output(), report())
     out = capsys.readouterr().out
-    assert "The claim is not refuted, which does not prove it." in out
+    assert "The claim is not refuted. This result does not prove the claim." in out
     assert re.search(r"^own +inf +1\.5 +0 +0\.75$", out, re.M)
     exact = report(claimed_epsilon=2.0, lower_bound=math.inf, confidence=1)
     show_report(output(), exact)

@@ -198,7 +198,10 @@ def test_only_some_runs_of_a_list(nfa, folder):
         code, out, err = nfa("reproduce", *items, *arguments)
         assert (code, out, sentence in one_sentence(err)) == (2, "", True)
     code, _, err = nfa("reproduce", "lee2020:epsilons", "lee2020:epsilons", "--only", "rule=BP")
-    assert (code, "only has no effect, because all of these items are computed" in one_sentence(err)) == (2, True)
+    assert (code, "all of these items are computed from formulas, so only has no effect" in one_sentence(err)) == (
+        2,
+        True,
+    )
     assert files(folder) == kept
 
 
@@ -352,7 +355,7 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
         out, err = child.communicate(timeout=60)
         assert (child.returncode, out) == (code, "")
         if how != "SIGKILL":
-            assert "stopped; finished work is kept in again, and the same command continues from there" in err
+            assert "stopped. Finished work is kept in again. To continue this work, run the same command." in err
     assert len([name for name in results(folder / "again") if "table1" in name]) == 2
     with started(folder, *command, "--out", "again") as child:
         out, err = child.communicate(timeout=300)

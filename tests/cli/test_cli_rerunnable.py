@@ -110,7 +110,7 @@ def test_a_papers_name_alone_is_a_question(nfa):
     assert (code, out) == (2, "")
     assert (
         one_sentence(err)
-        == "without --scale, lee2020 is only listed: give --scale to run all its items, or leave out --jobs"
+        == "without --scale, lee2020 is only listed: give --scale to run all items, or leave out --jobs"
     )
 
 
@@ -135,7 +135,7 @@ def test_where_no_time_is_recorded_one_is_estimated(nfa):
     assert re.search(
         r"lee2020:fig3 test .*? demo 4 runs, ~\d+ s; small 12 runs, ~\d+ min; paper 66 runs, ~[\d.]+ days", out
     )
-    assert "~ is an estimate from recorded runs of the same rules and networks" in out
+    assert "~: the time is an estimate from recorded runs of the same rules and networks" in out
 
 
 def test_a_part_of_the_list(nfa):

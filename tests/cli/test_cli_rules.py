@@ -176,10 +176,10 @@ def test_a_rule_of_ones_own(nfa, own):
     sure = json.loads(nfa("rules", "walking_sure:rule", "--json")[1])
     assert (sure["stated"], sure["ids"]) == (True, ["lee2020:eq2", "lee2020:lem1"])
     told = " ".join(nfa("rules", "walking_sure:rule")[1].split())
-    assert "What one step releases: nothing at all. nfa has not checked it." in told
+    assert "What one step releases: nothing at all. nfa has not checked this guarantee." in told
     code, out, _ = nfa("rules", "walking:bare")
     assert code == 0
-    assert "none of its own" in out
+    assert "The rule has no settings of its own." in out
 
 
 @pytest.mark.parametrize(

@@ -214,7 +214,7 @@ def test_anyway_trains_it_without_a_count(seeded, typed):
 def test_anyway_needs_something_to_go_against(seeded):
     assert seeded("--anyway")[::2] == (
         2,
-        "nfa: --anyway is for a run with --secure, --adjacency or --delta: leave it out\n",
+        "nfa: --anyway has an effect only with --secure, --adjacency or --delta: leave out --anyway\n",
     )
 
 

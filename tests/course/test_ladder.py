@@ -85,7 +85,7 @@ def test_the_ladder_is_climbed_task_by_task(tmp_path, capsys):
         said = capsys.readouterr().out
         if number + 1 < len(ladder.tasks("lee2020")):
             assert f"nfa course check {tmp_path / ladder.tasks('lee2020')[number + 1].name}.py" in said
-    assert "That was the last task" in said
+    assert "This task is the last of the ladder" in said
     assert main.main(["course", "check", str(tmp_path)]) == 0
 
 

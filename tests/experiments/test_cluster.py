@@ -114,7 +114,9 @@ def test_when_the_command_is_gone_the_workers_stop(name, code, tiny, tmp_path):
         said = process.communicate(timeout=60)[1]
         assert process.returncode == code
         if code > 0:
-            assert last_line(said).startswith(f"stopped; finished work is kept in {out}, and the same command")
+            assert last_line(said).startswith(
+                f"stopped. Finished work is kept in {out}. To continue this work, run the same command"
+            )
         until = time.monotonic() + 60
         while (out / "bp-seed1.lock").exists():
             assert time.monotonic() < until

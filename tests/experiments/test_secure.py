@@ -403,7 +403,10 @@ def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monke
 @pytest.mark.parametrize(
     "typed, said",
     [
-        (["--seed", "1"], "--secure and --seed 1 exclude each other: anybody can repeat the draws of a seeded run"),
+        (
+            ["--seed", "1"],
+            "give either --secure or --seed, got --secure and --seed 1: anyone can repeat the draws of a seeded run",
+        ),
         (["--resume"], "which has a seed: a secure run cannot continue it, so choose another folder"),
     ],
 )

@@ -86,7 +86,9 @@ def test_a_signal_leaves_a_sentence_and_what_is_finished(number, code, tiny, tmp
     process.send_signal(number)
     said = process.communicate(timeout=120)[1]
     assert process.returncode == code
-    assert last_line(said).startswith(f"stopped; finished work is kept in {out}, and the same command continues")
+    assert last_line(said).startswith(
+        f"stopped. Finished work is kept in {out}. To continue this work, run the same command"
+    )
     done = {path.name for path in out.glob("*.json")}
     assert done
     assert whole(out) or len(done) == 3
@@ -108,7 +110,9 @@ def test_a_signal_to_a_command_with_workers(send, number, code, tiny, tmp_path):
     getattr(os, send)(process.pid, number)
     said = process.communicate(timeout=60)[1]  # until the workers, too, have let go of the pipe
     assert process.returncode == code
-    assert last_line(said).startswith(f"stopped; finished work is kept in {out}, and the same command continues")
+    assert last_line(said).startswith(
+        f"stopped. Finished work is kept in {out}. To continue this work, run the same command"
+    )
     whole(out)
     for folder in (out, tmp_path / "alone"):
         assert finished(tiny, folder, "--jobs", 2, epochs=3000)[0] == 0
