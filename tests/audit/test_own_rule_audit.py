@@ -220,4 +220,4 @@ def test_a_rule_without_a_guarantee_is_refused(monkeypatch, capsys):
     assert main.main(["audit", "--rule", "pdfa", "--set", "sigma=0.1", "--adjacency", "replace-one"]) == 2
     assert "[ohana2021:prop3-cols]" in capsys.readouterr().err
     assert main.main(["audit", "dp_sgd", "--rule", "dp_sgd"]) == 2
-    assert "give a target or --rule, not both" in capsys.readouterr().err
+    assert "give either a target or --rule" in capsys.readouterr().err
