@@ -385,7 +385,7 @@ OF_VERDICTS = [
 ENTRIES = {README: OF_README, USAGE: OF_USAGE, VERDICTS: OF_VERDICTS}
 # The commands and the Python on both pages are run in test_readme, and what they print is compared.
 CODE = re.compile(
-    r"^```(?:sh|python)\n.*?^```$(?:(?:\s+It prints)?\s+```text\n.*?^```$)?|`[^`]+`|\]\([^)]*\)",
+    r"^```(?:sh|python)\n.*?^```$(?:(?:\s+It prints)?\s+```text\n.*?^```$)?|(?<!`)`[^`]+`(?!`)|\]\([^)]*\)",
     re.MULTILINE | re.DOTALL,
 )
 NAMED = re.compile(r"\b(Table|Figure|Theorem|Algorithm|Proposition|Conjecture) (\d+(?:\.\d+)?)")
@@ -432,7 +432,7 @@ def test_every_digit_has_an_entry(page):
         covered += [found.span() for found in TABLE.finditer(text)]  # each is compared below
     covered += [found.span() for found in re.finditer(rf"\b({'|'.join(papers())})\b", text)]
     statements = {name for item in ledger.items() for name in (item.id, *item.aliases)}
-    for found in NAMED.finditer(text):
+    for found in NAMED.finditer(CODE.sub(lambda code: " " * len(code[0]), text)):
         short = SHORT[found[1]] + found[2]
         ids = [id for id in statements if re.fullmatch(rf"\w+:{re.escape(short)}([.-].*)?", id)]
         assert any(of_paper(id, text, found.start()) for id in ids), found[0]

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import itertools
 import json
 import os
 import re
@@ -52,8 +53,13 @@ def shown(words):
 
 
 def nfa_commands():
-    """What follows nfa, or .venv/bin/nfa, in the commands that call it."""
-    return [words[1:] for words in commands() if Path(words[0]).name == "nfa"]
+    """What follows nfa, or .venv/bin/nfa, in the commands that call it, up to a bar."""
+    return [first[1:] for first, *_ in map(piped, commands()) if Path(first[0]).name == "nfa"]
+
+
+def piped(words):
+    """The commands between the bars of a line."""
+    return [list(one) for bar, one in itertools.groupby(words, "|".__eq__) if not bar]
 
 
 def nfa(*words, cwd=ROOT, **settings):
@@ -112,6 +118,16 @@ def test_every_command_is_one_that_these_tests_know():
         assert Path(words[0]).name in ("make", "nfa", "python", *SET_UP), words
 
 
+def test_one_claim_is_checked_in_three_ways():
+    """By its entry, by its certificate without nfa, and by its tests; README shows what the first two print."""
+    lines = [piped(words) for words in commands()]
+    (claim,) = {line[-1][-1] for line in lines if line[-1][:3] == ["python", "-m", "pytest"]}
+    refuted = ["nfa", "eq", claim, "--certificate"], ["python", "-I", "-S", "-"]
+    assert list(refuted) in lines
+    for words in (["nfa", "eq", claim], [*refuted[0], "|", *refuted[1]]):
+        assert shown(words), words
+
+
 @pytest.mark.slow
 def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
     """In one folder and in order, so that a command may use what the one before it wrote. make is left to .ci/run."""
@@ -119,14 +135,17 @@ def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
     for words in commands():
         if words[0] in ("make", *SET_UP) or LONG.search(" ".join(words)):
             continue
-        if Path(words[0]).name == "nfa":
-            printed = shown(words)
-            monkeypatch.setenv("COLUMNS", "80" if printed else "200")
-            done = nfa(*words[1:], cwd=tmp_path)
-            assert printed is None or printed in done.stdout + done.stderr
-        else:
-            done = subprocess.run([sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True)
-        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        printed, typed = shown(words), None
+        monkeypatch.setenv("COLUMNS", "80" if printed else "200")
+        for name, *given in piped(words):
+            if Path(name).name == "nfa":
+                done = nfa(*given, cwd=tmp_path)
+            else:
+                run = functools.partial(subprocess.run, cwd=ROOT, capture_output=True, text=True)
+                done = run([sys.executable, *given], input=typed)
+            assert done.returncode == 0, (words, done.stdout, done.stderr)
+            typed = done.stdout
+        assert printed is None or printed in done.stdout + done.stderr
 
 
 def test_what_stays_is_documented():
