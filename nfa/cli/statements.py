@@ -155,7 +155,8 @@ def show_item(console: Console, item: Item, *, code: bool = True, whole: bool = 
         _show_field(console, name, getattr(item, name))
     if item.certificate:
         place = certificates.place(item)
-        _show_field(console, "shown by", f"{place}, without nfa: nfa eq {item.id} --certificate")
+        its = f"{place}, by a counterexample of its own and without nfa"
+        _show_field(console, "shown by", f"{its}: nfa eq {item.id} --certificate")
     if code:
         _show_computed(console, item, whole)
     console.print()

@@ -5,6 +5,8 @@ import itertools
 import json
 import math
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from nfa import data, feedback, ledger, ops
 from nfa.clip import clip_l2
 from nfa.experiments import records, report
+from nfa.ledger import certificates
 from nfa.network import Net, forward, lee2020_cnn, lee2020_cnn_valid, lee2020_fc_cifar, lee2020_fc_fmnist, mlp
 from nfa.network.dense import Dense
 from nfa.noise import Streams
@@ -19,7 +22,7 @@ from nfa.optim import Adam
 from nfa.papers import index
 from nfa.papers.lee2020 import epsilons
 from nfa.papers.lee2020.claims import claimed_dfa_sensitivity
-from nfa.papers.lee2020.sensitivity import EXACT, SENSITIVITY, paper_network, sensitivity_rows
+from nfa.papers.lee2020.sensitivity import EXACT, SENSITIVITY, moved, paper_network, sensitivity_rows, two_labels
 from nfa.privacy.tight import tight_without_replacement
 from nfa.rules import dp_sgd
 from nfa.rules.dp_dfa import dp_dfa
@@ -312,6 +315,30 @@ def test_the_real_rule_attains_the_recorded_ratios(rows, setting, top, L, ratio)
     printed = 2 * 0.225 * 0.1 * math.sqrt(2 * L)
     assert found["attained"] / printed == pytest.approx(ratio, rel=1e-6)
     assert found["paper"] == pytest.approx(printed, abs=1e-8)
+
+
+@pytest.mark.verifies("lee2020:sens-total")
+def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_than_a_hidden_one(rows):
+    """The condition that the paper does not state, by what the rule itself moves."""
+    moved_by = {"e": 1.0, "0.9 e": 0.9, "e y(1-y)": 0.25, "0.9 e y(1-y)": 0.225}  # in place of gamma beta
+    worst = [entry for entry in rows if entry["setting"] in ("worst sigmoid", "worst tanh")]
+    assert len(worst) == 12
+    for entry in worst:
+        condition = moved_by[entry["top"]] <= entry["gamma"] * 0.9
+        assert (entry["attained"] <= entry["paper"] + 1e-8) == condition, entry
+
+
+@pytest.mark.verifies("lee2020:sens-total")
+def test_the_certificates_network_moves_by_the_bound_and_the_entry_tells_both_numbers():
+    """Four sigmoid units of output 1/2, by the rule itself; the entry had only a network that moves by less."""
+    net, B = two_labels(2, 4, ops.sigmoid, 0.0)
+    moves = moved(net, B, np.ones((1, 1)), tau_h=1.0)
+    assert moves == pytest.approx(0.2899137803, abs=5.1e-11)
+    place = ROOT / certificates.place(ledger.find("lee2020:sens-total"))
+    typed = [sys.executable, "-I", "-S", str(place)]
+    printed = subprocess.run(typed, capture_output=True, text=True, check=True).stdout.split()[-1]
+    assert moves - 2e-4 < float(printed) <= moves
+    assert all(digits_ in ledger.find("lee2020:sens-total").number for digits_ in (printed, "0.2899137803"))
 
 
 @pytest.mark.verifies("lee2020:sens-total")
