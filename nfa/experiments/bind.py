@@ -57,8 +57,8 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
     own = {one.name: one for one in rule.settings}
     for name, value in settings.rule_settings.items():
         if name not in own:
-            has = f"its settings are {', '.join(own)}" if own else "it has no settings"
-            raise ValueError(f"rule {rule.name} has no setting {name!r}; {has}")
+            has = f"The settings of this rule are {', '.join(own)}" if own else "This rule has no settings"
+            raise ValueError(f"rule {rule.name} has no setting {name!r}. {has}")
         check_type(name, value, own[name].type)
     # Plain numbers, the same to the rule and to its mechanism.
     types = {name: one.type for name, one in own.items()}
@@ -69,7 +69,7 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
         bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
     elif "B" in rule.given and not settings.stored:
         if "project" not in rule.given:
-            raise ValueError(f"rule {rule.name} reads its feedback matrices directly, so they must be stored")
+            raise ValueError(f"rule {rule.name} reads its feedback matrices directly, so these matrices must be stored")
         bound["B"], bound["project"] = _unstored(settings, net, streams("feedback")), feedback.project_unstored
     elif "B" in rule.given:
         bound["B"] = feedback.draw(
@@ -89,11 +89,11 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
     if "N_B" in own and settings.N_B is not None:
         bound.setdefault("N_B", settings.N_B)
     if missing := [one.name for one in rule.settings if one.required and one.name not in bound]:
-        several = f"values for its settings {', '.join(missing[:-1])} and {missing[-1]}"
-        what = several if missing[1:] else f"a value for its setting {missing[0]!r}"
+        several = f"values for the settings {', '.join(missing[:-1])} and {missing[-1]}"
+        what = several if missing[1:] else f"a value for the setting {missing[0]!r}"
         raise ValueError(
-            f"rule {rule.name} needs {what}: give {'each' if missing[1:] else 'it'} as in --set {missing[0]}=1, and"
-            f" see `nfa rules {rule.name}` for what it means"
+            f"rule {rule.name} needs {what}: give {'each' if missing[1:] else 'the'} value as in --set {missing[0]}=1."
+            f" `nfa rules {rule.name}` describes the settings"
         )
     return bound, {} if "state" in rule.given else None
 
@@ -204,21 +204,24 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     for name, value in given.items():
         if name not in OPU_PARAMETERS + CAMERA_PARAMETERS:
             known = ", ".join(OPU_PARAMETERS + CAMERA_PARAMETERS)
-            raise ValueError(f"an OPU has no parameter {name!r}; its parameters are {known}")
+            raise ValueError(f"an OPU has no parameter {name!r}. The parameters of an OPU are {known}")
         if not isinstance(value, int | float | None):
             raise ValueError(f"the OPU's {name} must be a number, got {value!r}")
     types = {name: one.annotation for kind in (OPU, Camera) for name, one in inspect.signature(kind).parameters.items()}
     given = whole_as_counts(given, types)
     if settings.feedback_law != "normal":
         raise ValueError(
-            f"the feedback of an OPU is normal, but feedback_law {settings.feedback_law!r} needs matrices: leave out"
-            " opu or feedback_law"
+            f"the feedback of an OPU has the law normal, but feedback_law {settings.feedback_law!r} needs matrices:"
+            " leave out opu or feedback_law"
         )
     counted = settings.kernels and given.get("photons") is not None
     counting = {"count": _kernels().shot.poisson} if counted else {}
     camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given}, **counting)
     if not settings.stored:
-        raise ValueError("stored is for matrices: for OPUs, give their own parameter, opu stored=false")
+        raise ValueError(
+            "the setting stored applies only to matrices: for OPUs, set the parameter of the device, as in opu"
+            " stored=false"
+        )
     how = given | {"camera": camera} | _product(settings) | ({} if given.get("stored", True) else _tiles(settings))
     return feedback.draw_devices(partial(OPU, **how), net, scale=settings.feedback_scale, rng=rng, at=settings.at)
 
@@ -227,8 +230,8 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     """One matrix a hidden layer that is never stored, layer 1 drawn first."""
     if settings.feedback_law != "normal":
         raise ValueError(
-            f"feedback that is not stored is normal, but feedback_law {settings.feedback_law!r} needs stored matrices:"
-            " store them, or leave out feedback_law"
+            f"feedback that is not stored has the law normal, but feedback_law {settings.feedback_law!r} needs stored"
+            " matrices: store the matrices, or leave out feedback_law"
         )
     kind = partial(feedback.Unstored, **_tiles(settings), **_product(settings))
     return feedback.draw_devices(kind, net, scale=settings.feedback_scale, rng=rng, at=settings.at)
@@ -237,7 +240,9 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
 def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.Generator) -> None:
     """Turn the first weights towards the feedback of a run."""
     if "B" not in bound:
-        raise ValueError(f"first_weights aligned needs a rule with feedback B, and rule {settings.rule} takes none")
+        raise ValueError(
+            f"first_weights aligned needs a rule with feedback B, but rule {settings.rule} takes no feedback B"
+        )
     if settings.at != "h":
         raise ValueError(f"first_weights aligned needs feedback at h, got at {settings.at!r}")
     feedback.align_weights(net, bound["B"], project=bound.get("project", feedback.project), rng=rng)

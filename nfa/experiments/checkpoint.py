@@ -109,20 +109,21 @@ def load_checkpoint(
         header = json.loads(arrays.pop("header").tobytes())
         t, kind, kept, meta = header["t"], header["optimizer"], header["state"], header["meta"]
         if not (type(t) is int and t >= 0 and isinstance(kept, dict)):
-            raise ValueError("its step or the state of its rule is not valid")
+            raise ValueError("the step or the state of the rule is not valid")
     except Exception as damage:
         again = "delete this file to start the run afresh"
         raise ValueError(f"{name} is not a whole checkpoint ({first_line(damage)}): {again}") from damage
     if sealed and not keyed_digest.sealed(seal, digest):
-        raise ValueError(f"{name} {UNSEALED}: delete it to start afresh, {COUNT_BESIDE}")
+        raise ValueError(f"{name} {UNSEALED}. To start afresh, delete {name}. {COUNT_BESIDE}")
     if "privacy" not in header:
         raise ValueError(
-            f"{name} does not record what its steps release, so no run can continue from it: delete it to start afresh"
+            f"{name} does not record the privacy of its steps, so no run can continue from this checkpoint: delete"
+            f" {name} to start afresh"
         )
     if header["privacy"] != json.loads(json.dumps(privacy)):
         raise ValueError(
             f"{name} records {json.dumps(header['privacy'])} as the privacy of its steps, but this run has"
-            f" {json.dumps(privacy)}: its steps would be counted wrongly"
+            f" {json.dumps(privacy)}. A run that continues from this checkpoint would count these steps wrongly"
         )
     if kind != type(optimizer).__name__:
         raise ValueError(f"{name} was saved with the optimizer {kind}, not {type(optimizer).__name__}")
@@ -130,7 +131,9 @@ def load_checkpoint(
     for key, value in parameters.items():
         found = arrays.pop(key, None)
         if found is None or found.shape != value.shape or found.dtype != value.dtype:
-            raise ValueError(f"{name} was saved from another network: its {key} must be {value.dtype} {value.shape}")
+            raise ValueError(
+                f"{name} was saved from another network: the array {key} must be {value.dtype} {value.shape}"
+            )
         parameters[key] = found
     memory: dict[str, list[np.ndarray]] = {}
     remembered: dict[str, np.ndarray] = {}
@@ -141,7 +144,7 @@ def load_checkpoint(
         elif place == "state":
             remembered[rest] = array
         else:
-            raise ValueError(f"{name} was saved from another network: this one has no {key}")
+            raise ValueError(f"{name} was saved from another network: the network of this run has no {key}")
     fitting = [(p.shape, p.dtype) for p in parameters.values()]
     for key, kept_arrays in memory.items():
         if [(a.shape, a.dtype) for a in kept_arrays] != fitting:

@@ -174,7 +174,9 @@ class Classifier:
         settings = self._settings(examples)
         for name, why in settings.without_effect().items():
             if name in self._given():
-                raise ValueError(f"{KEYWORDS.setting(name)} has no effect, because {why}: leave it out")
+                raise ValueError(
+                    f"{KEYWORDS.setting(name)} has no effect, because {why}: leave out {KEYWORDS.setting(name)}"
+                )
         refuse_what_lacks_a_count(settings, KEYWORDS)
         refuse_undeclared(settings, KEYWORDS)
         order, codes, texts = self._classes(labels)
@@ -448,7 +450,9 @@ def _of_one_kind(objects: list[Any]) -> np.ndarray:
     if kinds == {"text"}:
         for i, one in enumerate(objects):
             if not one.strip() or "\0" in one:  # NumPy drops a NUL at the end, so that two labels would become one
-                raise ValueError(f"the label of example {i + 1} is empty or has the character NUL: rename its class")
+                raise ValueError(
+                    f"the label of example {i + 1} is empty or contains the character NUL: rename the class"
+                )
         return np.array(objects, dtype=str)
     return np.array(objects)
 

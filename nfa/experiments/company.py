@@ -107,6 +107,6 @@ def check(net: Net, dtype: np.dtype, largest: int, **how: Any) -> None:
         found = first_difference(lambda *of: own_pass(net, *of, **how), x, y, range(1, n + 1), rng)
     if found:
         raise ValueError(
-            f"a secure run needs kernels here: without them, {found[0]} of an example is rounded differently in a"
-            f" batch of {found[1]} and in a batch of {n}, so a record changes what others add"
+            f"a secure run needs kernels here. Without kernels, NumPy rounds {found[0]} of an example differently in a"
+            f" batch of {found[1]} and in a batch of {n}, so a record changes the terms of other records"
         )

@@ -175,13 +175,13 @@ def connected(address: str) -> Iterator[Any]:
             client = Client(address, timeout=ANSWER)
         except Exception as failure:
             raise ValueError(
-                f"scheduler must be the address of a running dask scheduler, and none answers at {address!r}"
+                f"scheduler must be the address of a running dask scheduler, but no scheduler answers at {address!r}"
             ) from failure
         try:
             if any(n > 1 for n in client.nthreads().values()):
                 raise ValueError(
-                    f"the workers of scheduler {address} must run one cell at a time, each in a process of its own:"
-                    " start them with --nthreads 1"
+                    f"each worker of the scheduler {address} must run one cell at a time, in a process of its own:"
+                    " start the workers with --nthreads 1"
                 )
             yield client
         finally:
@@ -236,11 +236,11 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
                 waiting.remove(future)
     except (CancelledError, CommClosedError):  # the latter if it goes while a record comes from it
         raise OSError(
-            f"the dask scheduler at {client.scheduler.address} is gone; finished runs are kept, and the same command"
-            " continues from there"
+            f"the dask scheduler at {client.scheduler.address} is gone. Finished runs are kept. To continue the others,"
+            " run the same command again"
         ) from None
     except KilledWorker as killed:
-        raise OSError(f"the workers that ran a cell were killed again and again: {killed}") from None
+        raise OSError(f"the workers that ran a cell were killed several times: {killed}") from None
     finally:
         with suppress(Exception):
             client.cancel(list(waiting), force=True)
@@ -267,5 +267,5 @@ class _Report:
         self.reported = time.monotonic()
         task = self.worker.state.tasks.get(self.key)
         if task is None or task.state == "cancelled":
-            raise Abandoned(f"nobody waits for {cell} any more")
+            raise Abandoned(f"the command no longer waits for {cell}")
         self.worker.log_event(self.topic, (cell, step, steps))

@@ -187,9 +187,9 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
             _check_company(settings, rule, net, bound, given.m)
         except ValueError as refusal:
             remedy = (
-                f"kernels cannot be compiled here ({cannot_compile()})" if wanted.kernels else "leave out --no-kernels"
+                f"Kernels cannot be compiled here ({cannot_compile()})" if wanted.kernels else "Leave out --no-kernels"
             )
-            raise ValueError(f"{refusal}; {remedy}") from None
+            raise ValueError(f"{refusal}. {remedy}") from None
     if settings.secure:
         bound["add_normal"] = partial(kernels.get("add_normal", rounded.add_normal), unit=statement.unit)
     state = given.state
@@ -323,7 +323,8 @@ def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> 
     """Raise ValueError unless a rule's noise comes last, and once, to each array that it returns."""
     if not (isinstance(in_parts, InParts) and in_parts.adds_noise_last(net, in_parts.keywords)):
         raise ValueError(
-            f"a secure run needs a rule that adds its noise last, to the whole sum, and {rule.name} does not"
+            f"a secure run needs a rule that adds its noise last, to the whole sum, but {rule.name} does not add noise"
+            " in this way"
         )
 
 
@@ -357,7 +358,8 @@ def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] |
     own = from_outside(name)
     if settings.activation is not None and (own or name in ARCHITECTURES):
         raise ValueError(
-            f"activation is for an architecture given as sizes or as text: leave it out, because {name} has its own"
+            f"activation applies only to an architecture given as sizes or layers, but {name} has its own activation:"
+            " leave out activation"
         )
     phi = ACTIVATIONS[settings.activation or "tanh"]
     if own:

@@ -275,8 +275,8 @@ def describe(
         public.append(PIXELS_PUBLIC)
     if settings.validation:
         shown.append(
-            "the accuracy on held-out examples depends on them (leave out validation; `nfa train --test FILE` takes a"
-            " public test set)"
+            "the accuracy on held-out examples depends on these examples (leave out validation; `nfa train --test"
+            " FILE` takes a public test set)"
         )
         # With one record more the seed divides the file otherwise; where the number is the same, it divides by place.
         if number_differs:

@@ -84,8 +84,8 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
         raise ValueError(f"{os.path.basename(settings.dataset)}: it has no test set: {remedy}")
     if settings.records is not None and dataset.records is not None:
         raise ValueError(
-            f"records is for a file of your own: leave it out, because {settings.dataset} declares its own number of"
-            " records"
+            f"records applies only to a file of your own, but {settings.dataset} declares its number of records:"
+            " leave out records"
         )
     return dataset
 
@@ -120,8 +120,8 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
         )
     if settings.secure and found > most_records(n):
         raise ValueError(
-            f"a secure run takes at most {most_records(n):,} training records (the larger of 2^20 and twice its public"
-            " number of records), but the file has more"
+            f"a secure run takes at most {most_records(n):,} training records (the larger of 2^20 and twice the public"
+            " number of records), but the file has more records"
         )
     try:
         held = held_out(n, settings.validation) if settings.validation else 0

@@ -21,9 +21,12 @@ from nfa.privacy.accountant import caution
 from nfa.whole import write_whole
 
 FORMAT = 1
-UNSEALED = "does not match the seal of this user's key, so it was edited, or another version of nfa wrote it"
+UNSEALED = "does not match the seal of this user's key: the file was edited, or another version of nfa wrote the file"
 # Said wherever a secure run is told to begin again.
-COUNT_BESIDE = "and add what it has spent so far to the count of the new run, whose record leaves this out"
+COUNT_BESIDE = (
+    "The record of the new run does not count the steps that are already taken: add these steps to the count of the new"
+    " run"
+)
 OF_FILES = {"rule": "rule", "network": "architecture"}  # what may be one's own, and the setting that names it
 HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint is of the data at hand
 # Every record has these; "timing" is the only part in which two runs of the same settings differ.
@@ -108,7 +111,7 @@ def refuse_unsealed(record: dict[str, Any], name: str) -> None:
     """Raise ValueError for the record of a secure run that this user's key has not sealed as it stands."""
     content = {key: value for key, value in record.items() if key != "seal"}
     if not keyed_digest.sealed(record.get("seal"), _canonical(content)):
-        raise ValueError(f"{name} {UNSEALED}: start afresh with --no-resume (resume=False), {COUNT_BESIDE}")
+        raise ValueError(f"{name} {UNSEALED}. To start afresh, use --no-resume (resume=False). {COUNT_BESIDE}")
 
 
 def _canonical(content: Any) -> str:
@@ -118,7 +121,9 @@ def _canonical(content: Any) -> str:
 def validate(record: Any, name: str = "the record") -> None:
     """Raise a ValueError, in one sentence, unless every field of a record is there and of its kind."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise ValueError(f"{name} is not a run record of format {FORMAT}: move it away, or choose another folder")
+        raise ValueError(
+            f"{name} is not a run record of format {FORMAT}: move this file away, or choose another folder"
+        )
     for field, kind in FIELDS.items():
         if field not in record or not isinstance(record[field], kind):
             raise ValueError(_damaged(name, f"{field} is missing or of the wrong kind"))
@@ -134,8 +139,8 @@ def validate(record: Any, name: str = "the record") -> None:
         raise ValueError(f"{name} records a run as private at a delta of at least 1/n, but nfa writes no such record")
     if record["private"] and not isinstance(record.get("seal"), str):
         raise ValueError(
-            f"{name} records a run as private and has no seal: it was edited, or version 0.1 wrote it, whose secure"
-            " runs did not count what floats reveal"
+            f"{name} records a run as private, but has no seal: the record was edited, or version 0.1 wrote the record."
+            " Secure runs of version 0.1 did not count what the rounding of floats reveals"
         )
     untested = record["test_accuracy"] is None and record["data"].get("test") == 0
     for measured in ("test_accuracy", "train_accuracy")[untested:]:  # records of earlier versions have no second
@@ -200,7 +205,7 @@ def refuse_seeded(folder: Path) -> None:
         if not checkpoint_meta(path)["settings"].get("secure"):
             raise ValueError(
                 f"the output folder {folder} holds the interrupted run {path.name.removesuffix('.ckpt.npz')}, which"
-                " has a seed: a secure run cannot continue it, so choose another folder"
+                " has a seed. A secure run cannot continue a run with a seed: choose another folder"
             )
 
 
@@ -250,7 +255,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
     has_data : as for `finished`
     what : "a finished run" or "an interrupted run"
     """
-    afresh = "choose another folder, or start afresh with --no-resume (resume=False)"
+    afresh = "Choose another folder, or start afresh with --no-resume (resume=False)"
     held = f"the output folder {folder} holds {what} {wanted['cell']}"
     there, here = {"kernels": False} | found["settings"], wanted["settings"]  # a record without the name is NumPy's
     there.pop("threads", None)  # of version 0.1; no number depends on it
@@ -267,9 +272,9 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
             differs.append("other data")
     except ValueError as unknown:
         if not differs:
-            raise ValueError(f"{held}, but {unknown}; {afresh}") from unknown
+            raise ValueError(f"{held}, but {unknown}. {afresh}") from unknown
     if differs:
-        raise ValueError(f"{held} with other settings ({'; '.join(differs)}); {afresh}")
+        raise ValueError(f"{held} with other settings ({'; '.join(differs)}). {afresh}")
 
 
 def identify(experiment: str, cell: str, reading: str | None, settings: Settings) -> dict[str, Any]:

@@ -88,10 +88,10 @@ def reproduce(
         for name, given in {"seeds": seeds, "epochs": epochs}.items():
             if given is not None:
                 raise ValueError(
-                    f"{name} are for training, and {experiment.id} is computed from formulas: leave them out"
+                    f"{experiment.id} is computed from formulas, so {name} have no effect: leave out {name}"
                 )
         if scheduler is not None:
-            raise ValueError(f"dask is for training, and {experiment.id} is computed from formulas: leave it out")
+            raise ValueError(f"{experiment.id} is computed from formulas, so dask has no effect: leave out dask")
         return _compute(experiment, out, dry_run, pictures)
     how: dict[str, Any] = {"resume": resume, "data_dir": data_dir, "kernels": kernels, "epochs": epochs}
     todo = look(experiment, scale=scale, seeds=seeds, out=out, just_run=just_run, **how)
@@ -134,7 +134,8 @@ def check_how(
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if (backend == "dask") != (scheduler is not None):
         raise ValueError(
-            "backend dask and scheduler, the address of a running dask scheduler, need each other: give both or neither"
+            "backend dask and scheduler (the address of a running dask scheduler) work only together: give both"
+            " settings, or leave out both settings"
         )
     if epochs is not None:
         AT_LEAST_1(epochs=epochs)
@@ -198,7 +199,7 @@ def look(
     OSError : if data cannot be read
     """
     if scale not in experiment.scales:
-        raise ValueError(f"{experiment.id} has no scale {scale}; its scales are {', '.join(experiment.scales)}")
+        raise ValueError(f"{experiment.id} has no scale {scale}. Its scales are {', '.join(experiment.scales)}")
     numbers = seed_numbers(experiment.seeds[scale] if seeds is None else seeds)
     chosen: dict[str, Any] = {} if data_dir is None else {"data_dir": os.path.abspath(data_dir)}
     chosen |= {} if kernels else {"kernels": False}
@@ -276,7 +277,7 @@ def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
         return list(range(1, seeds + 1))
     numbers = list(seeds)
     if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
-        raise ValueError(f"seeds must be different whole numbers >= 0, at least one, got {numbers}")
+        raise ValueError(f"seeds must be at least one whole number >= 0, each given once, got {numbers}")
     return numbers
 
 

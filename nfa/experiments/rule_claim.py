@@ -134,6 +134,6 @@ def _network(settings: Settings, streams: Streams) -> Net:
     """The network that is named, in double precision; refused where the search would take hours."""
     net = network_of(replace(settings, dtype="float64"), streams)
     if net.n_parameters > MOST:
-        has = f"{settings.architecture} has {net.n_parameters:,}"
-        raise ValueError(f"a network of this audit has at most {MOST:,} weights and biases, {has}")
+        has = f"{settings.architecture} has {net.n_parameters:,} of them"
+        raise ValueError(f"a network of this audit must have at most {MOST:,} weights and biases, but {has}")
     return net

@@ -103,7 +103,7 @@ def run(
         AT_LEAST_1(until=until)
         if settings.secure:
             raise ValueError(
-                "a secure run has one record for all its epochs, so it cannot be stopped after some of them"
+                "a secure run has one record for all its epochs, so nfa cannot stop this run after some of the epochs"
             )
     with limited(settings.threads):
         parts = prepare(settings)
@@ -132,7 +132,9 @@ def run(
                     if resume:
                         session.go_on()
                         if not session.start and (folder / f"{cell}.json").exists():
-                            logger.info("%s was stopped and its checkpoint is missing, so it starts afresh", cell)
+                            logger.info(
+                                "the checkpoint of the stopped run %s is missing, so this run starts afresh", cell
+                            )
                     try:
                         train_until(last, session, checkpoint_every, progress)
                     except Diverged as divergence:

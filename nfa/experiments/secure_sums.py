@@ -60,7 +60,7 @@ def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
     """
     if rule.from_outside:
         raise ValueError(
-            f"a secure run of rule {rule.name} needs a mechanism and an adjacency, because the grid of its noise"
+            f"a secure run of rule {rule.name} needs a mechanism and an adjacency, because the grid of the noise"
             " follows from its sensitivity"
         )
     one = rule.release("add-remove", bound | {"net": net} | OF_A_TERM)

@@ -31,10 +31,10 @@ class Settings:
 
     Parameters
     ----------
-    rule : A rule of nfa.rules, or module:function for your own.
-    rule_settings : A setting of the rule, such as sigma=0.01. Together they are the rule's own keyword arguments, JSON
-        values.
-    dataset : A name of `nfa data list`, or your own .npz or .csv file. See `nfa.data.load`.
+    rule : Rule of nfa.rules or, for your own rule, module:function.
+    rule_settings : Setting of the rule, such as sigma=0.01. All settings together are the rule's own keyword
+        arguments, JSON values.
+    dataset : Data set: a name of `nfa data list`, or your own .npz or .csv file. See `nfa.data.load`.
     test : Test set of your own .npz or .csv file, in another such file. A table needs the columns of the training data.
         In a secure run it is public. See `nfa.data.load`.
     classes : Classes of your own file: their names a,b,c, or a number K for the labels 0 to K-1. Their order is that
@@ -46,53 +46,53 @@ class Settings:
     data_dir : Folder that is searched for data before NFA_DATA_HOME and the cache. No part of a run's identity.
     train_examples : Number of training examples to use, drawn at random.
     validation : Share of the training set held out.
-    pixels : standard (mean 0, deviation 1), unit (0 to 1) or as-is. Mean and deviation are those of the training
-        pixels. Each feature of a table, and each channel of images, has its own.
-    architecture : A network of the papers, or 784-64-10, 1x28x28:conv16-5,pool2,dense64,10, or your own,
-        module:function. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
-    activation : Activation of the hidden layers, for a network given as sizes or text.
+    pixels : Scale of the pixels: standard (mean 0, deviation 1), unit (0 to 1) or as-is. Mean and deviation are those
+        of the training pixels. Each feature of a table, and each channel of images, has its own.
+    architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or
+        module:function for your own network. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
+    activation : Activation of the hidden layers, for a network given as sizes or layers.
     init : Law of the first weights. A name in `nfa.network.INITS`.
-    first_weights : aligned, to turn the first weights so that they agree with the feedback B.
+    first_weights : Change of the first weights: aligned turns these weights towards the feedback B.
     loss : Loss function.
     feedback_law : Law of the feedback, for rules with B or V: normal, uniform, spectral or orthogonal. See
         `nfa.feedback.draw`.
     feedback_scale : Scale of the feedback, for rules with B or V. See `nfa.feedback.draw`.
-    at : Where B e enters a pooled layer: h or z. For rules that take B.
-    opu : Project with simulated OPUs: ideal, or KEY=VALUE such as bits=8. Parameters of `nfa.feedback.opu.OPU` and of
-        its `Camera`, for rules that take project: OPUs in place of the matrices of B, with feedback_scale and the
-        "normal" law; {} for an ideal one, None for matrices.
-    stored : Store the feedback matrices, or compute them again at each use. For rules that take B and project,
-        with the "normal" law: other matrices than the stored ones, a function of the seed all the same. The medium of
-        an OPU has its own parameter of this name.
+    at : Place where B e enters a pooled layer: h or z. For rules that take B.
+    opu : Simulated OPUs that project the error: ideal, or KEY=VALUE such as bits=8. Parameters of
+        `nfa.feedback.opu.OPU` and of its `Camera`, for rules that take project: OPUs in place of the matrices of B,
+        with feedback_scale and the "normal" law; {} for an ideal one, None for matrices.
+    stored : Store the feedback matrices, or compute these matrices again at each use. For rules that take B and
+        project, with the "normal" law: other matrices than the stored ones, a function of the seed all the same. The
+        medium of an OPU has its own parameter of this name.
     align_every : Number of steps between comparisons with the gradient. The rule's direction is compared, at the steps
         that this number divides.
-    sampling : How batches are drawn: {nfa.sampling.SAMPLERS}.
+    sampling : Sampling scheme of the batches: {nfa.sampling.SAMPLERS}.
     batch : Batch size; {nfa.sampling.BATCH_IS}.
-    N_B : Smallest size of a batch, under poisson-rejection. Under no other sampling.
-    tau : Share of the data in a pass, under partial-passes. Of the training examples; under no other sampling.
-    epochs : Passes over the training examples. In expectation, where batches are drawn afresh at every step.
-    optimizer : sgd or adam.
+    N_B : Smallest size of a batch, with poisson-rejection. Under no other sampling.
+    tau : Share of the data in a pass, with partial-passes. Of the training examples; under no other sampling.
+    epochs : Number of passes over the training examples. In expectation, where batches are drawn afresh at every step.
+    optimizer : Optimizer: sgd or adam.
     lr : Learning rate.
-    lr_every : Multiply the learning rate by --lr-factor each time this number of epochs has passed.
+    lr_every : Number of epochs between two multiplications of the learning rate by --lr-factor.
     lr_factor : Factor of the learning rate, with --lr-every.
     momentum : Momentum of sgd.
     adam_eps : Constant added to the square root in Adam's denominator.
-    adjacency : How neighbouring data sets differ, to count epsilon: {nfa.mechanism.ADJACENCIES}. The record has the
-        count; None for no count.
+    adjacency : Difference between neighbouring data sets, to count epsilon: {nfa.mechanism.ADJACENCIES}. The record has
+        the count; None for no count.
     delta : Delta at which epsilon is counted, between 0 and 1.
-    conversion : Conversion to (epsilon, delta), to use no other: mironov2017 or canonne2020. The items of the papers
+    conversion : Conversion to (epsilon, delta): mironov2017 or canonne2020. The items of the papers
         name the first. No part of a run's identity: it changes the count, not the run.
-    target_epsilon : Largest allowed epsilon, from which the rule's noise follows: sigma, the standard deviation on the
-        mean. It is for all steps of an uninterrupted run; the record has the noise. Sigma of pdfa is on a record's
+    target_epsilon : Largest allowed epsilon, which determines the noise of the rule (sigma, the standard deviation on
+        the mean). It is for all steps of an uninterrupted run; the record has the noise. Sigma of pdfa is on a record's
         errors, the noise of pdfa_isotropic is s, that of dp_ulr_sound sigma_0.
-    noise_multiplier : Standard deviation of the noise divided by the rule's sensitivity, instead of a target.
+    noise_multiplier : Standard deviation of the noise divided by the rule's sensitivity, instead of a target epsilon.
     seed : Seed of all randomness. Runs with one seed share initialisation, feedback and batches whatever their rule.
     secure : Draw batches and noise under a key of the operating system instead of a seed. The key is kept nowhere. What
         such a run promises, to whom and under which assumptions: tutorials/threat_model.md. See `nfa.noise.secure`; the
         data are told by a digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its
         default, and is no part of the run. An example's own pass is bitwise the same in any batch, by
         `nfa.kernels.rows`.
-    dtype : float32 or float64, the format in which the run computes. A secure run takes float64 alone: its sensitivity
+    dtype : Format of the numbers in the run: float32 or float64. A secure run takes float64 alone: its sensitivity
         counts what rounding adds, see `nfa.sensitivity.rounding`.
     threads : Threads that share the examples of a step. Any number of them gives bitwise the same numbers, so that a
         run can go on with another. See `nfa.parts`.
@@ -208,7 +208,7 @@ class Settings:
         """Settings from `to_json`'s answer or any part of it; ValueError for a name that is no setting."""
         known = [f.name for f in fields(cls)]
         if unknown := [name for name in values if name not in known]:
-            raise ValueError(f"{unknown[0]!r} is not a setting of a run; the settings are {', '.join(known)}")
+            raise ValueError(f"{unknown[0]!r} is not a setting of a run. The settings are {', '.join(known)}")
         return cls(**values)
 
 
@@ -226,14 +226,15 @@ def check_ranges(settings: Settings) -> None:
             if settings.sampling != scheme and value is not None:
                 raise ValueError(
                     f"{option}, {meaning}, is for sampling {scheme!r} alone, got {value!r} with sampling"
-                    f" {settings.sampling!r}: leave it out"
+                    f" {settings.sampling!r}: leave out {option}"
                 )
     if settings.adam_eps is not None and settings.optimizer != "adam":
         raise ValueError(
-            f"adam_eps is for the optimizer adam, got {settings.adam_eps!r} with {settings.optimizer!r}: leave it out"
+            f"adam_eps is for the optimizer adam, got {settings.adam_eps!r} with {settings.optimizer!r}: leave out"
+            " adam_eps"
         )
     if settings.secure and settings.seed != Settings.seed:
-        raise ValueError(f"a secure run has no seed, got seed {settings.seed}: leave out one of the two")
+        raise ValueError(f"a secure run has no seed, got seed {settings.seed}: leave out seed or secure")
     if settings.secure and settings.precision != "float64":
         raise ValueError(f"a secure run computes in float64, got dtype {settings.dtype}: leave out dtype")
     make_optimizer(settings)

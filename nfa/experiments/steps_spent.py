@@ -49,7 +49,7 @@ def recorded(privacy: dict[str, Any]) -> list[Spent]:
     """The steps of each session that a record or a checkpoint tells of. Raises ValueError for anything else."""
     found = privacy.get("sessions")
     if not isinstance(found, list) or not all(isinstance(session, list) and _is_spent(*session) for session in found):
-        raise ValueError("it does not record its sessions")
+        raise ValueError("the sessions are not recorded")
     return [(first, steps) for first, steps in found]
 
 
@@ -80,7 +80,7 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
         if last > steps:
             raise ValueError(f"{before}a session ends at step {last}")
     if last != steps:
-        raise ValueError(f"{before}they end at step {last}")
+        raise ValueError(f"{before}the sessions end at step {last}")
 
 
 def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str, Any]) -> list[Spent]:
@@ -102,23 +102,23 @@ def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str,
     if not os.path.exists(path):
         if saved is not None:
             raise ValueError(
-                f"{path.name}, which records what the steps of {checkpoint.name} spent, is missing: delete"
-                f" {checkpoint.name} to start afresh, {records.COUNT_BESIDE}"
+                f"{path.name} is missing. This file records the privacy that the steps of {checkpoint.name} spent. To"
+                f" start afresh, delete {checkpoint.name}. {records.COUNT_BESIDE}"
             )
         return []
     try:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         found = None
-    afresh = f"delete it and {checkpoint.name} to start afresh, {records.COUNT_BESIDE}"
+    afresh = f"To start afresh, delete {path.name} and {checkpoint.name}. {records.COUNT_BESIDE}"
     try:
         sessions = recorded(found if isinstance(found, dict) else {})
     except ValueError:
-        raise ValueError(f"{path.name} does not record what was spent: {afresh}") from None
+        raise ValueError(f"{path.name} does not record the steps that were taken. {afresh}") from None
     if not keyed_digest.sealed(found.get("seal"), _content(sessions, identity)):
-        raise ValueError(f"{path.name} {records.UNSEALED}: {afresh}")
+        raise ValueError(f"{path.name} {records.UNSEALED}. {afresh}")
     if saved is not None and not _covers(sessions, list(saved)):
-        raise ValueError(f"{path.name} records less than {checkpoint.name} has spent: {afresh}")
+        raise ValueError(f"{path.name} records fewer steps than {checkpoint.name} has taken. {afresh}")
     return sessions
 
 

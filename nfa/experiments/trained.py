@@ -21,7 +21,7 @@ from nfa.network.net import outputs
 from nfa.network.own import file_digest
 from nfa.noise import Streams
 
-AGAIN = "train it again with --no-resume (resume=False)"
+AGAIN = "train the network again with --no-resume (resume=False)"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -162,7 +162,8 @@ def load(place: Path) -> tuple[Trained, dict[str, Any]]:
     content = beside.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(
-            f"{beside} is not the file of weights that {path.name} names, because its digest differs: {AGAIN}"
+            f"{beside} is not the file of weights that {path.name} names, because the digest of the file differs:"
+            f" {AGAIN}"
         )
     try:
         names = None if columns is None else tuple(columns)
@@ -187,7 +188,7 @@ def from_bytes(
     net = _network(record, shape, arrays)
     scale = Scale(record["settings"]["pixels"], arrays["mean"], arrays["std"])
     if (net.shape_h[net.L][0] if net.shape_h[net.L] != (1,) else 2) != len(classes):
-        raise ValueError("its classes do not match the outputs of the network")
+        raise ValueError("the classes do not match the outputs of the network")
     return Trained(net=net, scale=scale, shape=shape, classes=classes, columns=columns)
 
 
@@ -195,7 +196,7 @@ def _record(place: Path) -> tuple[Path, dict[str, Any]]:
     """The path of a record that names weights, and the record."""
     if not place.is_dir():
         if not place.exists():
-            raise ValueError(f"there is no folder or record {place}: `nfa train --out {place}` makes one")
+            raise ValueError(f"there is no folder or record {place}: `nfa train --out {place}` makes this folder")
         record = records.read(place)
         if "weights" not in record:
             raise ValueError(f"{place} names no weights: {AGAIN}")
@@ -214,7 +215,7 @@ def _record(place: Path) -> tuple[Path, dict[str, Any]]:
         raise ValueError(f"the record in {place} names no weights: {AGAIN}")
     if kept[1:]:
         names = ", ".join(str(path) for path, _ in kept)
-        raise ValueError(f"{place} holds several trained networks: name the record of one, {names}")
+        raise ValueError(f"{place} holds several trained networks: name one of the records {names}")
     return kept[0]
 
 
@@ -223,7 +224,7 @@ def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, n
     settings = Settings.from_json(record["settings"])
     check(settings)
     if record.get("network_digest") != file_digest(settings.architecture, "network"):
-        raise ValueError(f"the file of the network {settings.architecture} is not the one that it was trained with")
+        raise ValueError(f"the file of the network {settings.architecture} has changed since the training")
     net = network_of(settings, Streams(0), shape)
     for l in range(1, net.L + 1):
         for parameters, key in ((net.W, f"W{l}"), (net.b, f"b{l}")):

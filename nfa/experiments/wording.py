@@ -6,7 +6,7 @@ from typing import ClassVar
 class Wording:
     """The settings as options of the command line."""
 
-    anyway = "; use --anyway to train it nevertheless"
+    anyway = " (to train nevertheless, use --anyway)"
 
     def setting(self, name: str, value: str = "") -> str:
         """The setting, with its value if there is one: ``--delta``, ``--sampling poisson``."""

@@ -191,7 +191,7 @@ WRONG = [
     ((*NOISY, "--set", "sigma=0", "--opu", "ideal"), "an error for an OPU must be ternary, -1, 0 or 1", None),
     ((*LIGHT, "--opu", "photons=0"), "the photon budget must be positive and at most 1e12, got 0", None),
     ((*LIGHT, "--opu", "bits=8"), "a camera of 8 bits needs its saturation", None),
-    ((*LIGHT, "--opu", "mirrors=8"), "an OPU has no parameter 'mirrors'; its parameters are n_anchor", None),
+    ((*LIGHT, "--opu", "mirrors=8"), "an OPU has no parameter 'mirrors'. The parameters of an OPU are n_anchor", None),
     ((*LIGHT, "--opu", "bits"), "--opu needs KEY=VALUE, got 'bits'", None),
     (
         ("train", *TINY, "--rule", "bp", "--opu", "ideal"),
@@ -240,7 +240,7 @@ WRONG = [
     (("reproduce", "lee2020:epsilons", "--backend", "cloud"), "backend must be one of local, dask, got 'cloud'", None),
     (
         ("reproduce", "lee2020:epsilons", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:8786"),
-        "dask is for training, and lee2020:epsilons is computed from formulas: leave it out",
+        "lee2020:epsilons is computed from formulas, so dask has no effect: leave out dask",
         None,
     ),
     (("reproduce", "ohana2021:table1", "--scale", "small", "--data-dir", "nowhere"), "data_dir must be an", None),
@@ -483,7 +483,7 @@ def test_a_rule_that_was_changed_is_another_run(nfa, folder):
     there = files(folder)
     code, out, err = nfa(*typed)
     assert (code, out) == (2, "")
-    assert "with other settings (another file of the rule changing_rule:mine); choose another" in one_sentence(err)
+    assert "with other settings (another file of the rule changing_rule:mine). Choose another" in one_sentence(err)
     assert files(folder) == there
     assert nfa(*typed, "--no-resume")[0] == 0
     assert nfa(*typed)[0] == 0

@@ -158,7 +158,7 @@ def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
     for bad, sentence in {
         ("ohana2021:table1", "--epochs", 2): "beyond epoch 2 of 4: ask for at least 3 epochs",
         ("ohana2021:table1", "--epochs", 0): "epochs must be a whole number >= 1, got 0",
-        ("lee2020:epsilons", "--epochs", 3): "epochs are for training, and lee2020:epsilons is computed from formulas",
+        ("lee2020:epsilons", "--epochs", 3): "lee2020:epsilons is computed from formulas, so epochs have no effect",
         ("lee2020:epsilons", "lee2020:epsilons", "--epochs", 3): "all of these items are computed from formulas",
         (*items, "--epochs", -1): "epochs must be a whole number >= 1, got -1",
     }.items():
@@ -257,7 +257,7 @@ def test_an_item_without_the_scale_is_skipped(nfa, folder, monkeypatch):
         "lee2020:epsilons": "done",
     }
     code, _, err = nfa("reproduce", "ohana2021:table1", "--scale", "small")
-    assert (code, one_sentence(err)) == (2, "ohana2021:table1 has no scale small; its scales are demo")
+    assert (code, one_sentence(err)) == (2, "ohana2021:table1 has no scale small. Its scales are demo")
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_an_item_without_the_scale_is_skipped(nfa, folder, monkeypatch):
         (("berthier2019:fig2", "all", "--variant", "repaired"), "there is no experiment for berthier2019:fig2"),
         (("all", "--out", "tiny.npz"), "the output folder tiny.npz is a file"),
         (("all", "--data-dir", "nowhere"), "nowhere"),
-        (("all", "--backend", "dask"), "need each other"),
+        (("all", "--backend", "dask"), "work only together"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_written(arguments, sentence, nfa, folder):

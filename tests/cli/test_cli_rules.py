@@ -241,15 +241,15 @@ def test_a_signature_that_can_be_called_as_a_rule_is_not_refused(nfa, own, tmp_p
 @pytest.mark.parametrize(
     "given, said",
     [
-        ([], "values for its settings sigma and tau: give each as in --set sigma=1"),
-        (["--set", "sigma=1"], "a value for its setting 'tau': give it as in --set tau=1"),
+        ([], "values for the settings sigma and tau: give each value as in --set sigma=1"),
+        (["--set", "sigma=1"], "a value for the setting 'tau': give the value as in --set tau=1"),
     ],
 )
 def test_all_settings_that_are_missing_are_named_at_once(nfa, own, tmp_path, given, said):
     data = write_data(tmp_path / "tiny.npz")
     code, _, err = nfa("train", "--dataset", str(data), "--net", "6-5-4-3", "--rule", "walking:wants", *given)
     assert code == 2
-    assert err == f"nfa: rule walking:wants needs {said}, and see `nfa rules walking:wants` for what it means\n"
+    assert err == f"nfa: rule walking:wants needs {said}. `nfa rules walking:wants` describes the settings\n"
     assert not (tmp_path / "runs").exists()
 
 

@@ -80,7 +80,7 @@ SHOWN = [
     (f"{ADDED} --pixels as-is --train-examples 30", "leave out train_examples", f"{ADDED} --pixels as-is"),
     (
         f"{ADDED} --validation 0.2",
-        f"{PIXELS}; the accuracy on held-out examples depends on them",
+        f"{PIXELS}; the accuracy on held-out examples depends on these examples",
         f"{ADDED} --pixels as-is",
     ),
 ]
@@ -109,7 +109,7 @@ def test_refused_before_the_first_step_and_mended_as_it_says(train, typed, says,
     code, record, err = train(typed)
     assert (code, record) == (2, None)
     assert err.startswith("nfa: --secure would not make this run private: ")
-    assert err.endswith("; use --anyway to train it nevertheless\n")
+    assert err.endswith(" (to train nevertheless, use --anyway)\n")
     assert err.count("\n") == 1
     assert says in err
     if mended:
@@ -194,7 +194,7 @@ def test_a_count_that_cannot_be_had_is_refused(seeded, typed, says, mended):
     assert (code, record) == (2, None)
     named = [name for name in ("--adjacency", "--delta") if name in typed]
     assert err.startswith(f"nfa: {' and '.join(named)} would give no epsilon: ")
-    assert err.endswith("; use --anyway to train it nevertheless\n")
+    assert err.endswith(" (to train nevertheless, use --anyway)\n")
     assert err.count("\n") == 1
     assert says in err
     if mended:
@@ -234,14 +234,13 @@ MISSING = [
     ("--rule dp_sgd --noise-multiplier 1", f"--noise-multiplier needs {ADJACENCY}, --set C=..."),
     (
         "--rule dp_sgd --delta 1e-3",
-        f"--delta would give no epsilon: give {ADJACENCY}, --set C=..., --set sigma=...; use --anyway"
-        " to train it nevertheless",
+        f"--delta would give no epsilon: give {ADJACENCY}, --set C=..., --set sigma=.... To train nevertheless, use"
+        " --anyway",
     ),
     (
         "--rule dp_sgd --secure",
         f"--secure would not make this run private: give {ADJACENCY}, --delta (such as 1e-5), --set C=...,"
-        " --set sigma=...; use --anyway"
-        " to train it nevertheless",
+        " --set sigma=... (to train nevertheless, use --anyway)",
     ),
     (
         "--rule dp_sgd --target-epsilon 3 --noise-multiplier 2",

@@ -185,7 +185,7 @@ def test_a_private_record_without_a_seal_is_refused(settings, finished):
     """Such as one of version 0.1."""
     folder, record = finished
     del record["seal"]
-    with pytest.raises(ValueError, match="records a run as private and has no seal"):
+    with pytest.raises(ValueError, match="records a run as private, but has no seal"):
         records.validate(record)
     assert answer(settings, folder, record) is None
 
@@ -239,8 +239,8 @@ def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_
     [
         ([[1, 1]], [(1, 1)], "the sessions are not those of a run of 9 steps"),
         ([[1, 5], [7, 3]], [(1, 5), (7, 3)], "the sessions are not those of a run of 9 steps"),
-        ([[1, 5], [6, 4]], [(1, 5), (6, 3)], r"spent\.txt records less than dp_sgd-secure\.ckpt\.npz has spent"),
-        ([[1, 5], [6, 4]], [(1, 5)], r"spent\.txt records less than dp_sgd-secure\.ckpt\.npz has spent"),
+        ([[1, 5], [6, 4]], [(1, 5), (6, 3)], r"spent\.txt records fewer steps than dp_sgd-secure\.ckpt\.npz has taken"),
+        ([[1, 5], [6, 4]], [(1, 5)], r"spent\.txt records fewer steps than dp_sgd-secure\.ckpt\.npz has taken"),
     ],
 )
 def test_not_even_who_has_the_key_goes_on_from_steps_that_no_session_tells_of(

@@ -74,9 +74,9 @@ def test_a_run_has_plain_numpy_where_no_kernel_can_be_compiled(uncompiled, tmp_p
 def test_a_secure_run_that_needs_kernels_names_what_keeps_them_away(uncompiled):
     how = {"secure": True, "adjacency": "add-remove", "delta": 1e-5, "sampling": "poisson"}
     settings = settings_of("dp_sgd", pixels="unit", **how)
-    with pytest.raises(ValueError, match=r"kernels; .*NUMBA_DISABLE_JIT is set\)$"):
+    with pytest.raises(ValueError, match=r"kernels. .*NUMBA_DISABLE_JIT is set\)$"):
         prepare(settings)
-    with pytest.raises(ValueError, match=r"leave out --no-kernels$"):
+    with pytest.raises(ValueError, match=r"Leave out --no-kernels$"):
         prepare(replace(settings, kernels=False))
 
 

@@ -181,7 +181,7 @@ def test_bad_networks_get_one_sentence(tiny, tmp_path, monkeypatch, capsys, net,
 
 def test_an_own_network_has_its_own_activations(settings):
     with pytest.raises(
-        ValueError, match=f"activation is for an architecture given as sizes or as text: leave it out, because {SMALL}"
+        ValueError, match=f"activation applies only to an architecture given as sizes or layers, but {SMALL}"
     ):
         prepare(replace(settings, activation="relu"))
 

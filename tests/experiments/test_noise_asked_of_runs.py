@@ -339,7 +339,7 @@ def test_a_rule_from_outside_names_its_noise(tiny, tmp_path, outside):
 @pytest.mark.parametrize(
     "body, sentence",
     [
-        (OWN, "needs a value for its setting 'noise'"),
+        (OWN, "needs a value for the setting 'noise'"),
         (OWN + '\nNOISE = "C"\n', "the setting C exclude each other"),
         (
             OWN.replace("m, noise, rng", "m, rng").replace("noise / 4", "0.2") + SAYS,
@@ -432,7 +432,7 @@ REFUSED = [
     ({"--target-epsilon": None, "--noise-multiplier": "-1"}, "noise_multiplier must be positive, got -1.0"),
     ({"--target-epsilon": None, "--noise-multiplier": "1e300"}, "float32 has no noise of standard deviation"),
     ({"--target-epsilon": "1e-9", "--conversion": "mironov2017"}, "no amount of noise brings epsilon to 1e-09"),
-    ({"--set": None}, "rule dp_sgd needs a value for its setting 'C'"),
+    ({"--set": None}, "rule dp_sgd needs a value for the setting 'C'"),
     ({"--rule": "bp", "--set": None}, "[lee2020:eq3]"),
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, "--net": "6-5-3"}, "[ours:softmax-objective]"),
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, "--adjacency": "replace-one"}, "[ours:softmax-objective]"),

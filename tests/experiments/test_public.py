@@ -301,7 +301,7 @@ def test_a_declaration_that_is_none_is_refused(classes):
 def test_a_data_set_of_the_registry_declares_its_own(typed):
     for words, said in (
         ("--classes 10", "classes is for a file of your own"),
-        ("--records 6000", "records is for a file of your own"),
+        ("--records 6000", "records applies only to a file of your own"),
     ):
         code, _, err = typed(f"--epochs 1 {words}")
         assert (code, said in err) == (2, True)
@@ -379,7 +379,7 @@ def test_what_is_taken_as_public_under_add_remove_is_said(tmp_path):
         settings = settings_of(path, sampling, adjacency, validation=0.25, epochs=1)
         said = run(settings, tmp_path / adjacency)["privacy"]["statement"]
         assert (HELD_PUBLIC in said) is (adjacency in NUMBER_DIFFERS)
-        with pytest.raises(ValueError, match="the accuracy on held-out examples depends on them"):
+        with pytest.raises(ValueError, match="the accuracy on held-out examples depends on these examples"):
             prepare(replace(settings, secure=True))
 
 
@@ -395,7 +395,7 @@ def test_a_delta_that_allows_one_record_to_be_published_is_refused(adjacency, tm
         parts = prepare(settings)
         if refused:
             with pytest.raises(
-                ValueError, match=f"^--secure: delta .* is at least 1/n = .* 1/{N}; use --anyway to train it"
+                ValueError, match=f"^--secure: delta .* is at least 1/n = .* 1/{N} .to train nevertheless, use"
             ):
                 refuse_what_has_no_guarantee("--secure", parts)
         else:

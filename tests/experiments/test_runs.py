@@ -197,7 +197,7 @@ def test_a_rule_that_needs_more_than_two_examples_is_tried_on_its_first_batch(se
 def test_settings_survive_their_json(settings):
     there = Settings.from_json(json.loads(json.dumps(settings.to_json())))
     assert replace(there, dataset=settings.dataset) == settings
-    with pytest.raises(ValueError, match="'epoch' is not a setting of a run; the settings are rule, "):
+    with pytest.raises(ValueError, match=r"'epoch' is not a setting of a run\. The settings are rule, "):
         Settings.from_json({"epoch": 3})
 
 

@@ -35,8 +35,8 @@ BAD = {
     f"rule {OWN}:transposed returns directions of shapes": {"rule": f"{OWN}:transposed"},
     f"rule {OWN}:broken fails on two examples: AttributeError": {"rule": f"{OWN}:broken"},
     "wants_ten needs ten examples, got 5": {"rule": f"{OWN}:wants_ten", "batch": 5},
-    "rule bp has no setting 'sigma'; its settings are m": {"rule": "bp", "rule_settings": {"sigma": 1}},
-    f"rule {OWN}:remembers needs a value for its setting 'sigma'": {"rule": f"{OWN}:remembers"},
+    "rule bp has no setting 'sigma'. The settings of this rule are m": {"rule": "bp", "rule_settings": {"sigma": 1}},
+    f"rule {OWN}:remembers needs a value for the setting 'sigma'": {"rule": f"{OWN}:remembers"},
     "sigma must not be negative, got -1": {
         "rule": f"{OWN}:noisy_dfa",
         "rule_settings": {"sigma": -1},
@@ -89,7 +89,7 @@ BAD = {
     "at the rate q = 0.25 is accepted with probability 1.11e-07": {"sampling": "poisson-rejection", "N_B": 26},
     "loss must be one of softmax-cross-entropy, squared-error, sigmoid-cross-entropy, got 'mse'": {"loss": "mse"},
     "activation must be one of tanh, sigmoid, relu, gelu, identity, step, got 'swish'": {"activation": "swish"},
-    "activation is for an architecture given as sizes": {"activation": "relu", "architecture": "ohana2021"},
+    "activation applies only to an architecture given as sizes": {"activation": "relu", "architecture": "ohana2021"},
     "64,10, or module:function, got 'vgg'": {"architecture": "vgg"},
     "architecture 7-3 reads 7 values per example, but tiny has 6": {"architecture": "7-3"},
     "architecture 6-4 ends in 4 classes, but tiny has 3": {"architecture": "6-4"},
@@ -110,22 +110,25 @@ BAD = {
     },
     "the threshold t must not be negative, got -1": {"rule": "tdfa", "rule_settings": {"t": -1}},
     "the photon budget must be positive and at most 1e12, got 0": OPTICAL | {"opu": {"photons": 0}},
-    "an OPU has no parameter 'photon'; its parameters are n_anchor, anchor_shot, noise_std, stored, photons": OPTICAL
+    "an OPU has no parameter 'photon'. The parameters of an OPU are n_anchor, anchor_shot, noise_std, stored": OPTICAL
     | {"opu": {"photon": 1}},
     "the OPU's bits must be a number, got '8'": OPTICAL | {"opu": {"bits": "8"}},
     "opu must be JSON values": OPTICAL | {"opu": {"saturation": float("inf")}},
     "opu must be a dictionary of parameters, got 3": OPTICAL | {"opu": 3},
     "an error for an OPU must be ternary": {"rule": "pdfa", "rule_settings": {"sigma": 0.1}, "opu": {}},
     "rule bp does not project, so it takes no OPU: leave out opu": {"rule": "bp", "opu": {}},
-    "the feedback of an OPU is normal, but feedback_law 'uniform' needs matrices": OPTICAL
+    "the feedback of an OPU has the law normal, but feedback_law 'uniform' needs matrices": OPTICAL
     | {"opu": {}, "feedback_law": "uniform"},
     "the scale of an OPU must be positive": OPTICAL | {"opu": {}, "feedback_scale": -1.0},
-    "rule dfa has no setting 'project'; its settings are m": {"rule": "dfa", "rule_settings": {"project": "x"}},
+    "rule dfa has no setting 'project'. The settings of this rule are m": {
+        "rule": "dfa",
+        "rule_settings": {"project": "x"},
+    },
     "whether the medium of an OPU is stored must be true or false, got 0": OPTICAL | {"opu": {"stored": 0}},
-    "for OPUs, give their own parameter, opu stored=false": OPTICAL | {"opu": {}, "stored": False},
-    "feedback that is not stored is normal, but feedback_law 'spectral' needs stored matrices": OPTICAL
+    "for OPUs, set the parameter of the device, as in opu stored=false": OPTICAL | {"opu": {}, "stored": False},
+    "feedback that is not stored has the law normal, but feedback_law 'spectral' needs stored matrices": OPTICAL
     | {"stored": False, "feedback_law": "spectral"},
-    "rule dp_dfa reads its feedback matrices directly, so they must be stored": {
+    "rule dp_dfa reads its feedback matrices directly, so these matrices must be stored": {
         "rule": "dp_dfa",
         "rule_settings": {"sigma": 0.1, "tau_h": 1.0},
         "stored": False,

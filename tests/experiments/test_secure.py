@@ -360,13 +360,13 @@ def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "damage, told",
     [
-        (lambda path: path.unlink(), r"dp_sgd-secure\.spent\.txt, .*, is missing"),
-        (lambda path: path.write_text("[5"), "does not record what was spent"),
-        (lambda path: path.write_text('{"sessions": [[0, 5]]}'), "does not record what was spent"),
-        (lambda path: path.write_text('{"sessions": [[1, 5, 2]]}'), "does not record what was spent"),
-        (lambda path: path.write_text('{"sessions": [5]}'), "does not record what was spent"),
-        (lambda path: path.write_text("[[1, 5]]"), "does not record what was spent"),
-        (lambda path: path.write_text("{}"), "does not record what was spent"),
+        (lambda path: path.unlink(), r"dp_sgd-secure\.spent\.txt is missing"),
+        (lambda path: path.write_text("[5"), "does not record the steps that were taken"),
+        (lambda path: path.write_text('{"sessions": [[0, 5]]}'), "does not record the steps that were taken"),
+        (lambda path: path.write_text('{"sessions": [[1, 5, 2]]}'), "does not record the steps that were taken"),
+        (lambda path: path.write_text('{"sessions": [5]}'), "does not record the steps that were taken"),
+        (lambda path: path.write_text("[[1, 5]]"), "does not record the steps that were taken"),
+        (lambda path: path.write_text("{}"), "does not record the steps that were taken"),
         (lambda path: path.write_text('{"sessions": [[1, 5]]}'), "does not match the seal of this user's key"),
     ],
 )
@@ -387,7 +387,7 @@ def test_a_note_of_a_run_begun_afresh_does_not_pass_for_that_of_an_older_checkpo
         patch.setattr(checkpoint, "save_checkpoint", lambda *given: raising(Killed()))
         with pytest.raises(Killed):
             run(settings, tmp_path / "out", checkpoint_every=0, resume=False)
-    with pytest.raises(ValueError, match=r"spent\.txt records less than dp_sgd-secure\.ckpt\.npz has spent"):
+    with pytest.raises(ValueError, match=r"spent\.txt records fewer steps than dp_sgd-secure\.ckpt\.npz has taken"):
         run(settings, tmp_path / "out")
 
 
@@ -396,7 +396,7 @@ def test_a_note_of_a_run_begun_afresh_does_not_pass_for_that_of_an_older_checkpo
 
 def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monkeypatch):
     killed(replace(settings, secure=None), tmp_path / "out", monkeypatch, 5)
-    with pytest.raises(ValueError, match="dp_sgd-seed1, which has a seed: a secure run cannot continue it"):
+    with pytest.raises(ValueError, match="dp_sgd-seed1, which has a seed"):
         run(settings, tmp_path / "out")
 
 
@@ -407,7 +407,7 @@ def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monke
             ["--seed", "1"],
             "give either --secure or --seed, got --secure and --seed 1: anyone can repeat the draws of a seeded run",
         ),
-        (["--resume"], "which has a seed: a secure run cannot continue it, so choose another folder"),
+        (["--resume"], "which has a seed. A secure run cannot continue a run with a seed: choose another folder"),
     ],
 )
 def test_the_command_refuses_what_does_not_go_together(settings, tmp_path, monkeypatch, capsys, typed, said):

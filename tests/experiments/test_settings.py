@@ -185,7 +185,10 @@ def test_what_adam_adds_to_its_root_is_part_of_a_run_only_where_it_is_set():
     assert other.to_json() == plain.to_json() | {"adam_eps": 0.5}
     assert Settings.from_json(other.to_json()) == other
     for wrong, sentence in (
-        ({"optimizer": "sgd", "adam_eps": 0.5}, "adam_eps is for the optimizer adam, got 0.5 with 'sgd': leave it out"),
+        (
+            {"optimizer": "sgd", "adam_eps": 0.5},
+            "adam_eps is for the optimizer adam, got 0.5 with 'sgd': leave out adam_eps",
+        ),
         ({"optimizer": "adam", "adam_eps": 0.0}, "adam_eps must be positive, got 0.0"),
     ):
         with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):

@@ -140,7 +140,7 @@ def test_without_its_checkpoint_it_begins_afresh_and_says_so(tiny, tmp_path, cap
     (tmp_path / "dfa-seed1.ckpt.npz").unlink()
     with caplog.at_level(logging.INFO, "nfa"):
         again = run(settings, tmp_path)
-    assert "dfa-seed1 was stopped and its checkpoint is missing, so it starts afresh" in caplog.messages
+    assert "the checkpoint of the stopped run dfa-seed1 is missing, so this run starts afresh" in caplog.messages
     assert untimed(again) == untimed(run(settings, tmp_path / "whole"))
 
 
@@ -272,7 +272,7 @@ def test_a_plan_counts_the_epochs_that_are_asked_for_less_those_done(tiny, tmp_p
 
 
 def test_what_is_computed_from_formulas_has_no_epochs(tmp_path):
-    sentence = "epochs are for training, and lee2020:epsilons is computed from formulas: leave them out"
+    sentence = "lee2020:epsilons is computed from formulas, so epochs have no effect: leave out epochs"
     with pytest.raises(ValueError, match=sentence):
         engine.reproduce(index.find("lee2020:epsilons"), out=tmp_path / "out", epochs=5)
     assert not (tmp_path / "out").exists()

@@ -192,7 +192,7 @@ def arrays_of_three(kept, folder):
 
 REFUSED = [
     (no_weights, "the weights that dfa-seed1.json names"),
-    (other_weights, "its digest differs"),
+    (other_weights, "the digest of the file differs"),
     (old_record, "names no weights"),
     (no_record, "holds no record"),
     (half_a_record, "kept/dfa-seed1.json is not a whole record"),

@@ -188,7 +188,7 @@ def test_commands_list_train_count_and_audit_the_rule(added):
     assert json.loads(nfa_in(added, *words))["target"] == NAME
     refused = run_in(added, "-m", "nfa", "train", "--rule", NAME, "--set", "rho=0.1")
     assert refused.returncode == 2
-    assert "needs a value for its setting 'reach'" in " ".join(refused.stderr.split())
+    assert "needs a value for the setting 'reach'" in " ".join(refused.stderr.split())
 
 
 @pytest.mark.slow

@@ -456,7 +456,7 @@ def of_another_rule(header):
 @pytest.mark.parametrize(
     "change, says",
     [
-        (drop, "does not record what its steps release"),
+        (drop, "does not record the privacy of its steps"),
         (less_noise, r'"noise_std": 0\.15.*, but this run .*"noise_std": 0\.3'),
         (of_another_rule, r'records {"rule": "dfa", .*but this run has {"rule": "dp_sgd"'),
     ],
@@ -479,5 +479,8 @@ def test_the_loop_s_own_checkpoints_are_held_to_the_statement(tiny, tmp_path):
     said = {"rule": "dfa", "orders": (2, 3)}
     save_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, 7, privacy=said)
     assert load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, privacy=said)[0] == 7
-    with pytest.raises(ValueError, match=r"but this run has null: its steps would be counted wrongly"):
+    with pytest.raises(
+        ValueError,
+        match=r"but this run has null. A run that continues from this checkpoint would count these steps wrongly",
+    ):
         load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer)

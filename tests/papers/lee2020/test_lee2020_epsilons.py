@@ -302,7 +302,7 @@ def test_a_dry_run_says_that_nothing_is_trained(nfa, tmp_path):
 @pytest.mark.parametrize(
     "words, said",
     [
-        (("--seeds", "3"), "seeds are for training, and lee2020:epsilons is computed from formulas: leave them out"),
+        (("--seeds", "3"), "lee2020:epsilons is computed from formulas, so seeds have no effect: leave out seeds"),
         (("--scale", "huge"), "scale must be one of demo, small, paper, got 'huge'"),
         (("--variant", "repaired"), "lee2020:epsilons has no variant 'repaired'"),
         (("--jobs", "0"), "jobs must be at least 1, got 0"),
