@@ -234,8 +234,8 @@ MISSING = [
     ("--rule dp_sgd --noise-multiplier 1", f"--noise-multiplier needs {ADJACENCY}, --set C=..."),
     (
         "--rule dp_sgd --delta 1e-3",
-        f"--delta would give no epsilon: give {ADJACENCY}, --set C=..., --set sigma=.... To train nevertheless, use"
-        " --anyway",
+        f"--delta would give no epsilon: give {ADJACENCY}, --set C=..., --set sigma=..."
+        " (to train nevertheless, use --anyway)",
     ),
     (
         "--rule dp_sgd --secure",
