@@ -350,7 +350,7 @@ OF_USAGE = [
     (r"DFA with clips \(sigma (\d)\) is ([\d.]+) with one seed", input_clipped),
     (r"learning rate for it, 1e-(\d)\. The other rules train with ([\d.]+)\.", learning_rates),
     (
-        r"We tried (\d+) readings with one seed [^.]*\. Under one of\s+them BP at sigma ([\d.]+) falls about as in the"
+        r"We tried (\d+) readings with one seed \(.*\)\. Under one of\s+them BP at sigma ([\d.]+) falls about as in the"
         r" paper, to ([\d.]+)\.",
         falls,
     ),

@@ -99,6 +99,36 @@ def test_formulas_in_a_line_are_left_to_the_site(site):
     ]
 
 
+# --- links
+
+PAGES = [*sorted((ROOT / "tutorials").glob("*.md")), ROOT / "tutorials" / "solutions" / "index.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "tutorials").as_posix())
+def test_links_lead_somewhere_in_the_repository_and_on_the_site(site, page):
+    """A forge shows a page as it is: roles of Sphinx with their braces, and none of the pages that the site makes."""
+    text = re.sub(
+        r"^(```+).*?^\1$|(?<!`)`[^`\n]+`(?!`)", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    assert re.findall(r"\{\w+\}", text) == []
+    links = re.findall(r"\[[^\[\]]*(?:\[[^\]]*\][^\[\]]*)*\]\(([^)\s]+)\)", text)
+    for target in links:
+        path = page.parent / target.partition("#")[0]
+        assert "://" in target or path.exists(), target
+    shown = site("repository_links").on_the_site(text)
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
+    assert [one for one in re.findall(r"\]\((\.\./[^)]*|[^)]*\.toml)\)", shown) if one not in pictures] == []
+
+
+def test_a_link_to_the_repository_leads_to_the_page_made_of_it(site):
+    on_the_site = site("repository_links").on_the_site
+    assert on_the_site("[sens](../nfa/papers/lee2020/statements.toml)") == "[sens](generated/papers/lee2020.md)"
+    assert on_the_site("[lee2020:eq5](../nfa/papers/lee2020/statements.toml)") == "{ref}`lee2020:eq5 <lee2020-eq5>`"
+    assert on_the_site("[2: DFA](../nfa/course/sets/ps2_dfa/goals.md)") == "{ref}`2: DFA <ps2-dfa>`"
+    assert on_the_site("[errata](../nfa/papers#errata)") == "[errata](generated/errata.md)"
+    assert on_the_site("![drawn](../results/a/figure.png)") == "![drawn](../results/a/figure.png)"
+
+
 # --- the site as one file
 
 

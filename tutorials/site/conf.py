@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx.ext.mathjax",
     "site_pages",
+    "repository_links",
     "notebooks",
     "alternatives",
     "lighter",
