@@ -22,6 +22,7 @@ PAGES = (
     (r"\.\./nfa/papers", "generated/papers/index.md"),
     (r"\.\./nfa/papers#(errata|certificates)", r"generated/\1.md"),
     (r"\.\./nfa/course/sets", "generated/problem_sets.md"),
+    (r"\.\./nfa/course/files/README\.md(?:#.*)?", "teacher.md"),
     (r"\.\./nfa", "generated/api/index.md"),
     (r"\.\./results/README\.md", "generated/experiments/index.md"),
     (r"\.\./results/([\w-]+)/REPORT\.md", r"generated/experiments/\1.md"),
