@@ -64,7 +64,9 @@ def judgements(path: Path) -> Iterator[Checked]:
     """
     paths = sorted(path.glob("*.py")) if path.is_dir() else [path]
     if not paths:
-        raise ValueError(f"{path} contains no file of exercises; `nfa course ladder PAPER --out FOLDER` writes one")
+        raise ValueError(
+            f"{path} contains no file of exercises. `nfa course ladder PAPER --out FOLDER` writes such files"
+        )
     kinds = staged()
     for each in paths:
         for one, function in sorted(stubs.load(each), key=lambda pair: pair[0].code not in kinds):

@@ -169,7 +169,7 @@ def number(value: Any, name: str, finite: bool = True) -> float:
     if found is None:
         raise misfit(name, value, "a number")
     if found.size != 1:
-        raise mismatch(f"the shape of {name}", found.shape, "that of one number")
+        raise mismatch(f"the shape of {name}", found.shape, "the shape of one number")
     one = float(found.ravel()[0])
     if np.isnan(one) or (finite and not abs(one) < LARGEST):
         raise mismatch(name, one, f"less than {LARGEST:g}" if np.isfinite(one) else f"a {'finite ' * finite}number")
@@ -209,7 +209,9 @@ def layers(value: Any, first: int, L: int, name: str) -> Any:
     except TypeError:
         raise misfit(name, value, f"a list with entries {first}..{L}") from None
     if length != L + 1:
-        raise mismatch(f"the length of {name}", length, L + 1, f"it has slots 0 to {L}, because layers count from 1")
+        raise mismatch(
+            f"the length of {name}", length, L + 1, f"the list must have slots 0 to {L}, because layers count from 1"
+        )
     return value
 
 
@@ -278,7 +280,7 @@ def same_scale(found: Mapping[str, tuple[Any, Any]], case: str, hint: str, turne
     """Hold length and sign where the direction is right, of what `fitting` returns; a wrong sign has its own hint."""
     factors = {name: common_factor(*two) for name, two in found.items()}
     if not any(factors.values()):
-        raise mismatch("what has the right direction", "nothing", "something whose norm and sign are judged")
+        raise mismatch("entries with the right direction", "none", "at least one, to judge its norm and sign")
     for name, factor in factors.items():
         if factor is not None:
             close(*found[name], f"{name} {case}", hint if factor > 0 else turned)

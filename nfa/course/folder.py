@@ -84,7 +84,9 @@ def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
         raise ValueError(f"a course folder must be made by `nfa course new` and contain {CONFIG}, got {course}")
     known = sorted(path.parent.name for path in course.glob("masters/*/set.toml"))
     if not known:
-        raise ValueError(f"the course {course} has no problem set: each is a folder of masters with a set.toml in it")
+        raise ValueError(
+            f"the course {course} has no problem set. A problem set is a folder of masters with a file set.toml"
+        )
     if unknown := [name for name in chosen if name not in known]:
         raise ValueError(f"the course has no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
     return [problem_sets.load(course / "masters" / name) for name in dict.fromkeys(chosen or known)]
@@ -155,7 +157,7 @@ def build(course: Path, problems: ProblemSet) -> Path:
     found += problem_sets.leaks(problems, _text(release / f"{problems.name}.ipynb"))
     if found:
         shutil.rmtree(release)
-        raise OSError(f"students would see {found[0]!r} of {problems.name}; its release is removed")
+        raise OSError(f"students would see {found[0]!r} of {problems.name}. The release of {problems.name} is removed")
     return release / f"{problems.name}.ipynb"
 
 
@@ -209,7 +211,9 @@ def grade(course: Path, problems: ProblemSet, again: bool = False, jobs: int = 1
     with grader.Grader(course) as first:
         book = _report(first)
         if not any(one.handed_in for one in handed_in) and not _scores(book, name):
-            raise ValueError(f"nobody handed in {name}: put notebooks at submitted/STUDENT/{name}/{name}.ipynb")
+            raise ValueError(
+                f"there is no submission for {name}: put notebooks at submitted/STUDENT/{name}/{name}.ipynb"
+            )
         can = [one for one in handed_in if one.handed_in and not one.problem]
         current = _current(course, problems, can, book)
         answers = _answers(course, problems, can, set() if again else current, first, jobs)
@@ -310,7 +314,7 @@ def _give_back(problems: ProblemSet, page: Path, answer: dict[str, Any], one: Su
     """Write the feedback of a submission; why there is none, or "". An older page goes, for it is of another one."""
     text = answer.get("page", "")
     if found := problem_sets.leaks(problems, _visible(text), one.own):
-        text, answer = "", {"withheld": f"its feedback would reveal {found[0]!r}, so it is not written"}
+        text, answer = "", {"withheld": f"the feedback would reveal {found[0]!r}, so nfa did not write the feedback"}
     if text:
         page.parent.mkdir(parents=True, exist_ok=True)
         write_whole(page, text.encode("utf-8"))
@@ -334,14 +338,14 @@ def _rows(
         answer = answers.get(one.student, {})
         reason, notes = one.problem or answer.get("problem", ""), list(one.notes)
         if not one.handed_in and one.student in scores:
-            reason, notes = "", [f"graded before; now {one.problem}"]
+            reason, notes = "", [f"graded before, but now: {one.problem}"]
         elif not reason and one.student not in current:
-            reason = f"not graded since it changed: nfa course grade {problems.name}"
+            reason = f"changed since the last grading: run nfa course grade {problems.name}"
         notes += [answer["withheld"]] if answer.get("withheld") and not reason else []
         rows.append(_row(problems, one.student, None if reason else scores[one.student], reason, notes))
     known = {one.student for one in handed_in}
     for student in sorted(set(scores) - known):
-        rows.append(_row(problems, student, scores[student], "", ["graded before; no longer in submitted/"]))
+        rows.append(_row(problems, student, scores[student], "", ["graded before, but no longer in submitted/"]))
     anywhere = {row["student_id"] for row in book["submissions"]} | known
     for student in sorted(set(book["students"]) - anywhere):  # in the gradebook's list of students
         place = f"submitted/{student}/{problems.name}/{problems.name}.ipynb"

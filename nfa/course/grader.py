@@ -19,10 +19,10 @@ from typing import Any
 QUIET = {"PYTHONWARNINGS": "ignore", "PYDEVD_DISABLE_FILE_VALIDATION": "1", "MPLBACKEND": "Agg"}
 LOCKED = "the gradebook is busy"
 WHY = {
-    "DeadKernelError": "its Python died: a cell ended it, or needed too much memory",
+    "DeadKernelError": "the Python process died: a cell ended the process, or needed too much memory",
     "Timeout waiting for IOPub output": "a cell ran too long and could not be stopped",
     "sqlalchemy.exc.OperationalError": LOCKED,
-    "Kernel died before replying": "its Python did not start",
+    "Kernel died before replying": "the Python process did not start",
 }
 
 
@@ -78,7 +78,9 @@ class Grader:
         said = last_error(self.said.read())
         self.stop()
         raise GraderDiedError(
-            f"it took more than {seconds / 60:.0f} minutes" if late else said or "it ended the grader"
+            f"the grading took more than {seconds / 60:.0f} minutes"
+            if late
+            else said or "the notebook ended the grader"
         )
 
     def _start(self) -> subprocess.Popen[str]:
@@ -168,7 +170,7 @@ def _run(converter: Any, app: Any, course: Path, book: str, root: str, name: str
         if mark in log:
             return why
     own = "\n".join(line for line in log.splitlines() if "NbGraderException" not in line)  # which says nothing
-    return f"nbgrader failed: {last_error(own) or 'it does not say why'}"
+    return f"nbgrader failed: {last_error(own) or 'no reason is given'}"
 
 
 def _grade(app: Any, course: Path, book: str, name: str, student: str, notebook: str, timestamp: str) -> dict[str, Any]:
@@ -205,7 +207,7 @@ def _page(app: Any, course: Path, book: str, root: str, name: str, student: str)
     from nbgrader.converters import GenerateFeedback
 
     if problem := _run(GenerateFeedback, app, course, book, root, name, student):
-        return {"problem": "", "withheld": f"it has no feedback: {problem}"}
+        return {"problem": "", "withheld": f"nfa wrote no feedback: {problem}"}
     return {"problem": "", "page": Path(root, "feedback", student, name, f"{name}.html").read_text(encoding="utf-8")}
 
 

@@ -29,7 +29,7 @@ HEAD = '''"""Task {number} of {all} of the ladder of {paper}: {title} {ids}
 
 {text}
 
-Fill in the body, then:
+Fill in the body, then run:
 
     nfa course check {file}
 """
@@ -161,7 +161,7 @@ def write(paper: str, folder: Path) -> list[Path]:
     every = tasks(paper)
     paths = [folder / f"{task.name}.py" for task in every]
     if there := [path for path in paths if path.exists()]:
-        raise ValueError(f"{there[0]} is there already and stays as it is: name another folder with --out")
+        raise ValueError(f"{there[0]} exists already, and nfa does not overwrite files: name another folder with --out")
     with whole_folder(folder) as part:
         for number, (task, path) in enumerate(zip(every, paths, strict=True), 1):
             write_whole(part / path.name, to_fill_in(task, number, len(every), path).encode())

@@ -188,13 +188,13 @@ def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submiss
         source = text[header.end() : end].strip("\n")
         parts = HEADER.fullmatch(header[0].rstrip())
         if parts is None:
-            raise ValueError(f"{where}: a header is {HEADERS}, got {header[0]!r}")
+            raise ValueError(f"{where}: a header must have the form {HEADERS}, got {header[0]!r}")
         name, score, fails = parts.groups(default="")
         if score:
             comment = takewhile(lambda line: line.startswith("#"), source.splitlines())
             about = " ".join(line.removeprefix("#").strip() for line in comment)
             if not about:
-                raise ValueError(f"{where}: below the header of {name} a comment must say what it is")
+                raise ValueError(f"{where}: below the header of {name}, a comment must describe this variant")
             sources = {}
             replacements = _tuples(source, ("cell", "old", "new"), where)
             for cell, old, new in replacements:
@@ -206,15 +206,22 @@ def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submiss
                 replaced(reference, cell, old, new, where)
                 slips.append(Slip(cell, old, new, failed))
         elif not variants:
-            raise ValueError(f"{where}: the cell {name} has no variant above it, which has a score in its header")
+            raise ValueError(
+                f"{where}: above the cell {name}, there must be the header of a variant, which has a score"
+            )
         elif name not in reference:
-            raise ValueError(f"{where}: the master has no cell {name}; the header of a variant has a score")
+            raise ValueError(
+                f"{where}: the master has no cell {name}. If {name} is a variant, the header needs a score"
+            )
         elif name in sources:
             raise ValueError(f"{where}: {variants[-1].name} has the cell {name} twice")
         else:
             sources[name] = source
     if empty := [variant.name for variant in variants if not variant.sources]:
-        raise ValueError(f"{path.name} of {path.parent.name}: {', '.join(empty)} must change something")
+        raise ValueError(
+            f"{path.name} of {path.parent.name}: each variant must change a cell, but none changes in"
+            f" {', '.join(empty)}"
+        )
     return variants, slips
 
 

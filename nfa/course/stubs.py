@@ -21,16 +21,16 @@ from nfa import ledger
 
 HEAD = '''"""Exercises: {title}.
 
-Fill in the bodies, keep names and signatures, and let nfa judge what you wrote:
+Fill in the bodies, and keep names and signatures. Then let nfa judge your functions:
 
     nfa course check THIS_FILE
 
-It goes from simple cases to harder ones and stops at the first that fails. In a checkout, this runs all tests of these
+The command goes from simple cases to harder cases and stops at the first failure. In a checkout, run all tests of these
 statements:
 
     python -m pytest {options} --stub=THIS_FILE
 
-Helpers may be added. Where a body calls one of these functions, by whatever way, it gets yours.
+You may add helpers. If a body calls one of these functions in any way, your function is used.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def load(path: Path) -> list[tuple[Exercise, FunctionType]]:
     _found.clear()
     run_file(path)
     if not _found:
-        raise ValueError(f"{path} has no function marked @exercise(...); `nfa course stub` writes such a file")
+        raise ValueError(f"{path} has no function marked @exercise(...). `nfa course stub` writes such a file")
     return list(_found)
 
 

@@ -165,7 +165,7 @@ def _submitted(course: Path, name: str, place: Path, releases: Mapping[str, dict
     student = shown(place.name)
     try:
         if student != place.name:
-            raise CannotGradeError("the name of the folder has characters that are not text: rename it")
+            raise CannotGradeError("the name of the folder has characters that are not text: rename the folder")
         path, beside = _find(course, name, place)
         if path is None:
             return Submitted(student, f"no notebook at submitted/{student}/{name}/{name}.ipynb", handed_in=False)
@@ -176,9 +176,9 @@ def _submitted(course: Path, name: str, place: Path, releases: Mapping[str, dict
     except CannotGradeError as error:
         return Submitted(student, str(error))
     except OSError as error:
-        return Submitted(student, f"its folder cannot be read: {error.strerror}")
+        return Submitted(student, f"the folder of the student cannot be read: {error.strerror}")
     if beside:
-        notes.append(f"not graded, because its name is not {path.name}: {some(beside)}")
+        notes.append(f"not graded, because the name is not {path.name}: {some(beside)}")
     digest = hashlib.sha256(content + timestamp.encode()).hexdigest()
     own = "\n".join(cell.source for cell in cells)
     return Submitted(student, "", tuple(notes), json.dumps(notebook), own, digest, timestamp)
@@ -198,7 +198,7 @@ def _find(course: Path, name: str, place: Path) -> tuple[Path | None, list[str]]
         return None, []
     paths = some(shown(path.relative_to(course).as_posix()) for path in found)
     student = shown(place.name if place.is_dir() else place.name.partition(".")[0])
-    raise CannotGradeError(f"no notebook at submitted/{student}/{name}/{name}.ipynb; found {paths}")
+    raise CannotGradeError(f"no notebook at submitted/{student}/{name}/{name}.ipynb, but found {paths}")
 
 
 def _concerns(course: Path, name: str, path: Path) -> bool:
@@ -267,13 +267,13 @@ def read(content: bytes) -> list[SubmittedCell]:
     try:
         made = json.loads(content)
     except UnicodeDecodeError:
-        raise CannotGradeError("the notebook cannot be read: its text is not in UTF-8") from None
+        raise CannotGradeError("the notebook cannot be read: the text is not in UTF-8") from None
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc.rstrip()) - 1 or error.msg.startswith("Unterminated")
-        why = "it is cut short" if cut else f"it is not JSON, see its line {error.lineno}"
+        why = "the file is cut short" if cut else f"the file is not JSON, see line {error.lineno}"
         raise CannotGradeError(f"the notebook cannot be read: {why}") from None
     except (ValueError, RecursionError):
-        raise CannotGradeError("the notebook cannot be read: it is not JSON") from None
+        raise CannotGradeError("the notebook cannot be read: the file is not JSON") from None
     if not isinstance(made, dict) or not isinstance(made.get("nbformat"), int):
         raise CannotGradeError("the file is not a notebook")
     if made["nbformat"] != 4:
@@ -297,9 +297,9 @@ def _cell(at: int, cell: Any) -> SubmittedCell:
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     if not isinstance(source, str) or cell.get("cell_type") not in ("code", "markdown", "raw"):
-        raise CannotGradeError(f"the notebook cannot be read: its cell {at} is not a cell")
+        raise CannotGradeError(f"the notebook cannot be read: cell {at} is not a valid cell")
     if any("\ud800" <= char <= "\udfff" for char in source):
-        raise CannotGradeError(f"the notebook cannot be read: its cell {at} has characters that are not text")
+        raise CannotGradeError(f"the notebook cannot be read: cell {at} has characters that are not text")
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     metadata = cell.get("metadata")
     meta = metadata.get("nbgrader") if isinstance(metadata, dict) else None
@@ -353,20 +353,24 @@ def restore(
     solutions = [one for one in ours if ours[one]["metadata"]["nbgrader"]["solution"]]
     graded = [one for one in ours if ours[one]["metadata"]["nbgrader"]["grade"]]
     if twice := [one for one in solutions if len(at.get(one, [])) > 1]:
-        raise CannotGradeError(f"a cell is there twice: {some(twice)}")
+        raise CannotGradeError(f"a cell occurs twice: {some(twice)}")
     elsewhere = _elsewhere([one for one in solutions if one not in at], cells, at, ours)
     if not any(one in at or one in elsewhere for one in solutions):
-        lost = f"none of its {len(solutions)} solution cells is there"
+        lost = f"the notebook has none of the {len(solutions)} solution cells"
         if not any(one in at for one in graded):
-            lost = f"none of the {len(graded)} graded cells of {name} is there"
+            lost = f"the notebook has none of the {len(graded)} graded cells of {name}"
         raise CannotGradeError(lost)
     strangers = [cell for cell in cells if cell.mark and cell.mark not in ours]
     gone = [one for one in solutions if one not in at and one not in elsewhere]
     if gone and any(cell.meta.get("solution") for cell in strangers):
-        raise CannotGradeError(f"it is of another version of {name}: it has no cell {some(gone)}")
-    notes += [f"not of {name}, and run without points: {some(cell.mark for cell in strangers)}"] if strangers else []
+        raise CannotGradeError(f"the notebook is from another version of {name} and lacks the cell {some(gone)}")
+    notes += (
+        [f"cells that are not from {name} and run without points: {some(cell.mark for cell in strangers)}"]
+        if strangers
+        else []
+    )
     if again := [one for one in ours if one not in solutions and len(at.get(one, [])) > 1]:
-        notes.append(f"a cell is there twice and counts once: {some(again)}")
+        notes.append(f"a cell occurs twice and counts once: {some(again)}")
     if older := [
         one
         for one, places in at.items()
@@ -375,16 +379,16 @@ def restore(
     ]:
         notes.append(f"made from another version of {name}: {some(older)}")
     if retyped := [one for one, places in at.items() if cells[places[-1]].kind != ours[one]["cell_type"]]:
-        notes.append(f"a cell had another type and has its own again: {some(retyped)}")
+        notes.append(f"a cell had another type, and its own type is restored: {some(retyped)}")
     names = {places[-1]: one for one, places in at.items()}
     also = {i: {one for one in elsewhere if elsewhere[one] == i} for i in elsewhere.values()}
     order = [Place(names.get(i, ""), cell, frozenset(also.get(i, ()))) for i, cell in enumerate(cells)]
     lacking, moved = _put_back(order, ours)
     for told, which in (
-        ("a graded cell was gone and is put back", [one for one in lacking if one in graded]),
-        ("a given cell was gone and is put back", [one for one in lacking if one not in graded and one not in gone]),
-        ("a cell is gone, and counts as not written", gone),
-        ("a graded cell stood before what it grades and is moved", moved),
+        ("a graded cell was missing and is restored", [one for one in lacking if one in graded]),
+        ("a given cell was missing and is restored", [one for one in lacking if one not in graded and one not in gone]),
+        ("a cell is missing and counts as not written", gone),
+        ("a graded cell stood before the cell that it grades, and is moved", moved),
     ):
         notes += [f"{told}: {some(which)}"] if which else []
     made = [_made(i, place, ours) for i, place in enumerate(order)]
@@ -421,7 +425,7 @@ def _refuse_another(name: str, cells: list[SubmittedCell], releases: Mapping[str
         counts[other] = len(marks & (set(ours) | {cell.get("id") for cell in ours.values()}))
     nearest = max(counts, key=lambda other: (counts[other], other == name))
     if nearest != name:
-        raise CannotGradeError(f"its cells are those of {nearest}")
+        raise CannotGradeError(f"the cells of the notebook are from {nearest}")
 
 
 def _recognised(cells: list[SubmittedCell], ours: Mapping[str, Any]) -> tuple[dict[str, list[int]], list[str]]:
@@ -448,7 +452,7 @@ def _recognised(cells: list[SubmittedCell], ours: Mapping[str, Any]) -> tuple[di
         elif words and sum(words <= _defines(cell.source) for cell in cells) == 1:
             free(one, lambda cell, words=words: cell.kind == "code" and words <= _defines(cell.source))
     back = [one for one in ours if one in at and one not in marked]
-    return at, [f"the mark of a cell was lost and is put back: {some(back)}"] if back else []
+    return at, [f"the mark of a cell was lost and is restored: {some(back)}"] if back else []
 
 
 def _elsewhere(

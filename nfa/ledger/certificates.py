@@ -30,6 +30,6 @@ def text(item: Item) -> str:
     ValueError : if it has none; one sentence, with the reason where there is one to give
     """
     if not item.certificate:
-        reason = item.uncertified or f"its verdict is {item.verdict}, so there is nothing to refute"
+        reason = item.uncertified or f"the verdict is {item.verdict}, so there is nothing to refute"
         raise ValueError(f"{item.id} has no certificate: {reason}")
     return files("nfa").joinpath("papers", item.paper, item.certificate).read_text(encoding="utf-8")

@@ -12,14 +12,14 @@ from nfa.ledger.tests_json import tests_of
 VERDICTS = {
     "holds": "true as stated",
     "conditional": "false as stated, true under a condition that the document does not state",
-    "typo": "wrong as printed, but the document shows what is meant, and that is true",
-    "ambiguous": "fair readings differ in whether they are true; the entry names them",
-    "unproven": "neither proved nor refuted; the entry says what we tried",
-    "differs": "the stated procedure does not give the printed number; something not stated may explain it",
-    "false": "not true as stated; nfa has a counterexample",
-    "conjecture": "the document says that it has no proof, and nobody has refuted it",
-    "ours": "proved or measured by us, reviewed by nobody else; the entry says where",
-    "not-executable": "nothing to compute; the reason is given",
+    "typo": "wrong as printed, but the document shows the meaning, and the statement is true in this meaning",
+    "ambiguous": "some fair readings are true and others are not. The entry names the readings",
+    "unproven": "neither proved nor refuted. The entry describes our attempts",
+    "differs": "the stated procedure does not give the printed number. Something not stated may explain the difference",
+    "false": "not true as stated. nfa has a counterexample",
+    "conjecture": "the document says that there is no proof, and nobody has refuted the statement",
+    "ours": "proved or measured by us, and reviewed by nobody else. The entry names the place",
+    "not-executable": "nothing to compute. The entry gives the reason",
     "pending": "not judged yet",
 }
 
@@ -214,7 +214,7 @@ def _item(table: dict[str, Any], papers: set[str]) -> Item:
         **fields,
     )
     if item.paper not in papers:
-        raise ValueError(f"{id_}: its file has no [paper.{item.paper}] table")
+        raise ValueError(f"{id_}: the file of this statement has no [paper.{item.paper}] table")
     for field, allowed in (("kind", sorted(KINDS)), ("verdict", VERDICTS)):
         if getattr(item, field) not in allowed:
             raise ValueError(f"{id_}: {field} must be one of {', '.join(allowed)}, got {getattr(item, field)!r}")

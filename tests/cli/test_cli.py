@@ -214,7 +214,7 @@ WRONG = [
     (("eq", "lee2020:eq55"), "did you mean lee2020:eq5", None),
     (("eq", "lee2021:eq5"), "did you mean the document lee2020 or balle2018?", None),
     (("eq", "eq5"), "lee2020:eq5", None),
-    (("eq", "lee2020:eq5", "--certificate"), "lee2020:eq5 has no certificate: its verdict is holds", None),
+    (("eq", "lee2020:eq5", "--certificate"), "lee2020:eq5 has no certificate: the verdict is holds", None),
     (("eq", "dpulr2024:asm1", "--certificate"), "dpulr2024:asm1 has no certificate: it is an assumption", None),
     (("eq", "lee2020", "--certificate"), "--certificate prints one file: name one statement, not ", None),
     (("eq", "--certificate"), "--certificate prints one file: name one statement, not 0", None),

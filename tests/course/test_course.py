@@ -311,7 +311,10 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
     "text, told",
     [
         *(
-            (f"{FIRST}{header}\n# about\n", f"wrong.py of ps0, line 7: a header is {FORM}, got {header!r}")
+            (
+                f"{FIRST}{header}\n# about\n",
+                f"wrong.py of ps0, line 7: a header must have the form {FORM}, got {header!r}",
+            )
             for header in (
                 "# %%",
                 "#%% first",
@@ -340,18 +343,21 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
         ),
         (
             "\n# %% first\nfirst = abs\n",
-            "wrong.py of ps0, line 2: the cell first has no variant above it, which has a score in its header",
+            "wrong.py of ps0, line 2: above the cell first, there must be the header of a variant, which has a score",
         ),
         (
             f"{FIRST}# %% turned\n# about\n",
-            "wrong.py of ps0, line 7: the master has no cell turned; the header of a variant has a score",
+            "wrong.py of ps0, line 7: the master has no cell turned. If turned is a variant, the header needs a score",
         ),
         (f"{FIRST}# %% first\nfirst = max\n", "wrong.py of ps0, line 7: sign has the cell first twice"),
         (
             f"{FIRST}# %% turned score=3\nimport math\n\n# %% first\n",
-            "wrong.py of ps0, line 7: below the header of turned a comment must say what it is",
+            "wrong.py of ps0, line 7: below the header of turned, a comment must describe this variant",
         ),
-        (f"{FIRST}# %% turned score=3\n# about\n", "wrong.py of ps0: turned must change something"),
+        (
+            f"{FIRST}# %% turned score=3\n# about\n",
+            "wrong.py of ps0: each variant must change a cell, but none changes in turned",
+        ),
         *(
             (f"{FIRST}{below}", f"wrong.py of ps0, line 7: {told}")
             for below, told in (
@@ -638,7 +644,7 @@ def test_a_wrong_shape_or_direction_costs_nothing_where_the_length_is_judged():
     with pytest.raises(checking.Wrong, match=r"^W\[1\] of 5: found -1 times what is expected; mind the sign$"):
         checking.same_scale({"W[1]": (-like[1], like[1])}, "of 5", "once", "mind the sign")
     checking.same_scale({"W[1]": (like[1], like[1]), "W[5]": found["W[5]"]}, "of 5", "once", "mind the sign")
-    with pytest.raises(checking.Wrong, match=r"^what has the right direction: found nothing, expected something"):
+    with pytest.raises(checking.Wrong, match=r"^entries with the right direction: found none, expected at least one"):
         checking.same_scale({"W[5]": found["W[5]"]}, "of 5", "once", "mind the sign")
 
 
@@ -679,7 +685,7 @@ def test_what_comes_back_is_taken_in_every_form():
         (None, "it: found None, expected a number"),
         (checking.NOTHING, f"it: found nothing, expected a number; {RETURN}"),
         ("two", "it: found something of type str, expected a number"),
-        ([1, 2], r"the shape of it: found \(2,\), expected that of one number"),
+        ([1, 2], r"the shape of it: found \(2,\), expected the shape of one number"),
         (np.nan, "it: found nan, expected a finite number"),
         (np.inf, "it: found inf, expected a finite number"),
         (1e160, r"it: found 1e\+160, expected less than 1e\+150"),
@@ -721,7 +727,7 @@ def test_what_comes_back_is_taken_in_every_form():
     like = [None, np.zeros((2, 3)), np.zeros(2)]
     assert [np.shape(a) for a in checking.arrays([None, [[1, 2, 3]] * 2, [4, 5]], like, "W")] == [(), (2, 3), (2,)]
     for value, told in [
-        ([[[1, 2, 3]] * 2, [4, 5]], "the length of W: found 2, expected 3; it has slots 0 to 2"),
+        ([[[1, 2, 3]] * 2, [4, 5]], "the length of W: found 2, expected 3; the list must have slots 0 to 2"),
         ([0, [4, 5], [4, 5]], r"the shape of W\[1\]: found \(2,\), expected \(2, 3\)"),
         (None, r"W: found None, expected a list with entries 1\.\.2"),
     ]:
@@ -883,7 +889,7 @@ def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
     for command in ("build", "grade"):
         code, told = refused(capsys, command, "--course", tmp_path / "bare")
         assert code == 2
-        assert "has no problem set: each is a folder of masters with a set.toml in it" in told
+        assert "has no problem set. A problem set is a folder of masters with a file set.toml" in told
     assert "did you mean ps2_dfa?" in refused(capsys, "new", "other", "--set", "ps2_daf")[1]
     assert "has no problem set 'ps99'" in refused(capsys, "build", "ps99", "--course", course)[1]
     assert "has no submission 'best'" in refused(capsys, "rehearse", "ps2_dfa", "best", "--course", course)[1]

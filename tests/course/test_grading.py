@@ -195,15 +195,15 @@ def tagged(made):
 
 
 REPAIRED = {
-    "metadata lost": (strip, "was lost and is put back: start, first, first_value and 3 more"),
-    "metadata and ids lost": (strip_all, "was lost and is put back: start, first, first_value and 3 more"),
-    "a graded cell deleted": (drop("second_value"), "was gone and is put back: second_value"),
+    "metadata lost": (strip, "was lost and is restored: start, first, first_value and 3 more"),
+    "metadata and ids lost": (strip_all, "was lost and is restored: start, first, first_value and 3 more"),
+    "a graded cell deleted": (drop("second_value"), "was missing and is restored: second_value"),
     "all graded cells deleted": (drop("first_value", "second_value", "second_sign"), "first_value, second_value, sec"),
-    "a given cell deleted": (drop("start"), "a given cell was gone and is put back: start"),
+    "a given cell deleted": (drop("start"), "a given cell was missing and is restored: start"),
     "a graded cell moved up": (to_the_top("second_sign"), "is moved: second_sign"),
-    "a graded cell copied": (again("second_sign"), "is there twice and counts once: second_sign"),
-    "a solution in a new cell": (retyped_by_hand, "was lost and is put back: second"),
-    "a code cell made text": (retype, "a cell had another type and has its own again: first"),
+    "a graded cell copied": (again("second_sign"), "occurs twice and counts once: second_sign"),
+    "a solution in a new cell": (retyped_by_hand, "was lost and is restored: second"),
+    "a code cell made text": (retype, "a cell had another type, and its own type is restored: first"),
     "graded cells rewritten": (tampered, None),
     "tags that skip cells": (tagged, None),
 }
@@ -244,7 +244,7 @@ def test_an_answer_that_is_gone_counts_as_not_written_and_is_named():
     drop("second")(made)
     names, sources, notes = restored(made)
     assert sources[names.index("second")] == SOURCES["second"]
-    assert notes == ["a cell is gone, and counts as not written: second"]
+    assert notes == ["a cell is missing and counts as not written: second"]
 
 
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-32"]
@@ -294,16 +294,17 @@ REFUSED = {
     "no cells": (b'{"nbformat": 4, "cells": {}}', "no cells"),
     "a later format": (b'{"nbformat": 9, "cells": []}', "format 9"),
     "a broken old format": (b'{"nbformat": 3, "worksheets": 7}', "format 3"),
-    "a number for a source": (broken(source=7), "cell 2 is not a cell"),
+    "a number for a source": (broken(source=7), "cell 2 is not a valid cell"),
     "half a character": (broken(source="\ud800"), "cell 2 has characters"),
-    "nothing in it": (changed(lambda made: made["cells"].clear()), "none of the 3 graded cells of ps0 is there"),
-    "no solution": (changed(drop("first", "second")), "none of its 2 solution cells is there"),
-    "a solution copied": (changed(again("first")), "a cell is there twice: first"),
-    "another set": (json.dumps(RELEASES["ps1"]).encode(), "its cells are those of ps1"),
+    "nothing in it": (changed(lambda made: made["cells"].clear()), "the notebook has none of the 3 graded cells of"
+    " ps0"),
+    "no solution": (changed(drop("first", "second")), "the notebook has none of the 2 solution cells"),
+    "a solution copied": (changed(again("first")), "a cell occurs twice: first"),
+    "another set": (json.dumps(RELEASES["ps1"]).encode(), "the cells of the notebook are from ps1"),
     "another version": (
         changed(lambda made: made["cells"][at(made, "second")]["metadata"]["nbgrader"].update(grade_id="zweite")
                 or rewrite(made, second="def zweite(x): ...")),
-        "another version of ps0: it has no cell second",
+        "another version of ps0 and lacks the cell second",
     ),
 }  # fmt: skip
 
@@ -365,7 +366,7 @@ def test_what_lies_elsewhere_is_named_with_the_place_where_it_is_expected(handed
     found = handed_in.collect()
     assert list(found) == [student, "s02"]
     place = student.partition(".")[0]
-    assert found[student].problem == f"no notebook at submitted/{place}/ps0/ps0.ipynb; found submitted/{path}"
+    assert found[student].problem == f"no notebook at submitted/{place}/ps0/ps0.ipynb, but found submitted/{path}"
     assert found[student].handed_in
     assert found["s02"].problem == ""
     assert submissions.mentioned(handed_in.course, "ps0")
@@ -387,7 +388,7 @@ def test_another_notebook_beside_it_is_named(handed_in):
     handed_in("s01/ps0/ps0-Copy1.ipynb")
     handed_in("s01/ps0/.ipynb_checkpoints/ps0-checkpoint.ipynb")
     (one,) = handed_in.collect().values()
-    assert (one.problem, one.notes) == ("", ("not graded, because its name is not ps0.ipynb: ps0-Copy1.ipynb",))
+    assert (one.problem, one.notes) == ("", ("not graded, because the name is not ps0.ipynb: ps0-Copy1.ipynb",))
 
 
 @pytest.mark.parametrize("name", ["Jörg Müller", "o'brien [late]", "*", "Doe, Jane", "12345", " s01 ", "a+b", "{x}"])
@@ -417,7 +418,12 @@ def test_links_pipes_and_names_that_are_no_text_are_refused(handed_in):
     assert all(student.encode() for student in problems)
     linked = "is a link to something outside the student's folder"
     told = {"s02": linked, "s03": "cannot be read", "s04": "cannot be read", "s05": linked}
-    told |= {"s06": "is not a file", "s07": "is not a file", "s09\ufffd": "rename it", "s10\ufffd": "rename it"}
+    told |= {
+        "s06": "is not a file",
+        "s07": "is not a file",
+        "s09\ufffd": "rename the folder",
+        "s10\ufffd": "rename the folder",
+    }
     assert {student for student, problem in problems.items() if problem} == set(told)
     for student, part in told.items():
         assert part in problems[student], student

@@ -143,7 +143,7 @@ def test_what_was_written_is_kept(lee2020, capsys):
     before = path.read_text(encoding="utf-8")
     assert main.main(["course", "ladder", "lee2020", "--out", str(lee2020)]) == 2
     assert path.read_text(encoding="utf-8") == before
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,7 @@ def test_a_good_entry_reads():
         ({"id": '"eq1"'}, r"an id must be paper:name, .*, got 'eq1'"),
         ({"id": None}, r"an id must be paper:name, .*, got ''"),
         ({"id": '"no2001b:eq1"'}, r"a paper is lower-case letters and four digits, got 'no2001b:eq1'"),
-        ({"id": '"ohana2021:eq1"'}, r"ohana2021:eq1: its file has no \[paper.ohana2021\] table"),
+        ({"id": '"ohana2021:eq1"'}, r"ohana2021:eq1: the file of this statement has no \[paper.ohana2021\] table"),
         ({"clams": '"x"'}, r"lee2020:eq1: there is no field 'clams'"),
         ({"tests": '["x"]'}, r"lee2020:eq1: there is no field 'tests'"),
         ({"claims": "3"}, r"lee2020:eq1: claims must be a string, got 3"),
