@@ -130,7 +130,7 @@ DTYPES = (np.float32, np.float64)
 def _each(loops, z, *numbers):
     """Call the loop for z's dtype on pieces of z, entry after entry as memory has them, and of an array for answers."""
     if z.dtype not in DTYPES:
-        raise ValueError(f"this kernel is for float32 and float64, got {z.dtype}")
+        raise ValueError(f"the kernel of an activation needs a float32 or float64 array, got {z.dtype}")
     entries, numbers = loops[z.dtype == np.float64], [z.dtype.type(number) for number in numbers]
     out = np.empty_like(z)
     dense = z if z.strides == out.strides else z.copy(order="K")

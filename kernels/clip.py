@@ -130,7 +130,7 @@ def clip_l2(v, c, shares=None):
         raise ValueError(f"the clipping bound c must be positive, got {c}")
     least, low, tiny = LIMITS[v.dtype]
     if c < least:
-        raise ValueError(f"the clipping bound {c} is too small for {v.dtype}, need at least {least:.3g}")
+        raise ValueError(f"the clipping bound c must be at least {least:.3g} for {v.dtype} arrays, got {c}")
     rows, columns = _in_memory(v)
     out = np.empty(rows.shape, v.dtype)
     longer = []

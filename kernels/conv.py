@@ -24,7 +24,7 @@ FEW = 10**6  # multiplications of a matrix product whose factors OpenBLAS reads 
 
 def _moves_by_one(stride):
     if tuple(stride) != (1, 1):
-        raise ValueError(f"this kernel is only for convolutions of stride 1, got stride {stride}")
+        raise ValueError(f"the kernel of a convolution needs stride 1, got stride {stride}")
 
 
 def _points(c, k, columns):

@@ -115,7 +115,7 @@ def add_keyed(out, std, key, group=0, skip=0):
 
 def _check_dtype(out):
     if out.dtype != np.float64:
-        raise ValueError(f"noise of the cipher is added to float64 arrays, got {out.dtype}")
+        raise ValueError(f"noise of the cipher can only be added to a float64 array, got {out.dtype}")
 
 
 def check_noise(std, dtype):
@@ -125,7 +125,9 @@ def check_noise(std, dtype):
     limits = np.finfo(dtype)
     least, most = float(limits.tiny) / float(limits.eps), float(limits.max) * float(limits.eps) ** 2
     if std > 0 and not least <= std <= most:
-        raise ValueError(f"{dtype} has no noise of standard deviation {std}, only from {least:.3g} to {most:.3g}")
+        raise ValueError(
+            f"the standard deviation of {dtype} noise must be 0 or between {least:.3g} and {most:.3g}, got {std}"
+        )
 
 
 def add_normal(out, std, rng):

@@ -114,7 +114,7 @@ def add_normal_each(out, std, rng):
 
 def _add_from(first, out, std, rng):
     if out.dtype != np.float32:
-        raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
+        raise ValueError(f"noise can only be added to a float32 or float64 array, got {out.dtype}")
     noise.check_noise(std, out.dtype)
     if std == 0:
         return

@@ -94,7 +94,7 @@ def add_keyed(out, std, key, group=0, *, unit):
     scale = std / unit
     found = _add(out, unit, scale, key, group, s, k, k.reshape(-1), places)
     if found < 0:
-        raise ValueError("the sum to which noise is added has NaN")
+        raise ValueError("noise cannot be added to a sum that contains NaN")
     for i in places[:found].tolist():
         out[i] = rounded.add_exactly(out[i] / unit, unit, scale, key, group, i, chacha20)
     return out

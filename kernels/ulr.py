@@ -38,8 +38,8 @@ def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
     """Twin of `nfa.rules.ulr.weigh`."""
     if not fits(net) or z[l].dtype != f32:
         raise ValueError(
-            "this kernel is only for float32 networks of dense layers without skips, with functions that the kernel "
-            "implements"
+            "the kernel of ULR needs a float32 network of dense layers without skips and pooling. The kernel must "
+            "also implement the activations and the loss of the network"
         )
     key = _key(rng)
     m, n = z[l].shape

@@ -91,7 +91,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, skip
 
 def _check_dtype(out: np.ndarray) -> None:
     if out.dtype != np.float64:
-        raise ValueError(f"noise of the cipher is added to float64 arrays, got {out.dtype}")
+        raise ValueError(f"noise of the cipher can only be added to a float64 array, got {out.dtype}")
 
 
 def check_noise(std: float, dtype: np.dtype) -> None:
@@ -101,14 +101,16 @@ def check_noise(std: float, dtype: np.dtype) -> None:
     --------
     >>> check_noise(1e-40, np.dtype(np.float32))
     Traceback (most recent call last):
-    ValueError: float32 has no noise of standard deviation 1e-40, only from 9.86e-32 to 4.84e+24
+    ValueError: the standard deviation of float32 noise must be 0 or between 9.86e-32 and 4.84e+24, got 1e-40
     """
     if not 0 <= std < np.inf:
         raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
     limits = np.finfo(dtype)
     least, most = float(limits.tiny) / float(limits.eps), float(limits.max) * float(limits.eps) ** 2
     if std > 0 and not least <= std <= most:
-        raise ValueError(f"{dtype} has no noise of standard deviation {std}, only from {least:.3g} to {most:.3g}")
+        raise ValueError(
+            f"the standard deviation of {dtype} noise must be 0 or between {least:.3g} and {most:.3g}, got {std}"
+        )
 
 
 def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> None:

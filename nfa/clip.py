@@ -71,7 +71,9 @@ def clip_factor_of_squares(norms2: np.ndarray, c: float, shares: list | None = N
     if not c > 0:
         raise ValueError(f"the clipping bound must be positive, got {c}")
     if c < (least := math.sqrt(float(limits.tiny) / float(limits.eps))):
-        raise ValueError(f"the clipping bound {c} is too small for {norms2.dtype}, need at least {least:.3g}")
+        raise ValueError(
+            f"the clipping bound must be at least {least:.3g} for squared norms in {norms2.dtype}, got {c}"
+        )
     return clip_factor(np.sqrt(norms2), c, shares)
 
 
@@ -158,7 +160,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
         raise ValueError(f"the clipping bound c must be positive, got {c}")
     limits = np.finfo(v.dtype)
     if c < (least := float(limits.tiny) / float(limits.eps)):  # rows that short keep no digits
-        raise ValueError(f"the clipping bound {c} is too small for {v.dtype}, need at least {least:.3g}")
+        raise ValueError(f"the clipping bound c must be at least {least:.3g} for {v.dtype} arrays, got {c}")
     weight = clip_factor(row_norms(v), c, shares)  # (m,)
     return scale_rows(v, weight)
 
@@ -249,7 +251,8 @@ def check_clip_of_inputs(*, tau_h_max: float, tau_h_min: float, floor: str) -> N
     """
     if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0 and tau_h_min < math.inf):
         raise ValueError(
-            f"need 0 <= tau_h_min <= tau_h_max with tau_h_min finite and tau_h_max > 0, got {tau_h_min} and {tau_h_max}"
+            "tau_h_min and tau_h_max must satisfy 0 <= tau_h_min <= tau_h_max, tau_h_min < inf and tau_h_max > 0, "
+            f"got tau_h_min={tau_h_min} and tau_h_max={tau_h_max}"
         )
     if floor not in FLOORS:
         raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")

@@ -98,8 +98,8 @@ class Mechanism:
             )
         if not 0 < self.sampling_rate <= 1 or (self.sampling in ALL_RECORDS and self.sampling_rate != 1):
             raise ValueError(
-                "sampling_rate must be in (0, 1], and 1 for sampling 'none', "
-                f"got {self.sampling_rate} for {self.sampling!r}"
+                "sampling_rate must be in (0, 1], and must be 1 if sampling is 'none', got "
+                f"sampling_rate={self.sampling_rate} and sampling={self.sampling!r}"
             )
 
     @property

@@ -86,15 +86,15 @@ class SecureStreams:
         _check_step(t)
         if os.getpid() != self._process:
             raise RuntimeError(
-                "secure streams belong to one process, because another process would draw the same noise: make new"
-                " ones with nfa.noise.secure()"
+                "secure streams can be used only in the process that made them, because another process would "
+                "draw the same noise: make new streams with nfa.noise.secure()"
             )
         with self._lock:
             if t <= self._last[purpose]:
                 raise ValueError(
-                    f"secure streams give the draws of {purpose} once for each step, in order, got step {t} after step"
-                    f" {self._last[purpose]}: make new streams with nfa.noise.secure() for a second model or an"
-                    " earlier step"
+                    f"secure streams draw the {purpose} of each step once, in the order of the steps, got step {t} "
+                    f"after step {self._last[purpose]}: make new streams with nfa.noise.secure() for a second "
+                    "model or an earlier step"
                 )
             self._last[purpose] = t
         key = chacha20(self._key, PURPOSES[purpose] << 32 | t, 1)[:8, 0]
@@ -134,8 +134,8 @@ def secure() -> SecureStreams:
     >>> streams("noise", 3)
     Traceback (most recent call last):
     ...
-    ValueError: secure streams give the draws of noise once for each step, in order, got step 3 after step 3: make new \
-streams with nfa.noise.secure() for a second model or an earlier step
+    ValueError: secure streams draw the noise of each step once, in the order of the steps, got step 3 after step 3: \
+make new streams with nfa.noise.secure() for a second model or an earlier step
     """
     return SecureStreams()
 
@@ -148,8 +148,8 @@ def _cipher():
         from randomgen import ChaCha
     except ImportError as missing:
         raise OSError(
-            f"secure noise needs randomgen, which cannot be imported ({missing}): pip install"
-            " 'noisy-feedback-alignment[secure]'"
+            f"secure noise needs randomgen, which cannot be imported ({missing}): pip install "
+            "'noisy-feedback-alignment[secure]'"
         ) from missing
     return ChaCha
 

@@ -17,7 +17,7 @@ LearningRate = float | Callable[[int], float]
 def __getattr__(name: str) -> object:
     """The name that the type of a learning rate had in earlier versions."""
     if name == "StepSize":
-        warnings.warn(f"{name} is now nfa.optim.LearningRate", DeprecationWarning, stacklevel=2)
+        warnings.warn(f"nfa.optim.{name} is deprecated: use nfa.optim.LearningRate", DeprecationWarning, stacklevel=2)
         return LearningRate
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -42,7 +42,9 @@ def step_decay(lr: float, factor: float, every: int) -> Callable[[int], float]:
     (0.5, 0.5, 0.25, 0.125)
     """
     if not (lr > 0 and factor > 0 and every >= 1):
-        raise ValueError(f"step_decay needs lr > 0, factor > 0 and every >= 1, got {lr}, {factor}, {every}")
+        raise ValueError(
+            f"step_decay needs lr > 0, factor > 0 and every >= 1, got lr={lr}, factor={factor}, every={every}"
+        )
     return lambda t: lr * factor ** ((t - 1) // every)
 
 
@@ -159,7 +161,9 @@ class Adam(_Optimizer):
     ) -> None:
         super().__init__(lr)
         if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and eps > 0):
-            raise ValueError(f"Adam needs beta1, beta2 in [0, 1) and eps > 0, got {beta1}, {beta2}, {eps}")
+            raise ValueError(
+                f"Adam needs beta1 and beta2 in [0, 1) and eps > 0, got beta1={beta1}, beta2={beta2}, eps={eps}"
+            )
         self.beta1, self.beta2, self.eps, self.update = beta1, beta2, eps, update
 
     def step(self, net: Layered, dW: list, db: list, t: int) -> None:

@@ -79,7 +79,10 @@ class InParts:
 
     def __init__(self, rule: partial, known: RuleSpec, *, size: int, run: Callable = one_by_one) -> None:
         if not known.sum_over_examples:
-            raise ValueError(f"rule {known.name} declares no sum over examples, so a batch has no parts")
+            raise ValueError(
+                f"rule {known.name} must declare SUM_OVER_EXAMPLES, because only a sum over examples can be "
+                "computed in parts"
+            )
         if size < 1:
             raise ValueError(f"the size of a part must be at least 1, got {size}")
         self.func, self.keywords = rule.func, rule.keywords
@@ -128,8 +131,8 @@ class InParts:
                 add(net, total, direction)
                 if noise != to_add:
                     raise ValueError(
-                        f"the noise of rule {self.known.name} depends on the examples, so its direction is not a sum"
-                        " over examples"
+                        f"the noise of rule {self.known.name} depends on the examples, so the direction of the "
+                        "rule is not a sum over examples"
                     )
             shares.append(clipped)
 
@@ -214,10 +217,11 @@ def check_is_sum(
             close = math.sqrt(np.finfo(a.dtype).eps) * max(np.abs(a).max(), np.abs(b).max())
             if not np.allclose(a, b, rtol=0, atol=close, equal_nan=True):
                 raise ValueError(
-                    f"rule {known.name} declares SUM_OVER_EXAMPLES, but the direction of {len(x)} examples is not the"
-                    f" sum of the directions of their parts{', plus the noise of no examples' if marked else ''}: the"
-                    " rule must divide by the given m, draw for each example with add_normal_each, add noise with"
-                    " add_normal to the sum alone, and read nothing of the batch from its state"
+                    f"rule {known.name} declares SUM_OVER_EXAMPLES, but the direction of a batch of {len(x)} is "
+                    "not the sum of the directions of the parts of the "
+                    f"batch{', plus the noise of an empty batch' if marked else ''}. The rule must divide by the "
+                    "given m and read nothing of the batch from its state. The rule must use add_normal_each for "
+                    "the noise of an example, and add_normal only for noise on the sum"
                 )
 
 

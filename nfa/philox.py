@@ -126,7 +126,7 @@ def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> No
 def _add_from(first: int, out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     """Add what a fresh key's sequence has from its entry ``first`` on, in float32."""
     if out.dtype != np.float32:
-        raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
+        raise ValueError(f"noise can only be added to a float32 or float64 array, got {out.dtype}")
     check_noise(std, out.dtype)
     if std > 0:
         key = rng.integers(2**32, size=4, dtype=np.uint32)

@@ -168,12 +168,12 @@ def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
     --------
     >>> normaliser(0, rule="bp", optional=True)
     Traceback (most recent call last):
-    ValueError: bp averages over m > 0 examples, got m=0; give m if a batch can be empty
+    ValueError: bp averages over m > 0 examples, got m=0. Give m if a batch can be empty
     """
     if 2**53 < m < math.inf:
         raise ValueError(f"{rule} averages over at most 2^53 examples, got m={m}")
     if not 0 < m < math.inf:
-        hint = "; give m if a batch can be empty" if optional else ""
+        hint = ". Give m if a batch can be empty" if optional else ""
         raise ValueError(f"{rule} averages over m > 0 examples, got m={m}{hint}")
 
 

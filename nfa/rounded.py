@@ -85,8 +85,8 @@ def unit(sensitivity: float, std: float, d: int) -> float:
     exponent = max(fine, coarse)
     if not -900 <= exponent <= 900:
         raise ValueError(
-            f"no grid fits the sensitivity {sensitivity} and noise of standard deviation {std}: its unit would be"
-            f" 2^{exponent}, but it must be from 2^-900 to 2^900"
+            f"no grid fits the sensitivity {sensitivity} and the standard deviation {std} of the noise: the unit "
+            f"of the grid would be 2^{exponent}, but must be between 2^-900 and 2^900"
         )
     return 2.0**exponent
 
@@ -140,7 +140,7 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: f
 def check(out: np.ndarray, std: float, unit: float) -> None:
     """ValueError unless noise of that size on a grid of that unit can be added to out, as `add_normal` says."""
     if out.dtype != np.float64:
-        raise ValueError(f"rounded noise is added to float64 arrays, got {out.dtype}")
+        raise ValueError(f"rounded noise can only be added to a float64 array, got {out.dtype}")
     require.not_negative(**{"the standard deviation of the noise": std})
     if not (0 < unit < math.inf and math.frexp(unit)[0] == 0.5 and 2.0**-900 <= unit <= 2.0**900):
         raise ValueError(f"the unit of the grid must be a power of two between 2^-900 and 2^900, got {unit}")
@@ -189,7 +189,7 @@ def on_grid(out: np.ndarray, unit: float) -> np.ndarray:
     Raises ValueError if an entry is NaN.
     """
     if np.isnan(out).any():
-        raise ValueError("the sum to which noise is added has NaN")
+        raise ValueError("noise cannot be added to a sum that contains NaN")
     with np.errstate(over="ignore"):
         return np.rint(np.clip(out / unit, -LARGEST_SUM, LARGEST_SUM)) + 0.0
 

@@ -143,7 +143,7 @@ class Sampler:
         The batch that was drawn last is remembered: secure streams do not hand out its draws again.
         """
         if t < 1:
-            raise ValueError(f"steps count from 1, got t={t}")
+            raise ValueError(f"the step t must be at least 1, got t={t}")
         if self._drawn[0] != t:
             self._drawn = t, self.indices(t)
         chosen = self._drawn[1]
@@ -160,7 +160,7 @@ def _first_bad_row(values: np.ndarray) -> int:
 
 def _check_batch_size(m: int, n: int) -> None:
     if not 1 <= m <= n:
-        raise ValueError(f"the batch size m must be between 1 and the number of examples, {n}, got {m}")
+        raise ValueError(f"the batch size m must be between 1 and the number n of examples, got m={m} and n={n}")
 
 
 def _check_fits(batch: int, n: int) -> None:
@@ -286,7 +286,7 @@ class Poisson(Sampler):
 
     scheme = "poisson"
     batches = "Poisson batches"
-    does = "every step takes each record with probability q, independently; batch sizes vary"
+    does = "every step takes each record independently with probability q, so batch sizes vary"
     batch_is = "the expected size"
     size_varies = True
     reads_n = False
@@ -380,15 +380,15 @@ class PoissonRejection(Poisson):
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, N_B: int, streams: StreamsLike) -> None:
         super().__init__(x, y, q, streams)
         if not 1 <= N_B <= self.n:
-            raise ValueError(f"N_B must be between 1 and the number of examples, {self.n}, got {N_B}")
+            raise ValueError(f"N_B must be between 1 and the number n of examples, got N_B={N_B} and n={self.n}")
         from scipy import stats
 
         self.N_B = N_B
         self.acceptance = float(stats.binom.sf(N_B - 1, self.n, q))  # probability that a draw is large enough
         if self.acceptance < 1e-3:
             raise ValueError(
-                f"a batch of at least N_B = {N_B} of {self.n} records at the rate q = {q:g} is accepted with"
-                f" probability {self.acceptance:.3g}: lower N_B or raise q"
+                f"a Poisson batch from {self.n} records at the rate q = {q:g} has at least N_B = {N_B} records "
+                f"only with probability {self.acceptance:.3g}: lower N_B or raise q"
             )
 
     def indices(self, t: int) -> np.ndarray:
@@ -459,7 +459,9 @@ def number_of_passes(e: float, tau: float) -> int:
     10
     """
     if not (0 < e < math.inf and 0 < tau <= 1):
-        raise ValueError(f"need a number of epochs e > 0 and tau in (0, 1], got {e} and {tau}")
+        raise ValueError(
+            f"the number of epochs e must be positive and finite, and tau must be in (0, 1], got e={e} and tau={tau}"
+        )
     passes = round(e / tau)
     if abs(e / tau - passes) > 1e-9 * passes:
         raise ValueError(f"e / tau must be a whole number of passes, got {e:g} / {tau:g} = {e / tau:g}")
@@ -521,7 +523,8 @@ class PartialPasses(Sampler):
         made, tau = cls(x, y, streams=streams, **options), options["tau"]
         if number_of_passes(epochs, tau) * made.k != epochs * made.steps_per_epoch:
             raise ValueError(
-                f"an epoch must have a whole number of steps, and tau = {tau:g} of {len(x)} gives it {made.k / tau:g}"
+                f"an epoch must have a whole number of steps, but with tau = {tau:g} and {len(x)} examples an "
+                f"epoch has {made.k / tau:g} steps"
             )
         return made
 

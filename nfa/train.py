@@ -76,11 +76,13 @@ def train(
         mechanism.sampling_rate,
     ):
         raise ValueError(
-            f"the batches are drawn by scheme {batches.scheme!r} at rate {batches.rate}, but the mechanism speaks of "
-            f"{mechanism.sampling!r} at rate {mechanism.sampling_rate}"
+            f"the batches must be drawn as the mechanism states: got batches by {batches.scheme!r} at rate "
+            f"{batches.rate}, and a mechanism for {mechanism.sampling!r} at rate {mechanism.sampling_rate}"
         )
     if mechanism is not None and (stated := released(rule, net, batches, mechanism.adjacency)) != mechanism:
-        raise ValueError(f"the mechanism is not that of the rule as it is bound: got {mechanism}, and that is {stated}")
+        raise ValueError(
+            f"the mechanism must be the one that the bound rule states: got {mechanism}, but the rule states {stated}"
+        )
     t = start
     while True:
         t += 1

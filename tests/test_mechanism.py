@@ -54,11 +54,15 @@ def test_every_named_combination_can_be_said(law, adjacency, sampling):
         ({"sensitivity": 1e300, "noise_std": 1e-300}, "noise_std / sensitivity must be .*, got 1e-300 / 1e.300 = 0.0"),
         (
             {"sampling_rate": 0.0},
-            r"sampling_rate must be in \(0, 1\], and 1 for sampling 'none', got 0.0 for 'poisson'",
+            r"sampling_rate must be in \(0, 1\], and must be 1 if sampling is 'none', "
+            "got sampling_rate=0.0 and sampling='poisson'",
         ),
-        ({"sampling_rate": 1.1}, r"sampling_rate must be in \(0, 1\], .* got 1.1"),
-        ({"sampling_rate": math.nan}, r"sampling_rate must be in \(0, 1\], .* got nan"),
-        ({"sampling": "none"}, r"sampling_rate must be .* 1 for sampling 'none', got 0.1 for 'none'"),
+        ({"sampling_rate": 1.1}, r"sampling_rate must be in \(0, 1\], .* got sampling_rate=1.1 "),
+        ({"sampling_rate": math.nan}, r"sampling_rate must be in \(0, 1\], .* got sampling_rate=nan "),
+        (
+            {"sampling": "none"},
+            r"sampling_rate must be .* 1 if sampling is 'none', got sampling_rate=0.1 and sampling='none'",
+        ),
     ],
 )
 def test_what_has_no_meaning_gets_a_sentence(change, sentence):

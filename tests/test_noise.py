@@ -97,7 +97,7 @@ def test_a_secure_draw_is_handed_out_once_and_in_order(purpose):
     streams = noise.secure()
     assert streams(purpose, 3).random() != streams(purpose, 4).random()
     for t in (4, 3, 0):
-        with pytest.raises(ValueError, match=f"^secure streams give the draws of {purpose} once for each step"):
+        with pytest.raises(ValueError, match=f"^secure streams draw the {purpose} of each step once"):
             streams(purpose, t)
     streams(purpose, 5)
     other = next(name for name in noise.SECRET if name != purpose)
@@ -136,7 +136,7 @@ def test_a_batch_that_was_just_drawn_may_be_asked_for_again(scheme):
         assert np.array_equal(first, again)
     if sampling.SAMPLERS[scheme].all_records:
         return
-    with pytest.raises(ValueError, match="secure streams give the draws of batch"):
+    with pytest.raises(ValueError, match="secure streams draw the batch"):
         batches.at(1)
 
 

@@ -118,7 +118,7 @@ def test_the_memory_has_a_copy_of_every_parameters_shape(name, kept):
 
 
 def test_the_old_name_of_the_type_of_a_learning_rate_still_resolves():
-    with pytest.warns(DeprecationWarning, match=r"^StepSize is now nfa\.optim\.LearningRate$"):
+    with pytest.warns(DeprecationWarning, match=r"^nfa\.optim\.StepSize is deprecated: use nfa\.optim\.LearningRate$"):
         assert optim.StepSize is optim.LearningRate
     assert not hasattr(optim, "Steps")
 
@@ -151,12 +151,27 @@ def test_a_step_size_may_be_a_function_of_the_step(make):
         (lambda: SGD(float("inf")), "the learning rate lr must be positive and finite, got inf"),
         (lambda: SGD(0.1, momentum=1.0), r"momentum must be in \[0, 1\), got 1.0"),
         (lambda: SGD(0.1, momentum=-0.1), r"momentum must be in \[0, 1\), got -0.1"),
-        (lambda: Adam(beta1=1.0), r"Adam needs beta1, beta2 in \[0, 1\) and eps > 0, got 1.0, 0.999, 1e-08"),
-        (lambda: Adam(beta2=-0.5), r"Adam needs beta1, beta2 in \[0, 1\) and eps > 0, got 0.9, -0.5"),
-        (lambda: Adam(eps=0.0), r"Adam needs beta1, beta2 in \[0, 1\) and eps > 0, got 0.9, 0.999, 0.0"),
-        (lambda: step_decay(0.0, 0.5, 3), "step_decay needs lr > 0, factor > 0 and every >= 1, got 0.0, 0.5, 3"),
-        (lambda: step_decay(0.1, -0.5, 3), "step_decay needs lr > 0, factor > 0 and every >= 1, got 0.1, -0.5, 3"),
-        (lambda: step_decay(0.1, 0.5, 0), "step_decay needs lr > 0, factor > 0 and every >= 1, got 0.1, 0.5, 0"),
+        (
+            lambda: Adam(beta1=1.0),
+            r"Adam needs beta1 and beta2 in \[0, 1\) and eps > 0, got beta1=1.0, beta2=0.999, eps=1e-08",
+        ),
+        (lambda: Adam(beta2=-0.5), r"Adam needs beta1 and beta2 in \[0, 1\) and eps > 0, got beta1=0.9, beta2=-0.5"),
+        (
+            lambda: Adam(eps=0.0),
+            r"Adam needs beta1 and beta2 in \[0, 1\) and eps > 0, got beta1=0.9, beta2=0.999, eps=0.0",
+        ),
+        (
+            lambda: step_decay(0.0, 0.5, 3),
+            "step_decay needs lr > 0, factor > 0 and every >= 1, got lr=0.0, factor=0.5, every=3",
+        ),
+        (
+            lambda: step_decay(0.1, -0.5, 3),
+            "step_decay needs lr > 0, factor > 0 and every >= 1, got lr=0.1, factor=-0.5, every=3",
+        ),
+        (
+            lambda: step_decay(0.1, 0.5, 0),
+            "step_decay needs lr > 0, factor > 0 and every >= 1, got lr=0.1, factor=0.5, every=0",
+        ),
     ],
 )
 def test_bad_settings_get_a_sentence(make, sentence):

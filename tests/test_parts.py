@@ -130,7 +130,7 @@ def test_a_rule_without_a_normaliser_gets_the_size_of_the_whole_batch():
 
 def test_what_is_no_sum_has_no_parts():
     known = spec("dp_ulr")
-    with pytest.raises(ValueError, match="rule dp_ulr declares no sum over examples"):
+    with pytest.raises(ValueError, match="rule dp_ulr must declare SUM_OVER_EXAMPLES"):
         InParts(partial(known.function), known, size=2)
     with pytest.raises(ValueError, match="the size of a part must be at least 1, got 0"):
         InParts(partial(spec("bp").function), spec("bp"), size=0)

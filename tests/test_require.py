@@ -97,7 +97,7 @@ def test_what_a_rule_divides_by(m):
     require.normaliser(0.5, rule="bp")
     with pytest.raises(ValueError, match=f"^dp_dfa averages over m > 0 examples, got m={m}$"):
         require.normaliser(m, rule="dp_dfa")
-    with pytest.raises(ValueError, match=f"^bp averages over m > 0 examples, got m={m}; give m if a batch can be"):
+    with pytest.raises(ValueError, match=f"^bp averages over m > 0 examples, got m={m}. Give m if a batch can be"):
         require.normaliser(m, rule="bp", optional=True)
 
 

@@ -41,8 +41,8 @@ def test_the_unit_is_the_largest_that_costs_little(sensitivity, multiplier, d):
         ((0.0, 1.0, 1), "the sensitivity must be positive and finite, got 0.0"),
         ((1.0, math.nan, 1), "the standard deviation of the noise must be positive and finite, got nan"),
         ((1.0, 1.0, 0), "the number of coordinates must be a whole number >= 1, got 0"),
-        ((5e-324, 1e-320, 1), r"no grid fits .*: its unit would be 2\^-1088"),
-        ((1e300, 1e300, 1), r"no grid fits .*: its unit would be 2\^982"),
+        ((5e-324, 1e-320, 1), r"no grid fits .*: the unit of the grid would be 2\^-1088"),
+        ((1e300, 1e300, 1), r"no grid fits .*: the unit of the grid would be 2\^982"),
     ],
 )
 def test_where_no_unit_fits_a_sentence_says_so(numbers, sentence):
@@ -564,10 +564,10 @@ def test_a_generator_is_asked_for_a_key_alone(door):
         (np.zeros(3), 1.0, -0.5, "the unit of the grid must be a power of two between .* got -0.5"),
         (np.zeros(3), 1.0, 2.0**-41, "noise of standard deviation 1.0 does not fit a grid of unit 4.5"),
         (np.zeros(3), 1e-310, 2.0**100, "noise of standard deviation 1e-310 does not fit a grid of unit 1.2"),
-        (np.zeros(3, np.float32), 1.0, 0.5, "rounded noise is added to float64 arrays, got float32"),
-        (np.zeros(3, np.int64), 1.0, 0.5, "rounded noise is added to float64 arrays, got int64"),
-        (np.array([0.0, math.nan]), 1.0, 0.5, "the sum to which noise is added has NaN"),
-        (np.array([0.0, math.nan]), 0.0, 0.5, "the sum to which noise is added has NaN"),
+        (np.zeros(3, np.float32), 1.0, 0.5, "rounded noise can only be added to a float64 array, got float32"),
+        (np.zeros(3, np.int64), 1.0, 0.5, "rounded noise can only be added to a float64 array, got int64"),
+        (np.array([0.0, math.nan]), 1.0, 0.5, "noise cannot be added to a sum that contains NaN"),
+        (np.array([0.0, math.nan]), 0.0, 0.5, "noise cannot be added to a sum that contains NaN"),
     ],
 )
 def test_bad_calls_get_a_sentence(door, out, std, unit, sentence):

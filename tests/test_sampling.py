@@ -217,14 +217,14 @@ def with_bad(name, row, value):
         (lambda: Full(*with_bad("y", 22, np.nan)), "y holds NaN or infinity in example 22"),
         (
             lambda: EpochPartition(*data(), 24, Streams(0)),
-            "batch size m must be between 1 and the number of examples, 23, got 24",
+            "batch size m must be between 1 and the number n of examples, got m=24 and n=23",
         ),
         (
             lambda: EpochPartition(*data(), 0, Streams(0)),
-            "batch size m must be between 1 and the number of examples, 23, got 0",
+            "batch size m must be between 1 and the number n of examples, got m=0 and n=23",
         ),
-        (lambda: WithoutReplacement(*data(), 24, Streams(0)), "batch size m must be .* 23, got 24"),
-        (lambda: WithoutReplacement(*data(), -1, Streams(0)), "batch size m must be .* 23, got -1"),
+        (lambda: WithoutReplacement(*data(), 24, Streams(0)), "batch size m must be .*, got m=24 and n=23"),
+        (lambda: WithoutReplacement(*data(), -1, Streams(0)), "batch size m must be .*, got m=-1 and n=23"),
         (lambda: EpochPartition(*data(), 5, Streams(0), last="keep"), "last must be 'short' or 'drop', got 'keep'"),
         (lambda: Poisson(*data(), 0.0, Streams(0)), r"the sampling rate q must be in \(0, 1\], got 0.0"),
         (lambda: Poisson(*data(), 1.5, Streams(0)), r"the sampling rate q must be in \(0, 1\], got 1.5"),
@@ -246,7 +246,7 @@ def test_an_image_with_a_bad_pixel_is_named():
 @EVERY
 @pytest.mark.parametrize("t", [0, -1])
 def test_steps_count_from_one(make, t):
-    with pytest.raises(ValueError, match=f"steps count from 1, got t={t}"):
+    with pytest.raises(ValueError, match=f"the step t must be at least 1, got t={t}"):
         make().at(t)
 
 

@@ -239,7 +239,7 @@ def test_batches_of_another_scheme_or_rate_are_refused(sampling, rate):
     before = arrays(net)
     batches = WithoutReplacement(*data(), 5, streams)
     loop = train.train(net, bound(), batches, SGD(0.1), streams, mechanism=stated(sampling, rate))
-    with pytest.raises(ValueError, match=f"scheme 'without-replacement' at rate 0.41.* speaks of '{sampling}' at rate"):
+    with pytest.raises(ValueError, match=f"'without-replacement' at rate 0.41.*, and a mechanism for '{sampling}' at rate"):
         next(loop)
     assert same_bits(arrays(net), before)
 
@@ -257,7 +257,7 @@ def test_a_rule_that_is_bound_otherwise_is_refused(other):
     said = stated("without-replacement", 5 / 12)
     for rule in (bound(**other), functools.partial(functools.partial(dp_sgd.dp_sgd, **OWN), **other)):
         loop = train.train(net, rule, batches, SGD(0.1), streams, mechanism=said)
-        with pytest.raises(ValueError, match="the mechanism is not that of the rule as it is bound"):
+        with pytest.raises(ValueError, match="the mechanism must be the one that the bound rule states"):
             next(loop)
         assert same_bits(arrays(net), before)
 

@@ -191,8 +191,8 @@ def _check(*, m, s, tau_B, tau_h_max, tau_h_min, floor, bias) -> None:
     require.positive(tau_B=tau_B)
     if not (0 <= tau_h_min <= tau_h_max < math.inf and tau_h_max > 0):
         raise ValueError(
-            "tau_h_min and tau_h_max need 0 <= tau_h_min <= tau_h_max with tau_h_max positive and finite, got "
-            f"{tau_h_min} and {tau_h_max}"
+            "tau_h_min and tau_h_max must satisfy 0 <= tau_h_min <= tau_h_max < inf and tau_h_max > 0, got "
+            f"tau_h_min={tau_h_min} and tau_h_max={tau_h_max}"
         )
     require.one_of(FLOORS, floor=floor)
     require.one_of(BIASES, bias=bias)

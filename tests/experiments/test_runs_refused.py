@@ -80,13 +80,19 @@ BAD = {
         "tau": 0.7,
         "batch": 1,
     },
-    "an epoch must have a whole number of steps, and tau = 0.06 of 40 gives it 33.3333": {
+    "with tau = 0.06 and 40 examples an epoch has 33.3333 steps": {
         "sampling": "partial-passes",
         "tau": 0.06,
         "batch": 1,
     },
-    "N_B must be between 1 and the number of examples, 40, got 41": {"sampling": "poisson-rejection", "N_B": 41},
-    "at the rate q = 0.25 is accepted with probability 1.11e-07": {"sampling": "poisson-rejection", "N_B": 26},
+    "N_B must be between 1 and the number n of examples, got N_B=41 and n=40": {
+        "sampling": "poisson-rejection",
+        "N_B": 41,
+    },
+    "at the rate q = 0.25 has at least N_B = 26 records only with probability 1.11e-07": {
+        "sampling": "poisson-rejection",
+        "N_B": 26,
+    },
     "loss must be one of softmax-cross-entropy, squared-error, sigmoid-cross-entropy, got 'mse'": {"loss": "mse"},
     "activation must be one of tanh, sigmoid, relu, gelu, identity, step, got 'swish'": {"activation": "swish"},
     "activation applies only to an architecture given as sizes": {"activation": "relu", "architecture": "ohana2021"},
@@ -104,7 +110,7 @@ BAD = {
     "t must be a number, got 'low'": {"rule": "pdfa", "rule_settings": {"sigma": 0.1, "t": "low"}},
     "clip_x must be true or false, got 'no'": {"rule": "pdfa", "rule_settings": {"sigma": 0.1, "clip_x": "no"}},
     "sigma must be a number >= 0, got -1": {"rule": "pdfa", "rule_settings": {"sigma": -1}},
-    "need 0 <= tau_h_min <= tau_h_max": {
+    "must satisfy 0 <= tau_h_min <= tau_h_max": {
         "rule": "pdfa",
         "rule_settings": {"sigma": 0.1, "tau_h_min": 2, "tau_h_max": 1},
     },

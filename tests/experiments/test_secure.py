@@ -115,7 +115,7 @@ def test_a_key_leaves_the_process_in_no_way(monkeypatch):
         with pytest.raises(TypeError, match="cannot be saved"):
             copied(streams)
     monkeypatch.setattr(noise.os, "getpid", lambda: -1)
-    with pytest.raises(RuntimeError, match="belong to one process"):
+    with pytest.raises(RuntimeError, match="only in the process that made them"):
         streams("noise", 1)
 
 

@@ -220,10 +220,10 @@ def test_a_generator_is_asked_for_a_key_alone(add):
         (np.zeros(3), -1.0, r"the noise must be a number >= 0, got -1\.0"),
         (np.zeros(3), math.inf, "the noise must be a number >= 0, got inf"),
         (np.zeros(3), math.nan, "the noise must be a number >= 0, got nan"),
-        (np.zeros(3), 1e-300, "float64 has no noise of standard deviation 1e-300, only from 1e-292 to"),
-        (np.zeros(3, np.float32), 1.0, "^noise of the cipher is added to float64 arrays, got float32$"),
-        (np.zeros(3, np.float32), 0.0, "^noise of the cipher is added to float64 arrays, got float32$"),
-        (np.zeros(3, np.int32), 1.0, "^noise of the cipher is added to float64 arrays, got int32$"),
+        (np.zeros(3), 1e-300, "the standard deviation of float64 noise must be 0 or between 1e-292 and"),
+        (np.zeros(3, np.float32), 1.0, "^noise of the cipher can only be added to a float64 array, got float32$"),
+        (np.zeros(3, np.float32), 0.0, "^noise of the cipher can only be added to a float64 array, got float32$"),
+        (np.zeros(3, np.int32), 1.0, "^noise of the cipher can only be added to a float64 array, got int32$"),
     ],
 )
 def test_bad_calls_get_a_sentence(add, out, std, sentence):
@@ -233,7 +233,7 @@ def test_bad_calls_get_a_sentence(add, out, std, sentence):
 
 @pytest.mark.parametrize("add_keyed", [cipher.add_keyed, kernels.add_keyed], ids=["numpy", "numba"])
 def test_the_normals_of_a_key_are_for_float64_alone(add_keyed):
-    with pytest.raises(ValueError, match=r"^noise of the cipher is added to float64 arrays, got float32$"):
+    with pytest.raises(ValueError, match=r"^noise of the cipher can only be added to a float64 array, got float32$"):
         add_keyed(np.zeros(3, np.float32), 1.0, KEY)
 
 

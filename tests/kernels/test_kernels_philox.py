@@ -303,11 +303,11 @@ def test_float64_has_the_normals_of_the_cipher(add):
         (np.zeros(3, np.float32), -1.0, r"the noise must be a number >= 0, got -1\.0"),
         (np.zeros(3, np.float32), math.inf, "the noise must be a number >= 0, got inf"),
         (np.zeros(3, np.float32), math.nan, "the noise must be a number >= 0, got nan"),
-        (np.zeros(3, np.float32), 1e-40, "float32 has no noise of standard deviation 1e-40"),
-        (np.zeros(3, np.float32), 1e30, r"float32 has no noise of standard deviation 1e\+30"),
+        (np.zeros(3, np.float32), 1e-40, "the standard deviation of float32 noise must be 0 or between .*, got 1e-40"),
+        (np.zeros(3, np.float32), 1e30, r"the standard deviation of float32 noise must be 0 or between .*, got 1e\+30"),
         (np.zeros(3), -1.0, r"the noise must be a number >= 0, got -1\.0"),
-        (np.zeros(3, np.float16), 1.0, "noise is added to float32 or float64 arrays, got float16"),
-        (np.zeros(3, np.int32), 1.0, "noise is added to float32 or float64 arrays, got int32"),
+        (np.zeros(3, np.float16), 1.0, "noise can only be added to a float32 or float64 array, got float16"),
+        (np.zeros(3, np.int32), 1.0, "noise can only be added to a float32 or float64 array, got int32"),
     ],
 )
 def test_bad_calls_get_a_sentence(add, out, std, sentence):

@@ -466,7 +466,7 @@ def test_without_numba_a_run_says_what_is_missing(tmp_path, monkeypatch):
 def test_other_networks_are_refused(net):
     assert not kernel.fits(net)
     x, y = batch(net, 2)
-    with pytest.raises(ValueError, match="this kernel is only for float32 networks of dense layers without skips"):
+    with pytest.raises(ValueError, match="the kernel of ULR needs a float32 network of dense layers without skips"):
         ulr(net, x, y, sigma=0.1, K=2, weigh=kernel.weigh, rng=rng(0))
 
 

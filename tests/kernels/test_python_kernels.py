@@ -156,7 +156,7 @@ def test_rounded_noise_is_the_same_in_any_layout_and_pieces(few_rounded):
     assert asked.random() == rng(2).random(5)[4]
     got[3, 3] = np.nan
     for std in (0.0, 1e6):
-        with pytest.raises(ValueError, match="the sum to which noise is added has NaN"):
+        with pytest.raises(ValueError, match="noise cannot be added to a sum that contains NaN"):
             few_rounded.add_normal(got, std, asked, unit=4.0)
 
 

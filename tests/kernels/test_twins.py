@@ -285,7 +285,7 @@ def test_col2im_is_the_adjoint_of_im2col(shape, k, stride, pad):
 
 
 def test_kernels_that_move_by_more_are_refused():
-    with pytest.raises(ValueError, match=r"only for convolutions of stride 1, got stride \(2, 1\)"):
+    with pytest.raises(ValueError, match=r"the kernel of a convolution needs stride 1, got stride \(2, 1\)"):
         kernels.affine(np.zeros((1, 1, 1, 1)), np.zeros(1), np.zeros((1, 1, 3, 3)), (2, 1), (0, 0, 0, 0))
 
 

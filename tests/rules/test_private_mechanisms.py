@@ -282,7 +282,7 @@ def test_the_plain_hybrid_refuses_layers_that_it_does_not_have(ell):
     net = cnn()
     with pytest.raises(ValueError, match=rf"ell must be a number of layers in 0\.\.2, got {ell}"):
         hybrid_file.hybrid(net, *batch(net, 2), B=fed(net), ell=ell)
-    with pytest.raises(ValueError, match="hybrid averages over m > 0 examples, got m=0; give m if a batch can be"):
+    with pytest.raises(ValueError, match=r"hybrid averages over m > 0 examples, got m=0\. Give m if a batch can be"):
         hybrid_file.hybrid(net, *batch(net, 0), B=fed(net))
 
 

@@ -379,7 +379,7 @@ def test_labels_of_a_convolutional_net_are_covered():
         ({"m": 0}, "m > 0"),
         ({"s": -1.0}, "s must be a number >= 0"),
         ({"tau_B": math.inf}, "tau_B must be positive and finite"),
-        ({"tau_h_max": math.inf}, "tau_h_max positive and finite"),
+        ({"tau_h_max": math.inf}, "tau_h_max < inf"),
         ({"tau_h_min": 2.0}, "0 <= tau_h_min <= tau_h_max"),
         ({"floor": "none"}, "floor must be one of literal, signed"),
         ({"bias": "none"}, "bias must be one of one, clipped"),
@@ -396,7 +396,7 @@ def test_bad_settings_of_the_rule_get_a_sentence(change, sentence):
     [
         (lambda net: released(net, s=-1.0), "s must be a number >= 0, got -1.0"),
         (lambda net: released(net, bias="none"), "bias must be one of one, clipped"),
-        (lambda net: released(net, tau_h_max=math.inf), "tau_h_max positive and finite"),
+        (lambda net: released(net, tau_h_max=math.inf), "tau_h_max < inf"),
         (lambda net: label_release(net, sigma=-1.0), "sigma must be a number >= 0, got -1.0"),
         (lambda net: label_release(net, sigma=math.inf), "sigma must be a number >= 0, got inf"),
         (lambda net: label_release(net, tau_B=0.0), "tau_B must be positive"),

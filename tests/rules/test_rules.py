@@ -392,7 +392,7 @@ def test_an_empty_batch_with_m_gives_zeros(name, make):
 def test_an_empty_batch_without_m_gets_a_sentence(name):
     net = perceptron()
     x, y = batch(net, 0)
-    with pytest.raises(ValueError, match=f"{name} averages over m > 0 examples, got m=0; give m if a batch can be"):
+    with pytest.raises(ValueError, match=f"{name} averages over m > 0 examples, got m=0. Give m if a batch can be"):
         rules(net)[name](net, x, y)
 
 

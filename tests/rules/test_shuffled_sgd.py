@@ -154,7 +154,10 @@ def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
         (lambda: pass_length(0.19, 5), "floor(tau n) = 0 of the 5 examples for tau = 0.19: tau must be at least 1/n"),
         (lambda: number_of_passes(5, 0.3), "e / tau must be a whole number of passes, got 5 / 0.3 = 16.6667"),
         (lambda: number_of_passes(0.2, 0.5), "e / tau must be a whole number of passes, got 0.2 / 0.5 = 0.4"),
-        (lambda: number_of_passes(0, 0.5), "need a number of epochs e > 0 and tau in (0, 1], got 0 and 0.5"),
+        (
+            lambda: number_of_passes(0, 0.5),
+            "the number of epochs e must be positive and finite, and tau must be in (0, 1], got e=0 and tau=0.5",
+        ),
         (lambda: PartialPasses(*records(), 0.1, Streams(0)), "floor(tau n) = 0 of the 6 examples"),
         (lambda: driver(gamma=0.0), "the learning rate gamma must be positive and sigma at least 0, got 0.0 and 0.0"),
         (lambda: driver(sigma=-1.0), "the learning rate gamma must be positive and sigma at least 0, got 1.0 and -1.0"),
@@ -307,5 +310,5 @@ def test_the_sampler_and_the_mechanism_agree_in_the_loop():
     whole = PartialPasses(x, y, 1, streams)
     m = mechanism(L=1.0, sigma=2.0, adjacency="replace-one", sampling=whole.scheme, sampling_rate=whole.rate)
     assert next(train(linear(), rule, whole, optim.SGD(0.1), streams, mechanism=m)) == 1
-    with pytest.raises(ValueError, match="the batches are drawn by scheme 'partial-passes'"):
+    with pytest.raises(ValueError, match="got batches by 'partial-passes'"):
         next(train(linear(), rule, PartialPasses(x, y, 0.5, streams), optim.SGD(0.1), streams, mechanism=m))

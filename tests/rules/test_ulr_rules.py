@@ -485,7 +485,7 @@ def test_a_net_of_step_activations_learns():
         ({"sigma": math.nan}, "sigma must be positive and finite, got nan"),
         ({"sigma": math.inf}, "sigma must be positive and finite, got inf"),
         ({"chunk": 0}, "chunk must be at least 1, got 0"),
-        ({"m": 0}, "ulr averages over m > 0 examples, got m=0; give m if a batch can be empty"),
+        ({"m": 0}, "ulr averages over m > 0 examples, got m=0. Give m if a batch can be empty"),
     ],
 )
 def test_bad_input_is_one_sentence(change, says):
@@ -501,7 +501,7 @@ def test_an_empty_batch_has_the_direction_zero(make):
     x, y = batch(net, 2)
     dW, db = ulr(net, x[:0], y[:0], sigma=0.1, K=2, m=5, rng=rng(0))
     assert not any(a.any() for a in (*dW[1:], *db[1:]))
-    with pytest.raises(ValueError, match="give m if a batch can be empty"):
+    with pytest.raises(ValueError, match="Give m if a batch can be empty"):
         ulr(net, x[:0], y[:0], sigma=0.1, K=2, rng=rng(0))
 
 

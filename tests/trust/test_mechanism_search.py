@@ -27,6 +27,7 @@ RULES = list(SEARCHED)
 KEPT = [name for name in RULES if name in RECORDED["search"]]  # a new rule is searched here before its record is kept
 BROKEN = broken()
 UNSEEN = unseen_in_means()
+VALUE = r"\[\w+:[^]]+\]|'[^']+'|\d[\d.e-]*\d"  # an id of the ledger, a name in quotes, a number of several digits
 rng = np.random.default_rng
 
 
@@ -107,9 +108,7 @@ def test_a_clip_whose_square_vanishes_is_refused_or_kept(dtype, C):
         (dp_ulr_sound, {"C": C, "sigma": 0.1, "K": 1}),
     ):
         noise = {"sigma_0": 0.0} if rule is dp_ulr_sound else {"sigma": 0.0}
-        with pytest.raises(
-            ValueError, match=f"the clipping bound .* is too small for {np.dtype(dtype)}, need at least"
-        ):
+        with pytest.raises(ValueError, match=f"the clipping bound .* must be at least .* {np.dtype(dtype)}"):
             rule(net, x, y, m=1, rng=rng(0), **noise, **settings)
     kept = flat(*shuffled_sgd(net, x, y, L=C, sigma=0.0, rng=rng(0))).astype(float)
     assert np.linalg.norm(kept / C) == pytest.approx(1, rel=1e-6)
@@ -224,6 +223,8 @@ def test_the_recorded_broken_rules_are_caught():
 
 @pytest.mark.parametrize("name", refused())
 def test_what_cannot_be_right_is_refused(name):
-    sentence = refusal(refused()[name])
+    """With the recorded exception, ledger id and values; the words of a message may change."""
+    sentence, recorded = refusal(refused()[name]), RECORDED["refused"][name]
     assert sentence
-    assert sentence == RECORDED["refused"][name]
+    assert sentence.partition(":")[0] == recorded.partition(":")[0]
+    assert set(re.findall(VALUE, sentence)) == set(re.findall(VALUE, recorded))
