@@ -71,9 +71,7 @@ def clip_factor_of_squares(norms2: np.ndarray, c: float, shares: list | None = N
     if not c > 0:
         raise ValueError(f"the clipping bound must be positive, got {c}")
     if c < (least := math.sqrt(float(limits.tiny) / float(limits.eps))):
-        raise ValueError(
-            f"the clipping bound must be at least {least:.3g} for squared norms in {norms2.dtype}, got {c}"
-        )
+        raise ValueError(f"the clipping bound must be at least {least:.3g} for {norms2.dtype} arrays, got {c}")
     return clip_factor(np.sqrt(norms2), c, shares)
 
 

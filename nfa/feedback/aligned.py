@@ -54,11 +54,12 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
     """
     if net.skip:
         raise ValueError(
-            "first weights are aligned only in networks without skips, because an error must come back by one path only"
+            "first weights can be aligned only in a network without skips, because an error must come back by a "
+            "single path"
         )
     if net.L < 2:
         raise ValueError(
-            "first weights are aligned with the feedback of hidden layers, but this network has no hidden layer"
+            "first weights are aligned with the feedback of hidden layers, but the network has no hidden layer"
         )
     check_feeds(B, range(1, net.L))
     K = net.shape_z[net.L][0]

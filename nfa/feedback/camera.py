@@ -141,7 +141,9 @@ class Camera:
         if self.bits is not None and (not isinstance(self.bits, (int, np.integer)) or not 1 <= self.bits <= 24):
             raise ValueError(f"the bits of a camera must be a whole number in 1..24, got {self.bits}")
         if self.bits is not None and self.saturation is None:
-            raise ValueError(f"a camera of {self.bits} bits needs its saturation, the intensity of the highest level")
+            raise ValueError(
+                f"a camera of {self.bits} bits needs the setting saturation, the intensity of the highest level"
+            )
 
     @property
     def draws(self) -> bool:

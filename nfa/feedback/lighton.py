@@ -69,7 +69,7 @@ class LightOnOPU:
         except (ImportError, RuntimeError) as missing:
             why = str(missing).partition("\n")[0]
             raise NoDevice(
-                f"lightonml finds no OPU on this computer ({why}); use simulated=True, which needs none"
+                f"lightonml finds no OPU on this computer ({why}). Use simulated=True, which needs no OPU"
             ) from missing
         self.B: np.ndarray | None = None
         # lightonml divides by sqrt(n_in), and its simulated matrix has entries of std 1 / sqrt(n_in) besides.

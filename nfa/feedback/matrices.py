@@ -154,7 +154,9 @@ def project(
     if noise_std == 0:
         return p
     if not noise_std > 0 or rng is None:
-        raise ValueError(f"noise_std must not be negative and needs an rng, got noise_std={noise_std}, rng={rng}")
+        raise ValueError(
+            f"noise_std must not be negative, and noise needs an rng, got noise_std={noise_std} and rng={rng}"
+        )
     g = normals_each(rng, p.shape).astype(p.dtype)
     return p + p.dtype.type(noise_std) * g
 
@@ -190,7 +192,7 @@ def check_feeds(B: list, layers: range) -> None:
     """Raise ValueError unless B has a matrix, or what takes its place, for each of these layers."""
     if missing := [l for l in layers if l >= len(B) or B[l] is None]:
         raise ValueError(
-            f"B must have feedback for each of the layers {layers[0]}..{layers[-1]}, but has none for layer "
+            f"B must have feedback for each of the layers {layers[0]}..{layers[-1]}, but has no feedback for layer "
             f"{missing[0]}"
         )
 

@@ -85,7 +85,7 @@ class Unstored:
     def project(self, e: np.ndarray) -> np.ndarray:
         """B e for each example, (m, n_in) -> (m, n_out); ValueError for another shape of e."""
         if e.ndim != 2 or e.shape[1] != self.n_in:
-            raise ValueError(f"a projection takes errors of shape (m, {self.n_in}), got {e.shape}")
+            raise ValueError(f"a projection needs errors of shape (m, {self.n_in}), got {e.shape}")
         per_column = -(-self.n_out // GROUP)
         p = np.zeros((len(e), self.n_out), e.dtype)
         width = TILE // GROUP  # of the columns that are added up together, whatever e is

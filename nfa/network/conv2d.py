@@ -68,7 +68,7 @@ class Conv2d:
         bound = replace(self, in_shape=in_shape)
         if min(bound.out_shape) < 1:
             raise ValueError(
-                f"the kernel {self.k} is larger than the padded input {in_shape} with padding {self.padding!r}"
+                f"a kernel of size {self.k} is larger than an input of shape {in_shape} with padding {self.padding!r}"
             )
         return bound
 

@@ -15,7 +15,7 @@ def pair(name: str, value: Pair, least: int) -> tuple[int, int]:
     """value, or it twice, as a pair of whole numbers that are at least ``least``; ValueError naming it otherwise."""
     both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(both) != 2 or not all(isinstance(v, int) and v >= least for v in both):
-        raise ValueError(f"{name} must be a whole number >= {least} or a pair of them, got {value!r}")
+        raise ValueError(f"{name} must be a whole number >= {least} or a pair of such numbers, got {value!r}")
     return both
 
 

@@ -98,7 +98,9 @@ class Net:
         if not in_shape or not all(isinstance(n, int | np.integer) and n >= 1 for n in in_shape):
             raise ValueError(f"in_shape must contain whole numbers >= 1, got {tuple(in_shape)}")
         if not layers or len(layers[-1]) != 1 or any(len(layer) not in (2, 3) for layer in layers[:-1]):
-            raise ValueError("layers must be (map, phi[, pool]) tuples and end with (map,), whose output is the loss's")
+            raise ValueError(
+                "layers must be tuples (map, phi) or (map, phi, pool), and the last layer must be a tuple (map,)"
+            )
         self.L = len(layers)
         self.skip = dict(skip or {})
         self.loss = loss
@@ -123,9 +125,11 @@ class Net:
             self.shape_z.append(map_.out_shape)
             self.shape_h.append(pool.out_shape(map_.out_shape) if pool else map_.out_shape)
         if len(self.shape_z[self.L]) != 1:
-            raise ValueError(f"the last layer must give one row of outputs, not the shape {self.shape_z[self.L]}")
+            raise ValueError(
+                f"the last layer must give a vector of outputs for each example, got the shape {self.shape_z[self.L]}"
+            )
         if unknown := [l for l in self.skip if not 1 <= l <= self.L]:
-            raise ValueError(f"skip names layer {unknown[0]}, but the layers are 1..{self.L}")
+            raise ValueError(f"skip must name layers in 1..{self.L}, got layer {unknown[0]}")
 
     def _check_skip(self, l: int) -> None:
         if l not in self.skip:
@@ -134,7 +138,10 @@ class Net:
         if not 0 <= j < l - 1:
             raise ValueError(f"skip {{{l}: {j}}} must name an h[j] with 0 <= j < {l - 1}")
         if self.shape_h[j] != self.shape_h[l - 1]:
-            raise ValueError(f"skip {{{l}: {j}}} adds h[{j}] {self.shape_h[j]} to h[{l - 1}] {self.shape_h[l - 1]}")
+            raise ValueError(
+                f"skip {{{l}: {j}}} needs h[{j}] and h[{l - 1}] of the same shape, got {self.shape_h[j]} and "
+                f"{self.shape_h[l - 1]}"
+            )
 
     def reads(self, l: int) -> list[int]:
         """The j whose h[j] layer l reads: l - 1, and the start of its skip if it has one."""
@@ -180,7 +187,9 @@ class Net:
         check_at(at)
         n = math.prod(self.shape_h[l] if at == "h" else self.shape_z[l])
         if v.size != len(z[l]) * n:
-            raise ValueError(f"layer {l} takes back {n} entries an example at {at}[{l}], got shape {v.shape}")
+            raise ValueError(
+                f"the backward pass of layer {l} needs {n} entries of {at}[{l}] for each example, got shape {v.shape}"
+            )
         if at == "z" or not self.pool[l]:
             return v.reshape(z[l].shape) * self.phi[l].dphi(z[l])
         v = v.reshape(len(z[l]), *self.shape_h[l])
@@ -249,7 +258,8 @@ def forward(
             raise ValueError(f"x must have the shape (m, {', '.join(map(str, net.shape_h[0]))}), got {x.shape}")
         if x.dtype.kind != "f":
             raise ValueError(
-                f"x must hold floats, got {x.dtype}, and its squares can overflow: see nfa.data.scale_pixels"
+                f"x must hold floats, because squares of integers can overflow, got {x.dtype}: see "
+                "nfa.data.scale_pixels"
             )
         z, h, start = [None], [x], 0
     elif x is None and start is not None:
@@ -258,7 +268,7 @@ def forward(
         z, h = list(z[: start + 1]), list(h[:start])
         h.append(net.activate(start, z[start]))
     else:
-        raise ValueError("forward takes either x, or start with the z and h of an earlier pass")
+        raise ValueError("forward needs either x, or start with z and h of an earlier pass")
     for l in range(start + 1, net.L + 1):
         z.append(net.map[l].affine(net.W[l], net.b[l], net.input(l, h)))  # (m, n_l)
         h.append(net.activate(l, z[l]))

@@ -22,7 +22,7 @@ from nfa.network.net import Net
 from nfa.network.ops import Activation
 from nfa.network.pooling import AvgPool, MaxPool
 
-LAYERS = "convCHANNELS-SIZE, poolSIZE or avgpoolSIZE after one of them, and denseUNITS"
+LAYERS = "convCHANNELS-SIZE, poolSIZE, avgpoolSIZE and denseUNITS"
 WRITTEN = {"conv": "16-5", "pool": "2", "avgpool": "2", "dense": "64"}  # what may follow the kind of a layer
 
 
@@ -53,8 +53,8 @@ def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
         function = getattr(module, function_name)
     except SystemExit as exit:  # which would end the command, as if all were done
         raise ValueError(
-            f"{what} {name!r} cannot be imported: its module exits (SystemExit: {exit}); put what it does as a script"
-            ' under `if __name__ == "__main__":`'
+            f"{what} {name!r} cannot be imported, because its module exits (SystemExit: {exit}). Put the code of a "
+            'script under `if __name__ == "__main__":`'
         ) from exit
     except Exception as failure:
         raise ValueError(f"{what} {name!r} cannot be imported: {type(failure).__name__}: {failure}") from failure
@@ -96,8 +96,8 @@ def refuse_layers_among_sizes(architecture: str) -> None:
     for word in architecture.split("-"):
         if architecture[:1].isdigit() and re.match("conv|pool|avgpool|dense", word):
             raise ValueError(
-                f"network {architecture}: {word} is no number of units; write layers after a colon and separate them by"
-                " commas, as in 1x28x28:conv16-5,pool2,dense64,10"
+                f"network {architecture}: {word} is not a number of units. Write layers after a colon, with commas "
+                "between the layers, as in 1x28x28:conv16-5,pool2,dense64,10"
             )
 
 
@@ -130,7 +130,7 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
     [(16, 14, 14), (64,), (10,)]
     >>> from_text("1x28x28:conv16,10", tanh, rng=np.random.default_rng(0))
     Traceback (most recent call last):
-    ValueError: network 1x28x28:conv16,10: 'conv16' must be conv and digits as in conv16-5
+    ValueError: network 1x28x28:conv16,10: 'conv16' must be conv and digits, as in conv16-5
     """
     shape, _, described = text.partition(":")
     shape = shape.strip()
@@ -138,9 +138,11 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
     layers: list[list] = []
     try:
         if not re.fullmatch(r"\d+(x\d+x\d+)?", shape, re.ASCII):
-            raise ValueError(f"an input is UNITS or CHANNELSxROWSxCOLUMNS, got {shape!r}")
+            raise ValueError(f"the input must be written as UNITS or CHANNELSxROWSxCOLUMNS, got {shape!r}")
         if hidden and not last:
-            raise ValueError("nothing follows the last comma: leave it out, or give the number of outputs, such as 10")
+            raise ValueError(
+                "nothing follows the last comma. Leave this comma out, or give the number of outputs, such as 10"
+            )
         image = [int(n) for n in shape.split("x")[1:]]  # rows and columns that the next layer reads; [] for units
         for word in hidden:
             layer = re.fullmatch(r"(conv|pool|avgpool|dense)(\d+)(?:-(\d+))?", word, re.ASCII)
@@ -148,7 +150,7 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
                 raise ValueError(_unread(word))
             kind, size = layer[1], int(layer[2])
             if kind != "dense" and not image:
-                raise ValueError(f"{word} needs images as CHANNELSxROWSxCOLUMNS for its input, but its input has units")
+                raise ValueError(f"{word} needs an input of images, CHANNELSxROWSxCOLUMNS, but gets an input of units")
             if kind != "dense" and min(image) > 0:
                 side = int(layer[3] or size)
                 if side > min(image):
@@ -156,7 +158,8 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
                     most = word.removesuffix(str(side)) + str(min(image))
                     given = "x".join(map(str, image))
                     raise ValueError(
-                        f"{word} has a {what} of {side}x{side}, larger than its input of {given}: take {most} or less"
+                        f"{word} has a {what} of {side}x{side}, which is larger than the input of {given}. Use "
+                        f"{most} or less"
                     )
                 if kind != "conv":
                     image = [n // max(1, side) for n in image]
@@ -166,12 +169,14 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
             elif kind == "conv":
                 layers.append([Conv2d(size, int(layer[3]), padding="same"), phi])
             elif not layers or len(layers[-1]) == 3:
-                raise ValueError(f"{word} needs a layer before it, but follows {'another' if layers else 'none'}")
+                raise ValueError(
+                    f"{word} must follow a conv layer, but follows {'another pooling' if layers else 'the input'}"
+                )
             else:
                 layers[-1].append((MaxPool if kind == "pool" else AvgPool)(size))
         outputs = re.fullmatch(r"(?:dense)?(\d+)", last, re.ASCII)
         if outputs is None:
-            raise ValueError(f"the last layer is the number of outputs in digits, such as 10, got {last!r}")
+            raise ValueError(f"the last layer must be the number of outputs in digits, such as 10, got {last!r}")
         net = Net(tuple(map(int, shape.split("x"))), [*map(tuple, layers), (Dense(int(outputs[1])),)], **settings)
         return net
     except (ValueError, OverflowError) as wrong:
@@ -181,11 +186,11 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
 def _unread(word: str) -> str:
     """What is wrong with a layer that cannot be read, and what would be right."""
     if not word:
-        return f"there is no layer before a comma; there are {LAYERS}"
+        return f"there is no layer before a comma. The layers are {LAYERS}"
     kind = re.match("conv|pool|avgpool|dense", word)
     if kind is None:
-        return f"no layer is called {word!r}; there are {LAYERS}"
-    return f"{word!r} must be {kind[0]} and digits as in {kind[0]}{WRITTEN[kind[0]]}"
+        return f"no layer is called {word!r}. The layers are {LAYERS}"
+    return f"{word!r} must be {kind[0]} and digits, as in {kind[0]}{WRITTEN[kind[0]]}"
 
 
 def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.random.Generator], **given: Any) -> Net:

@@ -23,8 +23,9 @@ def check_softmax_regression(net: Net, *, rule: str) -> None:
     one = net.L == 1 and isinstance(net.map[1], Dense) and net.shape_z[1][0] >= 2
     if not (one and net.loss is softmax_cross_entropy):
         raise ValueError(
-            f"{rule} is for softmax regression, one dense layer such as 784-10 with loss softmax-cross-entropy,"
-            f" got layers of {', '.join(str(shape[0]) for shape in net.shape_z[1:])} and loss {net.loss.name}"
+            f"{rule} is for softmax regression, so the network must have one dense layer, as in 784-10, and the "
+            f"loss softmax-cross-entropy, got layers of {', '.join(str(shape[0]) for shape in net.shape_z[1:])} "
+            f"units and the loss {net.loss.name}"
         )
 
 
@@ -65,7 +66,7 @@ def joined_inputs(net: Net, x: np.ndarray, R: float, shares: list | None = None)
 def check_one_hot(net: Net, y: np.ndarray) -> None:
     """Raise ValueError unless every row of y, (k, n_L), holds one 1 and zeros."""
     if y.shape[1:] != net.shape_z[net.L] or not (((y == 0) | (y == 1)).all() and (y.sum(axis=1) == 1).all()):
-        raise ValueError(f"y must be one-hot: one 1 and zeros in each row of {net.shape_z[net.L][0]}")
+        raise ValueError(f"y must be one-hot: each row of y must hold a single 1 and {net.shape_z[net.L][0] - 1} zeros")
 
 
 def minimise(
@@ -143,4 +144,6 @@ def minimise(
         else:  # the last digits of the gradient
             break
         theta = nearer
-    raise ValueError(f"no minimiser was found to the tolerance {tolerance:g}: take a larger lam or tolerance")
+    raise ValueError(
+        f"no minimiser was found to the tolerance {tolerance:g}: choose a larger lam or a larger tolerance"
+    )

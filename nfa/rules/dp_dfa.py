@@ -174,7 +174,8 @@ def mechanism(
     if sensitivity == "printed":
         raise NoGuarantee(
             "lee2020:sens-total",
-            "the printed overall sensitivity leaves out the output layer and is no upper bound; take the corrected one",
+            "the printed overall sensitivity leaves out the output layer, so it is no upper bound. Use the "
+            "corrected sensitivity",
         )
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

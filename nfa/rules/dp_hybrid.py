@@ -131,8 +131,8 @@ def _check(net: Net, *, m, tau, tau_h, ell) -> list[float]:
     taus = list(tau_h) if isinstance(tau_h, Sequence) else [tau_h] * (net.L - ell)
     if len(taus) != net.L - ell:
         raise ValueError(
-            f"tau_h must be one number or a list with one number for each of the {net.L - ell} dense layers, got "
-            f"{len(taus)}"
+            f"tau_h must be one number, or a list with one number for each of the {net.L - ell} dense layers, got "
+            f"a list of {len(taus)}"
         )
     return taus
 

@@ -80,7 +80,7 @@ def dp_ulr(
     """
     _check(sigma_0=sigma_0, C=C, K=K, N_B=N_B, remedy=remedy, sigma=sigma)
     if len(x) == 0:
-        raise ValueError("dp_ulr needs a batch of at least one example, because it draws its noise for each example")
+        raise ValueError("dp_ulr needs a batch of at least one example, because dp_ulr draws noise for each example")
     L = net.L
     z, h = forward(net, x)
     # Equation 8 reads the batch's losses, so the size of the noise tells of them. No theorem here counts that.
@@ -88,7 +88,7 @@ def dp_ulr(
     if not np.isfinite(loss).all():
         raise ValueError(f"the loss of example {int(np.flatnonzero(~np.isfinite(loss))[0])} of the batch is not finite")
     if not loss.any():
-        raise ValueError("every loss of the batch is 0, so Equation 8 asks for no noise")
+        raise ValueError("every loss of the batch is 0, so Equation 8 gives no noise")
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     sigmas: list = [None] * (L + 1)
@@ -139,8 +139,8 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
             # The estimate varies as 1 / sigma^2: a smaller sigma makes it noisier, so Equation 8 bounds sigma above.
             return math.sqrt(smallest / K) / (C * sigma_0)
     raise ValueError(
-        f"Equation 8 gives layer {l} no noise, because its matrix of order {rows.shape[1]} has rank "
-        f"{np.linalg.matrix_rank(rows)} on this batch; take a remedy"
+        f"Equation 8 gives no noise for layer {l}, because the matrix of this layer has order {rows.shape[1]}, but "
+        f"rank {np.linalg.matrix_rank(rows)} on this batch: choose a remedy"
     )
 
 
@@ -217,7 +217,8 @@ def _check(*, sigma_0, C, K, N_B, remedy, sigma) -> None:
     require.one_of(REMEDIES, remedy=remedy)
     if (remedy == "eigenvectors") != (sigma is not None):
         raise ValueError(
-            'remedy "eigenvectors" needs sigma; with any other remedy leave sigma out, because the controller sets it'
+            'remedy "eigenvectors" needs sigma. With any other remedy, leave sigma out, because the controller '
+            "sets sigma"
         )
 
 

@@ -137,7 +137,9 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
     settings tuned on private data, are outside it.
     """
     if sigma_0 == 0:
-        raise NoGuarantee("dpulr2024:dpsgd-gamma", "without noise on the sum, sigma_0 = 0, no theorem counts anything")
+        raise NoGuarantee(
+            "dpulr2024:dpsgd-gamma", "with sigma_0 = 0 the sum has no noise, so no theorem gives an epsilon"
+        )
     require.positive(sigma_0=sigma_0)
     if sampling == PoissonRejection.scheme:
         raise NoGuarantee("dpulr2024:thm1", "batches drawn again until they are large enough are not Poisson batches")

@@ -261,7 +261,8 @@ def mechanism(
     if adjacency not in ("add-remove", "zero-out"):
         raise NoGuarantee(
             "ours:softmax-objective",
-            f"the proof covers a record added, removed or zeroed out, not {adjacency}; count add-remove or zero-out",
+            f"the proof covers a record added, removed or zeroed out, not {adjacency}. Use the adjacency "
+            "add-remove or zero-out",
         )
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

@@ -101,7 +101,8 @@ def check_settings(*, m: float, lam: float, R: float, sigma: float, tolerance: f
     require.not_negative(sigma=sigma)
     if not 1e-12 <= tolerance < 1:
         raise ValueError(
-            f"tolerance must be at least 1e-12, so that float64 can resolve it, and below 1, got {tolerance}"
+            "tolerance must be at least 1e-12, the smallest tolerance that float64 can resolve, and below 1, got "
+            f"{tolerance}"
         )
 
 

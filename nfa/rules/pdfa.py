@@ -261,7 +261,8 @@ def mechanism(
         )
     if top != "noisy":
         raise NoGuarantee(
-            "ohana2021:alg1.13-15", f"an output layer that learns without noise (top={top!r}) shows the error"
+            "ohana2021:alg1.13-15",
+            (f"with top={top!r} the output layer learns without noise, so the update of this layer reveals the error"),
         )
     if not 0 <= sigma < math.inf:
         raise ValueError(f"sigma must be a number >= 0, got {sigma}")

@@ -152,7 +152,8 @@ def mechanism(
     _check(m=m, s=s, tau_B=tau_B, **clip, floor="literal", bias=bias)
     if adjacency == "replace-label":
         raise NoGuarantee(
-            "ohana2021:prop2", "the bound covers whole records; count replace-one, which includes a changed label"
+            "ohana2021:prop2",
+            "the bound covers whole records. Use the adjacency replace-one, which includes a changed label",
         )
     if not all(isinstance(net.map[l], Dense) and net.pool[l] is None for l in range(1, net.L + 1)):
         raise NoGuarantee("ohana2021:prop2", "the bound on what a record adds is for fully connected layers only")

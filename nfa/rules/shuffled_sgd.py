@@ -76,7 +76,9 @@ def private_sgd_shuffling(
     [[4.0], [2.0]]
     """
     if not (0 < gamma < math.inf and 0 <= sigma < math.inf):
-        raise ValueError(f"the learning rate gamma must be positive and sigma at least 0, got {gamma} and {sigma}")
+        raise ValueError(
+            f"the learning rate gamma must be positive and sigma at least 0, got gamma={gamma} and sigma={sigma}"
+        )
     n = len(D)
     passes, k = number_of_passes(e, tau), pass_length(tau, n)
     theta, thetas, t = np.array(theta_0, dtype=float), [], 0  # line 2

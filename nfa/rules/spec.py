@@ -165,7 +165,7 @@ class RuleSpec:
     def guarantee(self) -> str:
         """What its mechanism says first of itself, or why there is none."""
         if self.mechanism is None:
-            return "none: it states no mechanism"
+            return "none: the rule states no mechanism"
         said = first_paragraph(inspect.getdoc(self.mechanism) or "")
         if self.states:
             return said or "its docstring does not describe its mechanism"
@@ -248,8 +248,8 @@ def spec(name: str) -> RuleSpec:
         for one in (function, mechanism):
             if getattr(one, "__globals__", None) is not vars(module):
                 raise ValueError(
-                    f"{module.__name__} was changed in this process, so nfa states no guarantee for rule {name}; put "
-                    "your own rule into its own module"
+                    f"{module.__name__} was changed in this process, so nfa states no guarantee for rule {name}. "
+                    "Put your own rule into a module of your own"
                 )
     noise, is_sum = getattr(module, "NOISE", "sigma"), getattr(module, "SUM_OVER_EXAMPLES", False)
     if not isinstance(is_sum, bool):
@@ -260,7 +260,7 @@ def spec(name: str) -> RuleSpec:
         found = _spec.__wrapped__(name, function, module, mechanism, noise, is_sum)
     if "NOISE" in vars(module) and not found.setting(noise):
         own = ", ".join(one.name for one in found.settings) or "none"
-        raise ValueError(f"NOISE of rule {name} must name one of its settings, {own}, got {noise!r}")
+        raise ValueError(f"NOISE of rule {name} must name a setting of the rule ({own}), got {noise!r}")
     return found
 
 
@@ -302,8 +302,8 @@ def released(rule: Callable, net: Any, batches: Any, adjacency: str | None) -> R
         found = spec(known)
     if found is None or found.function is not function:
         raise ValueError(
-            f"the rule {name or function!r} cannot be compared with the mechanism of its module: give a function of a "
-            "module and bind its settings with functools.partial"
+            f"nfa cannot find the rule {name or function!r} and the mechanism of the rule in a module: give a "
+            "function of a module, with its settings bound by functools.partial"
         )
     return found.release(adjacency, {**bound, "net": net, "sampling": batches.scheme, "sampling_rate": batches.rate})
 
@@ -314,14 +314,14 @@ def _spec(
 ) -> RuleSpec:
     if hasattr(function, "__wrapped__"):
         raise ValueError(
-            f"rule {name!r} wraps another function (functools.wraps), so its guarantee could belong to the other "
-            "function: name a function that wraps none"
+            f"rule {name!r} wraps another function (functools.wraps), so the guarantee could belong to the wrapped "
+            "function: name a function that does not wrap another"
         )
     taken = _parameters(function)
     if lacks := _lacks(taken):
         raise ValueError(
             f"rule {name!r} must take net, x and y by position and rng by name, as in def rule(net, x, y, *, rng), "
-            f"but it {lacks}"
+            f"but the function {lacks}"
         )
     docstring = inspect.getdoc(function) or ""
     about = docstring if from_outside(name) else module.__doc__ or ""

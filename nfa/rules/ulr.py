@@ -240,4 +240,6 @@ def mechanism(**settings) -> NoReturn:
 
     Source: [dpulr2024:ulr-gap]
     """
-    raise NoGuarantee("dpulr2024:eq4", "the noise of ulr enters before the loss, and what it releases is not bounded")
+    raise NoGuarantee(
+        "dpulr2024:eq4", "the noise of ulr enters before the loss, and the released direction has no bound"
+    )

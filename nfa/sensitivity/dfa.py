@@ -47,7 +47,7 @@ class LayerBound:
     @property
     def slope(self) -> float:
         """The name that gain_dz had in earlier versions."""
-        warnings.warn("LayerBound.slope is now LayerBound.gain_dz", DeprecationWarning, stacklevel=2)
+        warnings.warn("LayerBound.slope is deprecated: use LayerBound.gain_dz", DeprecationWarning, stacklevel=2)
         return self.gain_dz
 
 
@@ -173,8 +173,8 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
         square = ((S / (2 * tau_e)) ** 2 - biases) / weights
     if square <= 0:
         raise ValueError(
-            f"no tau_h keeps the sensitivity at S = {S:g}: the biases alone take {2 * tau_e * math.sqrt(biases):g}, "
-            "and S must be larger; a smaller tau_e or beta lowers that"
+            f"no tau_h keeps the sensitivity at S = {S:g}, because the biases alone have the sensitivity "
+            f"{2 * tau_e * math.sqrt(biases):g}. Choose a larger S, or a smaller tau_e or beta"
         )
     return math.sqrt(square)
 
@@ -284,7 +284,8 @@ def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
     taus = list(tau_h) if isinstance(tau_h, Sequence) else [tau_h] * layers
     if len(taus) != layers:
         raise ValueError(
-            f"tau_h must be one number or a list with one number for each of the {layers} layers, got {len(taus)}"
+            f"tau_h must be one number, or a list with one number for each of the {layers} layers, got a list of "
+            f"{len(taus)}"
         )
     for tau in taus:
         require.positive(tau_h=tau)
@@ -320,7 +321,7 @@ def layer_bounds(
     check_at(at)
     require.one_of(("error", "slope", "unclipped"), top=top)
     if top != "error" and net.loss is not softmax_cross_entropy:
-        raise ValueError(f"top={top!r} is bounded for a softmax alone, not for the loss {net.loss.name}")
+        raise ValueError(f"top={top!r} has a bound only for the loss softmax-cross-entropy, not for {net.loss.name}")
     if top == "unclipped":
         require.positive(tau_e=tau_e)
     gamma_top = {"error": 1.0, "slope": 0.25}.get(top) or math.sqrt(2) / tau_e

@@ -286,8 +286,8 @@ def repaired_pdfa_sensitivity(
     require.positive(m=m, tau_B=tau_B, tau_h_max=tau_h_max)
     if len(bias) != len(gamma_max) + 1:
         raise ValueError(
-            f"gamma_max needs one value for each hidden layer and bias one for each layer, got {len(gamma_max)} and "
-            f"{len(bias)}"
+            "gamma_max needs one value for each hidden layer, and bias needs one value for each layer, got "
+            f"{len(gamma_max)} values of gamma_max and {len(bias)} of bias"
         )
     for name, values in (("gamma_max", gamma_max), ("bias", bias)):
         if not all(0 <= value < math.inf for value in values):
@@ -297,5 +297,7 @@ def repaired_pdfa_sensitivity(
     try:
         squares = math.fsum(gamma**2 * (tau_h_max**2 + beta**2) for gamma, beta in zip(gammas, bias, strict=True))
     except OverflowError:
-        raise ValueError(f"tau_h_max, gamma_max or bias is too large, got {tau_h_max}, {gamma_max}, {bias}") from None
+        raise ValueError(
+            f"tau_h_max, gamma_max or bias is too large, got tau_h_max={tau_h_max}, gamma_max={gamma_max}, bias={bias}"
+        ) from None
     return (2 if adjacency == "replace-one" else 1) / m * tau_B * math.sqrt(squares)

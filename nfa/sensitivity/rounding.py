@@ -262,4 +262,7 @@ def check_settings(values: Iterable[tuple[str, Any]]) -> None:
         for one in value if isinstance(value, list | tuple) else [value]:
             number = isinstance(one, int | float) and not isinstance(one, bool)
             if number and one != 0 and math.isfinite(one) and not 1 / RANGE <= abs(one) <= RANGE:
-                raise ValueError(f"a secure run takes settings from {1 / RANGE:.3g} to {RANGE:.3g}, got {name} = {one}")
+                raise ValueError(
+                    f"the absolute value of a setting of a secure run must be 0 or between {1 / RANGE:.3g} and "
+                    f"{RANGE:.3g}, got {name} = {one}"
+                )

@@ -172,7 +172,7 @@ def test_a_rule_of_ones_own(nfa, own):
         ("how", False, repr(print), "", ""),
     ]
     assert (one["about"], one["ids"], one["checked"]) == ("Walks so far.", ["lee2020:eq2"], False)
-    assert (one["stated"], one["guarantee"]) == (False, "none: it states no mechanism")
+    assert (one["stated"], one["guarantee"]) == (False, "none: the rule states no mechanism")
     sure = json.loads(nfa("rules", "walking_sure:rule", "--json")[1])
     assert (sure["stated"], sure["ids"]) == (True, ["lee2020:eq2", "lee2020:lem1"])
     told = " ".join(nfa("rules", "walking_sure:rule")[1].split())
@@ -221,7 +221,7 @@ def test_a_function_that_is_no_rule_by_its_signature_is_refused_everywhere(nfa, 
             2,
             "",
             f"nfa: rule '{name}:f' must take net, x and y by position and rng by name, as in"
-            f" def rule(net, x, y, *, rng), but it {lacks}\n",
+            f" def rule(net, x, y, *, rng), but the function {lacks}\n",
         )
     assert not (tmp_path / "runs").exists()
 

@@ -165,7 +165,7 @@ def test_a_network_of_another_class_has_no_guarantee(settings):
         ("6:dense4,2", "architecture 6:dense4,2 ends in 2 classes, but tiny has 3"),
         ("6:dens4,3", "network 6:dens4,3: no layer is called 'dens4'"),
         ("2x1x3:3", "architecture 2x1x3:3 reads 2x1x3 values per example, but tiny has 6"),
-        ("784-conv16-50-10", "conv16 is no number of units; write layers after a colon"),
+        ("784-conv16-50-10", "conv16 is not a number of units. Write layers after a colon"),
         ("6x3", "architecture must be one of ohana2021"),
     ],
 )

@@ -343,7 +343,7 @@ def test_a_rule_from_outside_names_its_noise(tiny, tmp_path, outside):
         (OWN + '\nNOISE = "C"\n', "the setting C exclude each other"),
         (
             OWN.replace("m, noise, rng", "m, rng").replace("noise / 4", "0.2") + SAYS,
-            "NOISE of rule .* must name one of its settings, C, m, got .noise.",
+            r"NOISE of rule .* must name a setting of the rule \(C, m\), got .noise.",
         ),
         (OWN.replace("m, noise, s", "m, s").replace("noise_std=noise / 4", "noise_std=0.2") + SAYS, "be proportional"),
         (OWN.replace("2 * C / m", "2 * C / m / (1 + noise)") + SAYS, "must be proportional to its setting"),

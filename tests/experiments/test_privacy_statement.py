@@ -157,7 +157,8 @@ def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
         ),
         (
             {"adjacency": "replace-label", "delta": 1e-3},
-            "none: the bound covers whole records; count replace-one, which includes a changed label (ohana2021:prop2)",
+            "none: the bound covers whole records. Use the adjacency replace-one, which includes a changed label "
+            "(ohana2021:prop2)",
         ),
         (
             {"rule": "pdfa_label", "rule_settings": {"sigma": 5.0}, "adjacency": "replace-one", "delta": 1e-3},

@@ -160,7 +160,7 @@ def test_a_wrapped_function_is_refused(settings, tmp_path, outside, capsys):
     name = outside(WRAPS + BORROWS)
     for call in (lambda: spec(name), lambda: prepare(replace(settings, rule=name, secure=None))):
         with pytest.raises(
-            ValueError, match=r"wraps another function \(functools.wraps\), so its guarantee could belong"
+            ValueError, match=r"wraps another function \(functools.wraps\), so the guarantee could belong"
         ):
             call()
     command = ["train", "--rule", name, "--set", "C=1", "--set", "sigma=1", "--dataset", settings.dataset]

@@ -189,7 +189,9 @@ def test_the_projection_keeps_the_dtype(dtype, noise_std):
     "noise_std, rng", [(-1.0, np.random.default_rng(0)), (math.nan, np.random.default_rng(0)), (1.0, None)]
 )
 def test_bad_noise_gets_a_sentence(noise_std, rng):
-    with pytest.raises(ValueError, match=f"noise_std must not be negative and needs an rng, got noise_std={noise_std}"):
+    with pytest.raises(
+        ValueError, match=f"noise_std must not be negative, and noise needs an rng, got noise_std={noise_std}"
+    ):
         feedback.project(np.ones((2, 3)), np.ones((4, 3)), noise_std=noise_std, rng=rng)
 
 

@@ -541,7 +541,7 @@ def test_without_lightonml_the_adapter_says_how_to_install_it(monkeypatch):
 
 def test_without_an_opu_the_adapter_offers_the_simulated_one(lightonml):
     with pytest.raises(
-        NoDevice, match=r"^lightonml finds no OPU on this computer \(.+\); use simulated=True, which needs none$"
+        NoDevice, match=r"^lightonml finds no OPU on this computer \(.+\)\. Use simulated=True, which needs no OPU$"
     ):
         LightOnOPU(4, 6, rng=rng(), simulated=False)
 
@@ -604,7 +604,7 @@ def test_a_wrong_shape_gets_a_sentence(device, shape):
         ({"bits": 0, "saturation": 1.0}, "the bits of a camera must be a whole number in 1..24, got 0"),
         ({"bits": 25, "saturation": 1.0}, "the bits of a camera must be a whole number in 1..24, got 25"),
         ({"bits": 8.0, "saturation": 1.0}, "the bits of a camera must be a whole number in 1..24, got 8.0"),
-        ({"bits": 8}, "a camera of 8 bits needs its saturation, the intensity of the highest level"),
+        ({"bits": 8}, "a camera of 8 bits needs the setting saturation, the intensity of the highest level"),
     ],
 )
 def test_a_bad_camera_gets_a_sentence(settings, sentence):

@@ -284,7 +284,7 @@ def test_what_ulr_cannot_run():
     assert ULR.fits(narrow)
     for net, dtype in ((wide, np.float32), (narrow, np.float64)):
         z = [None, np.zeros((1, 2), dtype)]
-        with pytest.raises(ValueError, match="float32 networks"):
+        with pytest.raises(ValueError, match="float32 network"):
             ULR.weigh(net, 1, z, None, np.zeros((1, 2)), 1.0, 1, np.zeros(1), False, 1, rng(0))
 
 

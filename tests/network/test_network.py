@@ -201,7 +201,7 @@ def test_a_place_that_is_neither_h_nor_z_is_refused():
 def test_a_vector_for_z_is_refused_at_h():
     net = NETS["max pooling"]()
     z, _ = forward(net, batch(net, 1)[0])
-    with pytest.raises(ValueError, match=r"layer 1 takes back 48 entries an example at h\[1\], got shape"):
+    with pytest.raises(ValueError, match=r"layer 1 needs 48 entries of h\[1\] for each example, got shape"):
         net.pull(1, z, z[1])
 
 
@@ -398,7 +398,10 @@ HIDDEN = (Dense(4), ops.tanh)
     "make, sentence",
     [
         (lambda: net_of((Dense(2),), init="ones"), "init must be one of uniform-fan-in, .*, got 'ones'"),
-        (lambda: net_of(), r"layers must be \(map, phi\[, pool\]\) tuples and end with \(map,\)"),
+        (
+            lambda: net_of(),
+            r"layers must be tuples \(map, phi\) or \(map, phi, pool\), and the last layer must be a tuple \(map,\)",
+        ),
         (lambda: net_of((Dense(2),), in_shape=(0,)), r"in_shape must contain whole numbers >= 1, got \(0,\)"),
         (
             lambda: net_of((Dense(2),), in_shape=(1, -3, 2)),
@@ -407,19 +410,19 @@ HIDDEN = (Dense(4), ops.tanh)
         (lambda: net_of((Dense(2),), in_shape=(2.0,)), r"in_shape must contain whole numbers >= 1, got \(2.0,\)"),
         (lambda: net_of((Dense(2),), in_shape=()), r"in_shape must contain whole numbers >= 1, got \(\)"),
         (lambda: net_of(HIDDEN), r"layers must be .* and end with \(map,\)"),
-        (lambda: net_of((Dense(4),), (Dense(2),)), r"layers must be \(map, phi\[, pool\]\) tuples"),
+        (lambda: net_of((Dense(4),), (Dense(2),)), r"layers must be tuples \(map, phi\) or \(map, phi, pool\)"),
         (lambda: net_of((Conv2d(1, 3), ops.tanh), (Dense(2),)), r"a convolution needs an input of shape .* got \(4,\)"),
         (lambda: net_of((Dense(4), ops.tanh, MaxPool(2)), (Dense(2),)), r"pooling needs an input of shape .* \(4,\)"),
         (lambda: net_of(HIDDEN, (Dense(2),), skip={2: 1}), r"skip \{2: 1\} must name an h\[j\] with 0 <= j < 1"),
         (lambda: net_of(HIDDEN, (Dense(2),), skip={2: -1}), r"skip \{2: -1\} must name an h\[j\] with 0 <= j < 1"),
-        (lambda: net_of(HIDDEN, (Dense(2),), skip={5: 1}), r"skip names layer 5, but the layers are 1\.\.2"),
+        (lambda: net_of(HIDDEN, (Dense(2),), skip={5: 1}), r"skip must name layers in 1\.\.2, got layer 5"),
         (
             lambda: net_of((Dense(3), ops.tanh), (Dense(2),), skip={2: 0}),
             r"skip \{2: 0\} adds h\[0\] \(4,\) to h\[1\] \(3,\)",
         ),
         (
             lambda: net_of((Conv2d(2, 3),), in_shape=(1, 5, 5)),
-            r"the last layer must give one row of outputs, not the shape \(2, 3, 3\)",
+            r"the last layer must give a vector of outputs for each example, got the shape \(2, 3, 3\)",
         ),
     ],
 )
@@ -433,8 +436,8 @@ def test_networks_that_do_not_fit_get_a_sentence(make, sentence):
     [
         (lambda net, x: forward(net, x[:, :3]), r"x must have the shape \(m, 5\), got \(2, 3\)"),
         (lambda net, x: forward(net, x[0]), r"x must have the shape \(m, 5\), got \(5,\)"),
-        (lambda net, x: forward(net), "forward takes either x, or start with the z and h of an earlier pass"),
-        (lambda net, x: forward(net, x, start=1), "forward takes either x, or start with"),
+        (lambda net, x: forward(net), "forward needs either x, or start with z and h of an earlier pass"),
+        (lambda net, x: forward(net, x, start=1), "forward needs either x, or start with"),
         (lambda net, x: forward(net, start=0, z=[None], h=[x]), r"start must be a layer 1\.\.3, got 0"),
         (lambda net, x: forward(net, start=4, z=[None], h=[x]), r"start must be a layer 1\.\.3, got 4"),
     ],

@@ -144,15 +144,15 @@ def test_a_tolerance_below_the_rounding_is_a_sentence():
 @pytest.mark.parametrize(
     "net, got",
     [
-        (mlp([3, 5, 4], ops.tanh, rng=rng(0)), "layers of 5, 4 and loss softmax-cross-entropy"),
-        (mlp([3, 4], ops.tanh, rng=rng(0), loss=ops.squared_error), "layers of 4 and loss squared-error"),
-        (mlp([3, 1], ops.tanh, rng=rng(0), loss=ops.logistic), "layers of 1 and loss sigmoid-cross-entropy"),
-        (mlp([3, 1], ops.tanh, rng=rng(0)), "layers of 1 and loss softmax-cross-entropy"),
-        (Net((2, 2, 2), [(Conv2d(3, 2), ops.tanh), (Dense(4),)], rng=rng(0)), "layers of 3, 4 and loss"),
+        (mlp([3, 5, 4], ops.tanh, rng=rng(0)), "layers of 5, 4 units and the loss softmax-cross-entropy"),
+        (mlp([3, 4], ops.tanh, rng=rng(0), loss=ops.squared_error), "layers of 4 units and the loss squared-error"),
+        (mlp([3, 1], ops.tanh, rng=rng(0), loss=ops.logistic), "layers of 1 units and the loss sigmoid-cross-entropy"),
+        (mlp([3, 1], ops.tanh, rng=rng(0)), "layers of 1 units and the loss softmax-cross-entropy"),
+        (Net((2, 2, 2), [(Conv2d(3, 2), ops.tanh), (Dense(4),)], rng=rng(0)), "layers of 3, 4 units and the loss"),
     ],
 )
 def test_another_network_is_refused(net, got):
-    with pytest.raises(ValueError, match=rf"a_rule is for softmax regression, one dense layer such as .*, got {got}"):
+    with pytest.raises(ValueError, match=rf"a_rule is for softmax regression, .*, got {got}"):
         check_softmax_regression(net, rule="a_rule")
 
 
@@ -165,7 +165,7 @@ def test_softmax_regression_is_not_refused():
     "y", [[[0.5, 0.5, 0, 0]], [[1, 1, 0, 0]], [[0, 0, 0, 0]], [[2, 0, -1, 0]], [[np.nan, 1, 0, 0]], [[1, 0, 0]]]
 )
 def test_targets_that_are_not_one_hot_are_refused(y):
-    with pytest.raises(ValueError, match=r"^y must be one-hot: one 1 and zeros in each row of 4$"):
+    with pytest.raises(ValueError, match=r"^y must be one-hot: each row of y must hold a single 1 and 3 zeros$"):
         check_one_hot(net_of(), np.array([[1.0, 0, 0, 0][: len(y[0])], *y]))
 
 

@@ -199,7 +199,7 @@ def test_when_the_matrix_is_singular():
     assert np.linalg.matrix_rank(J.T @ J) == 2
     one = np.ones(9)
     with pytest.raises(
-        ValueError, match="Equation 8 gives layer 1 no noise, because its matrix of order 5 has rank 4 on this"
+        ValueError, match="no noise for layer 1, because the matrix of this layer has order 5, but rank 4 on this"
     ):
         controller(net, 1, x[:4], one[:4], K=1, C=1.0, sigma_0=4.0)
     assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # by the weights alone
@@ -473,15 +473,15 @@ def test_each_layer_is_clipped_to_c_by_itself(remedy):
         ({"K": 1.5}, "K must be a whole number of losses, at least 1, got 1.5"),
         ({"N_B": 0}, "N_B must be at least 1, got 0"),
         ({"remedy": "hope"}, "remedy must be one of none, parameters, eigenvectors, got 'hope'"),
-        ({"remedy": "eigenvectors"}, 'remedy "eigenvectors" needs sigma; with any other remedy leave sigma out'),
-        ({"sigma": 0.1}, 'remedy "eigenvectors" needs sigma; with any other remedy leave sigma out'),
+        ({"remedy": "eigenvectors"}, 'remedy "eigenvectors" needs sigma. With any other remedy, leave sigma out'),
+        ({"sigma": 0.1}, 'remedy "eigenvectors" needs sigma. With any other remedy, leave sigma out'),
         ({"remedy": "eigenvectors", "sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
         ({"x": np.zeros((0, 2)), "y": np.zeros((0, 2))}, "dp_ulr needs a batch of at least one example"),
-        ({"y": np.zeros((6, 2))}, "every loss of the batch is 0, so Equation 8 asks for no noise"),
+        ({"y": np.zeros((6, 2))}, "every loss of the batch is 0, so Equation 8 gives no noise"),
         ({"y": np.full((6, 2), np.nan)}, "the loss of example 0 of the batch is not finite"),
         (
             {"x": np.full((6, 2), 1.0)},
-            "Equation 8 gives layer 1 no noise, because its matrix of order 3 has rank 1 on this",
+            "Equation 8 gives no noise for layer 1, because the matrix of this layer has order 3, but rank 1 on this",
         ),
     ],
 )

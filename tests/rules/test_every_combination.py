@@ -358,7 +358,7 @@ TRAINED = {  # the command line's networks without biases, and with a skip, pool
         (1, 10, 10),
         10,
         "",
-        {"dp_ulr": "Equation 8 gives layer 5 no noise, because its matrix of order 33"},
+        {"dp_ulr": "Equation 8 gives no noise for layer 5, because the matrix of this layer has order 33"},
     ),
 }
 GIVEN = {

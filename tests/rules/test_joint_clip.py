@@ -378,11 +378,11 @@ def test_a_mechanism_says_what_one_step_releases(rule, adjacency, bounds):
         ({"sigma": -1.0}, "the standard deviation of the noise must be"),
         (
             {"B": [None, None, np.ones((3, 3)), None]},
-            r"B must have feedback for each of the layers 1\.\.2, but has none for layer 1",
+            r"B must have feedback for each of the layers 1\.\.2, but has no feedback for layer 1",
         ),
         (
             {"B": [None, np.ones((5, 3))]},
-            r"B must have feedback for each of the layers 1\.\.2, but has none for layer 2",
+            r"B must have feedback for each of the layers 1\.\.2, but has no feedback for layer 2",
         ),
     ],
 )

@@ -254,8 +254,14 @@ BAD = [
     ({"R": 1e-200}, "lam / R^2 must be positive and finite, got inf"),
     ({"sigma": -1.0}, "sigma must be at least 0 and finite, got -1.0"),
     ({"sigma": math.inf}, "sigma must be at least 0 and finite, got inf"),
-    ({"tolerance": 0.0}, "tolerance must be at least 1e-12, so that float64 can resolve it, and below 1, got 0.0"),
-    ({"tolerance": 1.0}, "tolerance must be at least 1e-12, so that float64 can resolve it, and below 1, got 1.0"),
+    (
+        {"tolerance": 0.0},
+        "tolerance must be at least 1e-12, the smallest tolerance that float64 can resolve, and below 1, got 0.0",
+    ),
+    (
+        {"tolerance": 1.0},
+        "tolerance must be at least 1e-12, the smallest tolerance that float64 can resolve, and below 1, got 1.0",
+    ),
 ]
 
 

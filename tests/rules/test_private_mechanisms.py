@@ -203,14 +203,17 @@ def test_an_unknown_name_gets_a_sentence(name, field, sentence):
         ({"top": "softmax"}, "top must be one of error, slope, unclipped, got 'softmax'"),
         ({"at": "x"}, "at must be 'h' or 'z', got 'x'"),
         ({"sensitivity": "claimed"}, "sensitivity must be one of corrected, printed, got 'claimed'"),
-        ({"tau_h": [1.0, 2.0]}, "tau_h must be one number or a list with one number for each of the 3 layers, got 2"),
+        (
+            {"tau_h": [1.0, 2.0]},
+            "tau_h must be one number, or a list with one number for each of the 3 layers, got a list of 2",
+        ),
         (
             {"top": "slope", "net": cnn(loss=ops.squared_error)},
-            "top='slope' is bounded for a softmax alone, not for the loss squared-error",
+            "top='slope' has a bound only for the loss softmax-cross-entropy, not for squared-error",
         ),
         (
             {"top": "unclipped", "net": cnn(loss=ops.squared_error)},
-            "top='unclipped' is bounded for a softmax alone, not for the loss squared-error",
+            "top='unclipped' has a bound only for the loss softmax-cross-entropy, not for squared-error",
         ),
     ],
 )
@@ -226,9 +229,12 @@ def test_a_bad_reading_of_dp_dfa_gets_a_sentence(changes, sentence):
         ({"ell": -1}, r"ell must be a number of layers in 0\.\.2, got -1"),
         (
             {"tau_h": [1.0] * 3},
-            "tau_h must be one number or a list with one number for each of the 2 dense layers, got 3",
+            "tau_h must be one number, or a list with one number for each of the 2 dense layers, got a list of 3",
         ),
-        ({"tau_h": []}, "tau_h must be one number or a list with one number for each of the 2 dense layers, got 0"),
+        (
+            {"tau_h": []},
+            "tau_h must be one number, or a list with one number for each of the 2 dense layers, got a list of 0",
+        ),
     ],
 )
 def test_bad_layers_of_the_hybrid_get_a_sentence(changes, sentence):
@@ -335,7 +341,7 @@ def test_a_target_out_of_range_gets_a_sentence(name, S):
         ),
         (
             lambda: corrected_dfa_sensitivity(LAYERS, m=8, tau_e=0.1, tau_h=[1.0], adjacency="replace-one"),
-            "tau_h must be one number or a list with one number for each of the 3 layers, got 1",
+            "tau_h must be one number, or a list with one number for each of the 3 layers, got a list of 1",
         ),
         (
             lambda: corrected_dfa_sensitivity(LAYERS, m=8, tau_e=0.1, tau_h=1.0, adjacency="replace-two"),

@@ -358,8 +358,8 @@ def pooled():
         (lambda net: label_release(net, "replace-one"), "ohana2021:prop3-cols", "count replace-label"),
         (lambda net: label_release(net, "add-remove"), "ohana2021:prop3-cols", "count replace-label"),
         (lambda net: label_release(net, None), "ohana2021:prop3-cols", "adds up columns is not a theorem"),
-        (lambda net: label_release(net, top="raw"), "ohana2021:alg1.13-15", "shows the error"),
-        (lambda net: label_release(net, top="noiseless"), "ohana2021:alg1.13-15", "shows the error"),
+        (lambda net: label_release(net, top="raw"), "ohana2021:alg1.13-15", "reveals the error"),
+        (lambda net: label_release(net, top="noiseless"), "ohana2021:alg1.13-15", "reveals the error"),
         (lambda net: label_release(net, sigma=0.0), "ohana2021:rem2.1", "sigma is 0"),
     ],
 )
@@ -415,7 +415,7 @@ def test_bad_settings_of_a_mechanism_get_a_sentence(release, sentence):
         ({"tau_h_max": math.nan}, "tau_h_max must be positive and finite"),
         (
             {"gamma_max": [1.0]},
-            "gamma_max needs one value for each hidden layer and bias one for each layer, got 1 and 3",
+            "got 1 values of gamma_max and 3 of bias",
         ),
         ({"gamma_max": [1.0, math.nan]}, "gamma_max must contain finite numbers >= 0"),
         ({"gamma_max": [1.0, math.inf]}, "gamma_max must contain finite numbers >= 0"),

@@ -436,7 +436,7 @@ def test_a_rule_changes_nothing_that_it_is_given(name, make):
 
 def test_feedback_of_another_network_gets_a_sentence():
     net = pooled_cnn(MaxPool)
-    with pytest.raises(ValueError, match=r"layer 2 takes back 16 entries an example at h\[2\], got shape"):
+    with pytest.raises(ValueError, match=r"layer 2 needs 16 entries of h\[2\] for each example, got shape"):
         dfa(net, *batch(net, 2), B=fed(net, at="z"))
 
 

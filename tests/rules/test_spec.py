@@ -109,8 +109,8 @@ def test_a_mechanism_that_only_refuses_is_asked_once_for_its_id(outside):
 @pytest.mark.parametrize(
     "declared, told",
     [
-        ('NOISE = "rho"', "NOISE of rule .* must name one of its settings, width, C, K, m, got 'rho'"),
-        ("NOISE = 3", "NOISE of rule .* must name one of its settings, .* got 3"),
+        ('NOISE = "rho"', r"NOISE of rule .* must name a setting of the rule \(width, C, K, m\), got 'rho'"),
+        ("NOISE = 3", "NOISE of rule .* must name a setting of the rule .* got 3"),
         ('SUM_OVER_EXAMPLES = "no"', "SUM_OVER_EXAMPLES of rule .* must be True or False, got 'no'"),
     ],
 )

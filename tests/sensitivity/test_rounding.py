@@ -95,7 +95,7 @@ def test_settings_at_the_ends_of_float64_are_refused():
         [("C", 1.0), ("m", 600), ("tau_h_min", 0.0), ("tau", math.inf), ("tau_h", [1.0, 2.0]), ("clip", "joint")]
     )
     for name, value in (("C", 1e-70), ("tau_h", [1.0, 1e70]), ("m", 10**61)):
-        with pytest.raises(ValueError, match=f"a secure run takes settings from .* got {name} = "):
+        with pytest.raises(ValueError, match=f"a setting of a secure run must be 0 or between .* got {name} = "):
             check_settings([(name, value)])
 
 

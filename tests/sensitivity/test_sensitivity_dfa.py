@@ -489,7 +489,7 @@ WORST = [math.nan, math.inf, -math.inf, -1.0]
 
 
 def test_the_old_name_of_gain_dz_still_resolves():
-    with pytest.warns(DeprecationWarning, match=r"^LayerBound\.slope is now LayerBound\.gain_dz$"):
+    with pytest.warns(DeprecationWarning, match=r"^LayerBound\.slope is deprecated: use LayerBound\.gain_dz$"):
         assert LayerBound(gain_dz=0.9).slope == 0.9
 
 

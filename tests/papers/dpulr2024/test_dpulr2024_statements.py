@@ -444,7 +444,7 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
     net = Net((4, 2, 1), [(Conv2d(3, 1), relu), (Dense(2),)], rng=rng)  # 4 features, 2 positions of one kernel
     h = rng.normal(size=(3, 4, 2, 1))
     assert printed.controller(net, 1, h, np.ones(3), K=1, C=1, sigma_0=1) > 0  # 3 > 4 / 2
-    with pytest.raises(ValueError, match="matrix of order 5 has rank 4 on this batch"):
+    with pytest.raises(ValueError, match="has order 5, but rank 4 on this batch"):
         printed.controller(net, 1, h[:2], np.ones(2), K=1, C=1, sigma_0=1)  # 2 = 4 / 2
 
 
@@ -498,7 +498,7 @@ def test_most_directions_get_far_more_noise_than_the_least():
         # the controller looks at the least one alone
         sigma = printed.controller(net, l, h[l - 1], loss, K=100, C=1, sigma_0=4)
         assert own[0] / sigma**2 / 100 == pytest.approx(16, rel=1e-6)
-    with pytest.raises(ValueError, match="matrix of order 785 has rank 500"):
+    with pytest.raises(ValueError, match="has order 785, but rank 500"):
         printed.controller(net, 1, x, loss, K=100, C=1, sigma_0=4)
 
 

@@ -146,7 +146,7 @@ def test_replacing_a_record_moves_the_average_by_S_over_m_and_no_more(experiment
 
 
 def test_with_padding_no_tau_h_keeps_the_sensitivity_on_images_of_32_by_32():
-    with pytest.raises(ValueError, match=r"S = 3: the biases alone take 3\.22677, and S must be larger"):
+    with pytest.raises(ValueError, match=r"S = 3, because the biases alone have the sensitivity 3\.22677"):
         figures.clips("DP-DFA", "sound", "CNN", "lee2020-cnn", (3, 32, 32))
     padded = figures.clips("DP-DFA", "sound", "CNN", "lee2020-cnn", (1, 28, 28))
     assert padded["tau_h"] == pytest.approx(0.7821319689, rel=1e-5)
@@ -440,7 +440,7 @@ def test_the_verdict_on_the_gain(dfa, verdict):
 
 
 def test_the_printed_sensitivity_is_refused_by_name():
-    assert claims_in_words.refusal().endswith("no upper bound; take the corrected one (`lee2020:sens-total`).")
+    assert claims_in_words.refusal().endswith("no upper bound. Use the corrected sensitivity (`lee2020:sens-total`).")
 
 
 # --- what stands below and above the panels ------------------------------------------------------------------
