@@ -200,7 +200,9 @@ def test_a_declaration_from_outside_is_checked(extra, sigma, tmp_path, monkeypat
     extra = extra.replace("add_normal(p, ", f"add_normal(p, {sigma} * ").replace("(e, 1.0", f"(e, {sigma}")
     known = from_outside(tmp_path, monkeypatch, f"lies_{abs(hash(extra))}", extra)
     net = NETS["dense"]()
-    with pytest.raises(ValueError, match="declares SUM_OVER_EXAMPLES, but the direction of 5 examples is not the sum"):
+    with pytest.raises(
+        ValueError, match="declares SUM_OVER_EXAMPLES, but the direction of a batch of 5 is not the sum"
+    ):
         check_is_sum(partial(known.function), known, net, *batch(net, 5), noise.Streams(0))
 
 

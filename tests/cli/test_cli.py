@@ -190,7 +190,7 @@ WRONG = [
     ((*NOISY, "--set", "sigma=0", "--set", "tau_h_min=2"), "must satisfy 0 <= tau_h_min <= tau_h_max", None),
     ((*NOISY, "--set", "sigma=0", "--opu", "ideal"), "an error for an OPU must be ternary, -1, 0 or 1", None),
     ((*LIGHT, "--opu", "photons=0"), "the photon budget must be positive and at most 1e12, got 0", None),
-    ((*LIGHT, "--opu", "bits=8"), "a camera of 8 bits needs its saturation", None),
+    ((*LIGHT, "--opu", "bits=8"), "a camera of 8 bits needs the setting saturation", None),
     ((*LIGHT, "--opu", "mirrors=8"), "an OPU has no parameter 'mirrors'. The parameters of an OPU are n_anchor", None),
     ((*LIGHT, "--opu", "bits"), "--opu needs KEY=VALUE, got 'bits'", None),
     (

@@ -120,12 +120,12 @@ def ratios_of_dense(net, B):
 
 def test_what_is_refused():
     net, B = drawn(SIZES[1])
-    with pytest.raises(ValueError, match="none for layer 2"):
+    with pytest.raises(ValueError, match="no feedback for layer 2"):
         align_weights(net, [None, B[1], None, None], rng=np.random.default_rng(0))
-    with pytest.raises(ValueError, match="this network has no hidden layer"):
+    with pytest.raises(ValueError, match="the network has no hidden layer"):
         align_weights(mlp((3, 2), ops.tanh, rng=np.random.default_rng(0)), [None, None], rng=np.random.default_rng(0))
     skipping = ARCHITECTURES["dpulr2024-resnet5"](rng=np.random.default_rng(0))
-    with pytest.raises(ValueError, match="networks without skips"):
+    with pytest.raises(ValueError, match="network without skips"):
         align_weights(skipping, [None] * (skipping.L + 1), rng=np.random.default_rng(0))
 
 

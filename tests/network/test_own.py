@@ -76,7 +76,7 @@ def test_blanks_between_the_pieces_of_a_text_are_no_part_of_them():
         ("6:dense4, ", "nothing follows the last comma. Leave this comma out"),
         ("6:dense4,1e1", "the last layer must be the number of outputs in digits, such as 10, got '1e1'$"),
         ("28x28:10", "the input must be written as UNITS or CHANNELSxROWSxCOLUMNS, got '28x28'"),
-        ("6x:3", "an input is"),
+        ("6x:3", "the input must be"),
         ("1x28x28:", "the last layer must be the number of outputs in digits, such as 10, got ''"),
         ("6:dense5,conv4-3", "the last layer must be the number of outputs in digits, such as 10, got 'conv4-3'"),
         ("1x28x28:pool2,10", "pool2 must follow a conv layer, but follows the input"),
@@ -85,15 +85,15 @@ def test_blanks_between_the_pieces_of_a_text_are_no_part_of_them():
         ("6:dense4,pool2,3", "pool2 needs an input of images, CHANNELSxROWSxCOLUMNS"),
         (
             "1x28x28:conv16-50,10",
-            "conv16-50 has a kernel of 50x50, larger .*28x28: take conv16-28 or less$",
+            r"conv16-50 has a kernel of 50x50, which is larger .*28x28\. Use conv16-28 or less$",
         ),
         (
             "1x28x28:conv4-3,pool4,conv2-8,10",
-            "conv2-8 has a kernel of 8x8, larger .*7x7: take conv2-7 or less$",
+            r"conv2-8 has a kernel of 8x8, which is larger .*7x7\. Use conv2-7 or less$",
         ),
         (
             "1x28x28:conv4-3,pool29,10",
-            "pool29 has a window of 29x29, larger .*28x28: take pool28 or less$",
+            r"pool29 has a window of 29x29, which is larger .*28x28\. Use pool28 or less$",
         ),
         ("1x28x28:conv4-3,pool0,10", "."),
         ("1x0x28:conv4-3,10", "in_shape must contain whole numbers >= 1"),

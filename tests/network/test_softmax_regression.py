@@ -137,7 +137,9 @@ def test_the_data_are_left_as_they_are():
 
 def test_a_tolerance_below_the_rounding_is_a_sentence():
     x, y = records(500, size=5.0)
-    with pytest.raises(ValueError, match=r"no minimiser was found to the tolerance 1e-40: take a larger lam or toler"):
+    with pytest.raises(
+        ValueError, match=r"no minimiser was found to the tolerance 1e-40: choose a larger lam or a larger toler"
+    ):
         minimise(x, y, m=500, lam=1e-5, tolerance=1e-40)
 
 
