@@ -409,7 +409,7 @@ HIDDEN = (Dense(4), ops.tanh)
         ),
         (lambda: net_of((Dense(2),), in_shape=(2.0,)), r"in_shape must contain whole numbers >= 1, got \(2.0,\)"),
         (lambda: net_of((Dense(2),), in_shape=()), r"in_shape must contain whole numbers >= 1, got \(\)"),
-        (lambda: net_of(HIDDEN), r"layers must be .* and end with \(map,\)"),
+        (lambda: net_of(HIDDEN), r"the last layer must be a tuple \(map,\)"),
         (lambda: net_of((Dense(4),), (Dense(2),)), r"layers must be tuples \(map, phi\) or \(map, phi, pool\)"),
         (lambda: net_of((Conv2d(1, 3), ops.tanh), (Dense(2),)), r"a convolution needs an input of shape .* got \(4,\)"),
         (lambda: net_of((Dense(4), ops.tanh, MaxPool(2)), (Dense(2),)), r"pooling needs an input of shape .* \(4,\)"),
@@ -418,7 +418,7 @@ HIDDEN = (Dense(4), ops.tanh)
         (lambda: net_of(HIDDEN, (Dense(2),), skip={5: 1}), r"skip must name layers in 1\.\.2, got layer 5"),
         (
             lambda: net_of((Dense(3), ops.tanh), (Dense(2),), skip={2: 0}),
-            r"skip \{2: 0\} adds h\[0\] \(4,\) to h\[1\] \(3,\)",
+            r"skip \{2: 0\} needs h\[0\] and h\[1\] of the same shape, got \(4,\) and \(3,\)",
         ),
         (
             lambda: net_of((Conv2d(2, 3),), in_shape=(1, 5, 5)),

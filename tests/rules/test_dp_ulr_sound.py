@@ -343,7 +343,7 @@ def test_bad_input_is_one_sentence(change, says):
 @pytest.mark.parametrize(
     "change, error, says",
     [
-        ({"sigma_0": 0.0}, NoGuarantee, "without noise on the sum"),
+        ({"sigma_0": 0.0}, NoGuarantee, "with sigma_0 = 0 the sum has no noise"),
         ({"sigma_0": -1.0}, ValueError, "sigma_0 must be positive and finite"),
         ({"sigma_0": math.inf}, ValueError, "sigma_0 must be positive and finite"),
         ({"C": 0.0}, ValueError, "C must be positive and finite"),

@@ -345,9 +345,9 @@ def test_the_accountant_counts_what_it_has_a_theorem_for(sampling):
         (
             {"adjacency": "replace-one"},
             "ours:softmax-objective",
-            "a record added, removed or zeroed out, not replace-one; count",
+            r"a record added, removed or zeroed out, not replace-one\. Use",
         ),
-        ({"adjacency": "replace-label"}, "ours:softmax-objective", "count add-remove"),
+        ({"adjacency": "replace-label"}, "ours:softmax-objective", "Use the adjacency add-remove"),
         ({"net": mlp([3, 5, 4], ops.tanh, rng=rng(0))}, "ours:softmax-objective", "is for softmax regression"),
         (
             {"net": Net((3,), [(Dense(4),)], loss=ops.logistic, rng=rng(0))},

@@ -351,7 +351,7 @@ def pooled():
 @pytest.mark.parametrize(
     "release, id, why",
     [
-        (lambda net: released(net, "replace-label"), "ohana2021:prop2", "count replace-one"),
+        (lambda net: released(net, "replace-label"), "ohana2021:prop2", "Use the adjacency replace-one"),
         (lambda net: released(convolutional()), "ohana2021:prop2", "fully connected layers only"),
         (lambda net: released(pooled()), "ohana2021:prop2", "fully connected layers only"),
         (lambda net: released(net, s=0.0), "ohana2021:rem2.1", "s is 0"),

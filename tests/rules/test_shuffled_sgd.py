@@ -159,8 +159,14 @@ def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
             "the number of epochs e must be positive and finite, and tau must be in (0, 1], got e=0 and tau=0.5",
         ),
         (lambda: PartialPasses(*records(), 0.1, Streams(0)), "floor(tau n) = 0 of the 6 examples"),
-        (lambda: driver(gamma=0.0), "the learning rate gamma must be positive and sigma at least 0, got 0.0 and 0.0"),
-        (lambda: driver(sigma=-1.0), "the learning rate gamma must be positive and sigma at least 0, got 1.0 and -1.0"),
+        (
+            lambda: driver(gamma=0.0),
+            "the learning rate gamma must be positive and sigma at least 0, got gamma=0.0 and sigma=0.0",
+        ),
+        (
+            lambda: driver(sigma=-1.0),
+            "the learning rate gamma must be positive and sigma at least 0, got gamma=1.0 and sigma=-1.0",
+        ),
         (lambda: driver(L=0.0), "the clipping bound c must be positive, got 0.0"),
         (lambda: step(n=2), "shuffled_sgd takes one record per step, got a batch of 2"),
         (
