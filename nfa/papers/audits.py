@@ -28,4 +28,4 @@ def find(name: str) -> Target:
         if wanted & {target.name, *target.aliases}:
             return target
     close = require.meant(name, TARGETS)
-    raise ValueError(f"there is no audit of {name!r}; there is one of {', '.join(TARGETS)}{close}")
+    raise ValueError(f"there is no audit of {name!r}. The audits are {', '.join(TARGETS)}{close}")

@@ -21,7 +21,7 @@ def _named_in(field: str) -> dict[str, str]:
 
 # A module is imported when its experiment is asked for.
 EXPERIMENTS, REPAIRED = _named_in("rerun"), _named_in("repaired")
-LISTED = "`nfa reproduce --list` lists what there is"
+LISTED = "`nfa reproduce --list` lists the experiments"
 
 
 class NotRerun(ValueError):
@@ -41,15 +41,15 @@ def find(item: str, variant: str = "published") -> Experiment | Analytic:
     except ValueError as unknown:
         names = [*EXPERIMENTS, *dict.fromkeys(name.partition(":")[0] for name in EXPERIMENTS), "all"]
         close = require.meant(item, names) or f"; {LISTED}"
-        raise NotRerun(f"nothing that can be rerun is called {item!r}{close}") from unknown
+        raise NotRerun(f"no item that can be rerun has the name {item!r}{close}") from unknown
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
     item = next((name for name in EXPERIMENTS if ledger.find(name).id == id), "")
     if not item:
-        raise NotRerun(f"there is no experiment for {id}; {LISTED}")
+        raise NotRerun(f"there is no experiment for {id}. {LISTED}")
     known = EXPERIMENTS if variant == "published" else REPAIRED
     if item not in known:
-        raise ValueError(f"{item} has no variant {variant!r}; there is one of {', '.join(known)}")
+        raise ValueError(f"{item} has no variant {variant!r}. The items with this variant are {', '.join(known)}")
     paper, _, local = item.partition(":")
     experiment: Experiment | Analytic = loaded(
         known[item], f"[paper.{paper}.{'rerun' if variant == 'published' else 'repaired'}] {local}"
@@ -79,7 +79,7 @@ def loaded(place: str, line: str) -> Any:
     except KeyError as absent:
         raise ValueError(f"{line}: {name} reads the field {absent}, which is missing") from absent
     except tomllib.TOMLDecodeError as wrong:
-        raise ValueError(f"{line}: {name} reads a file that is no TOML: {wrong}") from wrong
+        raise ValueError(f"{line}: {name} reads a file that is not valid TOML: {wrong}") from wrong
     if not hasattr(module, attribute):
         raise ValueError(f"{line}: {name} has no object {attribute}")
     return getattr(module, attribute)
@@ -138,7 +138,9 @@ def several(names: Iterable[str], variant: str = "published") -> list[Experiment
         if stands_for_several(name):
             items = [item for item in known if name == "all" or item.startswith(f"{name}:")]
             if not items:
-                raise ValueError(f"no item of {name} has a variant {variant!r}; there is one of {', '.join(known)}")
+                raise ValueError(
+                    f"no item of {name} has a variant {variant!r}. The items with this variant are {', '.join(known)}"
+                )
         for item in items:
             experiment = find(item, variant)
             found[experiment.id] = experiment

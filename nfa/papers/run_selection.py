@@ -56,11 +56,9 @@ def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]
     if not wanted:
         return experiment
     if isinstance(experiment, Analytic):
-        raise ValueError(
-            f"only selects runs of a training, but {experiment.id} is computed from formulas: leave only out"
-        )
+        raise ValueError(f"{experiment.id} is computed from formulas, so only has no effect: leave out only")
     if scale not in experiment.scales:
-        raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.scales)}")
+        raise ValueError(f"{experiment.id} has no scale {scale}. Its scales are {', '.join(experiment.scales)}")
     every = experiment.cells
     keys = [cell.key for cell in every(scale, [1])]
     at = f"no run of {experiment.id} at scale {scale} has"

@@ -148,12 +148,12 @@ def test_a_part_of_the_list(nfa):
 @pytest.mark.parametrize(
     "items, sentence",
     [
-        (["no-such"], "nothing that can be rerun is called 'no-such'; `nfa reproduce --list` lists what there is"),
-        (["wbk2019"], "nothing that can be rerun is called 'wbk2019'"),
+        (["no-such"], "no item that can be rerun has the name 'no-such'; `nfa reproduce --list` lists the experiments"),
+        (["wbk2019"], "no item that can be rerun has the name 'wbk2019'"),
         (["lee202"], "did you mean lee2020?"),
         (["table1"], "did you mean berthier2019:table1 or "),
         (["lee2020:" + "fgi2"], "did you mean lee2020:fig2"),
-        (["lee2020:eq5"], "there is no experiment for lee2020:eq5; `nfa reproduce --list` lists what there is"),
+        (["lee2020:eq5"], "there is no experiment for lee2020:eq5. `nfa reproduce --list` lists the experiments"),
         (["lee2020:fig2", "lee2020:eq5", "--dry-run"], "there is no experiment for lee2020:eq5"),
     ],
 )

@@ -45,7 +45,7 @@ def test_a_line_that_names_what_is_not_there(monkeypatch, capsys, place, sentenc
     "source, sentence",
     [
         ("{}['tolerance']", "nfa.papers.no2001 reads the field 'tolerance', which is missing"),
-        ("tomllib.loads('x =')", "nfa.papers.no2001 reads a file that is no TOML: Invalid value"),
+        ("tomllib.loads('x =')", "nfa.papers.no2001 reads a file that is not valid TOML: Invalid value"),
     ],
 )
 def test_a_module_whose_numbers_cannot_be_read(monkeypatch, source, sentence):

@@ -90,9 +90,9 @@ def test_what_no_run_has_is_refused_with_what_there_is(wanted, sentence):
 
 
 def test_a_scale_that_is_not_there_and_what_is_computed_are_refused():
-    with pytest.raises(ValueError, match="ours:trials has no scale small; it has demo, paper"):
+    with pytest.raises(ValueError, match="ours:trials has no scale small. Its scales are demo, paper"):
         only(index.find("ours:trials"), "small", {"epsilon": "3"})
-    sentence = "only selects runs of a training, but lee2020:epsilons is computed from formulas: leave only out"
+    sentence = "lee2020:epsilons is computed from formulas, so only has no effect: leave out only"
     with pytest.raises(ValueError, match=sentence):
         reproduce("lee2020:epsilons", only={"sigma": "0.01"})
 
@@ -204,7 +204,7 @@ def test_the_command_counts_shows_and_plans_the_chosen_runs(tiny, tmp_path, caps
         (("--only", "rule=PDFA"), "no run of ohana2021:table1 at scale demo has rule 'PDFA'; there are BP, DFA"),
         (("--only", "batch=10"), "has a key 'batch'; there are rule, sigma, reading"),
         (("--only", "rule"), "only must be KEY=V or KEY=V,V, got 'rule'"),
-        (("--only", "rule=BP", "--scale", "large"), "has no scale large; it has demo, small, paper"),
+        (("--only", "rule=BP", "--scale", "large"), "has no scale large. Its scales are demo, small, paper"),
         (("--only", "rule=BP", "--seeds", "0"), "seeds must be at least 1"),
     ],
 )

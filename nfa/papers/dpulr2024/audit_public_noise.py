@@ -139,10 +139,11 @@ def part(settings: AuditOptions) -> tuple[Part, dict]:
     found = Part(
         heading="The sound rule, and Equation 8 put into it",
         before=(
-            "nfa.rules.dp_ulr_sound itself, which clips jointly, adds N(0, (sigma_0 C)^2 I) to the sum and draws "
-            f"Poisson batches, q = {Q:g}, sigma_0 = {SIGMA_0:g}. One step of it costs epsilon = {cost:.3g}, exactly. "
-            "Loud record: a thousand examples, and in D' one more with a thousand times their loss. One record: D is "
-            "empty, D' has one example with a gradient far above C.",
+            "These games run nfa.rules.dp_ulr_sound itself. The rule clips jointly, adds N(0, (sigma_0 C)^2 I) to the"
+            f" sum and draws Poisson batches with q = {Q:g} and sigma_0 = {SIGMA_0:g}. One step costs exactly epsilon"
+            f" = {cost:.3g}. Loud record: D has a thousand examples, and D' has one more example, with a thousand"
+            " times the loss of the others. One record: D is empty, and D' has one example with a gradient norm far"
+            " above C.",
         ),
         columns=("internal noise, neighbours", "runs", "said D' on D", "on D'", "eps >="),
         rows=tuple(
@@ -155,9 +156,9 @@ def part(settings: AuditOptions) -> tuple[Part, dict]:
             for name, one in games.items()
         ),
         after=(
-            "With Equation 8 the internal noise reads the batch, and what one record can move is no longer bounded by "
-            "C. With public noise the guarantee stands: it is not refuted, which by itself is no proof; the proof is "
-            "with nfa.rules.dp_ulr_sound.mechanism.",
+            "With Equation 8, the internal noise depends on the batch, so C no longer bounds the change from one"
+            " record. With public noise, the audit does not refute the guarantee. This result alone is no proof. The"
+            " proof is in nfa.rules.dp_ulr_sound.mechanism.",
         ),
     )
     shown = [{"name": name} | one.as_json() for name, one in games.items()]

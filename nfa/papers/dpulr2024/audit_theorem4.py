@@ -136,19 +136,20 @@ def audit(settings: AuditOptions) -> Report:
             Part(
                 heading="An instance of the theorem",
                 before=(
-                    "The text that was read is damaged in the middle of the theorem's hypothesis; it is reconstructed "
-                    "from the sentence before it and from the proof. f(d) ~ N(nu, Sigma) for each record of the batch, "
-                    "|nu| <= 1, and the covariance of every batch is at least sigma^2.",
-                    f"N = {N} records of mean 0 and variance 16/5, q = {Q:g}, N_B = {N_B}, sigma = {SIGMA:g}. D' has "
-                    "one more, of mean 1 and the variance Sigma_x below.",
+                    "The text that we read is damaged in the middle of the theorem's hypothesis. We reconstructed the"
+                    " hypothesis from the sentence before the damage and from the proof. For each record of the"
+                    " batch, f(d) ~ N(nu, Sigma) with |nu| <= 1. The covariance of every batch is at least sigma^2.",
+                    f"D has N = {N} records of mean 0 and variance 16/5, with q = {Q:g}, N_B = {N_B} and sigma ="
+                    f" {SIGMA:g}. D' has one more record, of mean 1 and the variance Sigma_x below.",
                 ),
                 **_table("Sigma_x", shown),
                 after=(
-                    f"D01, D10: Renyi divergences of order {ALPHA:g} without x from with x and the other way round; "
-                    f"the theorem gives at most {bound:.5f} for both, and epsilon = {claimed:.4g} at "
-                    f"delta = {settings.delta:g} (order {order:.4g}). eps >=: from the best event |v| >= t, in closed "
-                    f"form. delta(): hockey-stick divergence at epsilon = {EPSILONS[0]:g} and {EPSILONS[1]:g}. The "
-                    f"headline is Sigma_x = {HEADLINE:g}; more variance raises it without end.",
+                    f"D01: Renyi divergence of order {ALPHA:g} of the law without x from the law with x. D10: the same"
+                    f" in the opposite direction. The theorem gives at most {bound:.5f} for each direction, and"
+                    f" epsilon = {claimed:.4g} at delta = {settings.delta:g} (order {order:.4g}). eps >=: the bound"
+                    " from the best event |v| >= t, in closed form. delta(): hockey-stick divergence at epsilon ="
+                    f" {EPSILONS[0]:g} and {EPSILONS[1]:g}. The headline is the row Sigma_x = {HEADLINE:g}. More"
+                    " variance raises the bound without limit.",
                 ),
             ),
             Part(
@@ -156,10 +157,10 @@ def audit(settings: AuditOptions) -> Report:
                 before=("f0 = N(0, 16), f1 = 0.8 N(0, 16) + 0.2 N(1, 16 + v), without rejection.",),
                 **_table("v", clean),
                 after=(
-                    "The proof treats the law of a batch with x as a translate of the law without it, and so drops "
-                    "Sigma_x. With Sigma_x = 0 the statement is that of Theorem 1; with Sigma_x at most C^2, which "
-                    "clipping gives, no violation is known. Clipping repairs this gap and opens that of "
-                    "`nfa audit dpulr2024:thm2`.",
+                    "The proof treats the law of a batch with x as a translate of the law without x, and so drops"
+                    " Sigma_x. With Sigma_x = 0, the statement is Theorem 1. With Sigma_x at most C^2, which clipping"
+                    " gives, we know no violation. Clipping repairs this gap, but opens the gap of `nfa audit"
+                    " dpulr2024:thm2`.",
                 ),
             ),
         ),

@@ -227,22 +227,23 @@ def _attack_part(dataset: str, attacks: list[SpanAttack], repaired: RepairedAudi
     return Part(
         heading=f"Span attack on {dataset}, batches of {M}",
         before=(
-            "Whatever the noise, the rows of an update lie in the span of its batch's inputs. AUC of the distance from "
-            f"that span, 1 being perfect. D, D': who knows both tells which was used, {BATCHES} of each that differ in "
-            f"one image, in layers 1, 2, 3. Blind: who knows neither tells {len(blind.inside):,} images of the batches "
-            f"from {len(blind.outside):,} others, in layers 1, 2. Each number is the worst of four: from updates in "
-            "float64 and float32, and from weights in float32, without momentum and with. gap: the nearest outside "
-            "over the farthest inside.",
+            "Whatever the noise, the rows of an update lie in the span of the batch's inputs. The columns have the"
+            " AUC of the distance from this span, where 1 is perfect. D, D': the attacker knows both batches and"
+            f" tells which batch was used, for {BATCHES} batches of each kind that differ in one image, in layers 1,"
+            f" 2, 3. Blind: the attacker knows neither batch and tells {len(blind.inside):,} images of the batches"
+            f" from {len(blind.outside):,} other images, in layers 1, 2. Each number is the worst of four: from"
+            " updates in float64 and float32, and from weights in float32, without and with momentum. gap: the"
+            " nearest distance outside divided by the farthest distance inside.",
         ),
         columns=("sigma", "D, D': 1", "2", "3", "blind: 1", "2", "gap", "claim"),
         rows=tuple(rows),
         after=(
-            "claim: the epsilon that the paper's formula gives for one step if every constant is as favourable as can "
-            "be; the paper itself reports none. Its largest sigma is 0.2.",
-            f"repaired: noise of standard deviation {repaired.noise_std:.3g} on every entry of the averaged update "
-            f"instead; {repaired.steps:,} steps are ({repaired.epsilon:.3g}, {repaired.delta:g})-DP, "
-            f"{repaired.adjacency}, {repaired.sampling}. The best test there is of one update, D against D', has AUC "
-            f"{repaired.optimal_auc:.3g}.",
+            "claim: the epsilon that the paper's formula gives for one step if every constant is as favourable as can"
+            " be. The paper itself reports no epsilon. The largest sigma of the paper is 0.2.",
+            f"repaired: noise of standard deviation {repaired.noise_std:.3g} on every entry of the averaged update."
+            f" With this noise, {repaired.steps:,} steps are ({repaired.epsilon:.3g}, {repaired.delta:g})-DP,"
+            f" {repaired.adjacency}, {repaired.sampling}. The best possible test of one update, D against D', has AUC"
+            f" {repaired.optimal_auc:.3g}.",
         ),
     )
 
@@ -253,9 +254,10 @@ def _game_part(pair: Neighbours, game: GameResult) -> Part:
     return Part(
         heading=f"Distinguishing game at sigma = {SIGMA:g}, where the claim is small",
         before=(
-            "784-512-512-10 with the identity for its activation and every input of a layer at its bounds, so that the "
-            f"published bound holds for each of the 784 + 512 + 512 columns. Two batches of {M} real images in black "
-            "and white that differ in one. One step of the rule itself; the adversary looks at layer 1 only.",
+            "The network is 784-512-512-10 with the identity as activation. Every input of a layer is at its bounds,"
+            f" so the published bound holds for each of the 784 + 512 + 512 columns. The two batches have {M} real"
+            " images in black and white and differ in one image. The game runs one step of the rule itself. The"
+            " adversary sees layer 1 only.",
         ),
         columns=("", "runs", f"residual >= {game.threshold:.1e}", "smallest", "largest"),
         rows=tuple(
@@ -278,9 +280,9 @@ def _exact_part(exact: dict[float, tuple[float, float]]) -> Part:
             "infinite at every order above 1, in both directions and for every sigma (computed at orders "
             f"{', '.join(f'{alpha:g}' for alpha in exact)}: {', '.join(computed)}), so that no epsilon holds with any "
             "delta below 1.",
-            "So what is added up over columns is not a valid record-level guarantee: composition needs independent "
-            "noise, and the columns of an update share theirs. For neighbours that differ in a label only, and layers "
-            "that read at least as many numbers as the batch has records, the paper's bound is valid but loose.",
+            "So the sum over columns is not a valid record-level guarantee: composition needs independent noise, but"
+            " the columns of an update share their noise. For neighbours that differ only in a label, and for layers"
+            " with at least as many inputs as the batch has records, the paper's bound is valid but loose.",
         ),
     )
 

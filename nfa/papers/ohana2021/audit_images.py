@@ -122,12 +122,15 @@ def prepare(
     size = math.prod(loaded.x_train.shape[1:])
     if size != 784 or loaded.classes != 10:
         raise ValueError(
-            f"the audited network reads 784 pixels of 10 classes, {loaded.name} has {size} of {loaded.classes}"
+            f"the audited network reads 784 pixels and has 10 classes, but {loaded.name} has {size} pixels and"
+            f" {loaded.classes} classes"
         )
     if not 2 <= m < 512:
-        raise ValueError(f"m must be between 2 and 511, fewer records than the inner layers read numbers, got {m}")
+        raise ValueError(
+            f"m must be between 2 and 511, so that a batch has fewer records than an inner layer has inputs, got {m}"
+        )
     if len(loaded.x_train) <= 3 * m:
-        raise ValueError(f"the audit needs more than 3 m = {3 * m} images, {loaded.name} has {len(loaded.x_train)}")
+        raise ValueError(f"the audit needs more than 3 m = {3 * m} images, but {loaded.name} has {len(loaded.x_train)}")
     streams = Streams(seed)
     kept = streams("data").permutation(len(loaded.x_train))[:IMAGES]
     x, _ = data.scale_pixels(loaded.x_train[kept], loaded.x_test[:1], "standard")

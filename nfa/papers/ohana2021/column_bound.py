@@ -49,7 +49,7 @@ class Clips:
         ):
             if not (0 <= low <= high < math.inf and high > 0):
                 raise ValueError(
-                    f"need 0 <= {name}_min <= {name}_max, the latter positive and finite, got {low} and {high}"
+                    f"need 0 <= {name}_min <= {name}_max, with {name}_max positive and finite, got {low} and {high}"
                 )
 
     @property

@@ -300,7 +300,7 @@ def _check(batch: Batch, other: Batch, alpha: float, sigma: float) -> None:
     _check_batch(other)
     widths = [(np.shape(dphi)[1], np.shape(h)[1]) for _, dphi, h in (batch, other)]
     if widths[0] != widths[1]:
-        raise ValueError(f"both batches must have the same (n_l, n_(l-1)), got {widths[0]} and {widths[1]}")
+        raise ValueError(f"the two batches must have the same (n_l, n_(l-1)), got {widths[0]} and {widths[1]}")
 
 
 def _check_numbers(alpha: float, sigma: float) -> None:

@@ -332,7 +332,9 @@ def _svd(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _matrix(name: str, a: np.ndarray) -> np.ndarray:
     a = np.asarray(a)
     if a.ndim != 2 or not a.size or a.dtype.kind != "f":
-        raise ValueError(f"{name} must be a matrix of floats, at least one, got the shape {a.shape} of {a.dtype}")
+        raise ValueError(
+            f"{name} must be a matrix of floats with at least one entry, got the shape {a.shape} of {a.dtype}"
+        )
     if not np.isfinite(a).all():
         raise ValueError(f"{name} holds NaN or infinity in row {int(np.argmin(np.isfinite(a).all(axis=1)))}")
     return a

@@ -268,7 +268,9 @@ def noisy_residuals(
     require.at_least(1, trials=trials)
     r, n = basis.shape
     if r >= n or f.ndim != 2 or f.shape[1] != n:
-        raise ValueError(f"f must have more columns than basis has rows, as many as it has, got {f.shape} and {r, n}")
+        raise ValueError(
+            f"f must have more columns than basis has rows, and as many columns as basis, got {f.shape} and {r, n}"
+        )
     inside = f @ basis.T  # (n_l, r)
     outside = f - inside @ basis
     R = _squared_norms(outside, len(f) * (n - r), noise_std, trials, rng)

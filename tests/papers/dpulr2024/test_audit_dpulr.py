@@ -504,10 +504,10 @@ def test_theorem_2_in_words(nfa):
     text = " ".join(out.split())
     for words in (
         "exact shortcuts in law",
-        "needs an example whose gradient exceeds C",
-        "does not say that models trained in the paper leak this much",
+        "needs an example with a gradient norm above C",
+        "does not show that models trained in the paper leak this much",
         "false as stated for Algorithm 1 as printed",
-        "One step of it costs epsilon = 0.227",
+        "One step costs exactly epsilon = 0.227",
     ):
         assert words in text
 

@@ -216,7 +216,7 @@ def test_the_attack_is_for_fully_connected_layers():
 def test_too_few_images_and_other_images_are_refused(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(20) % 10
-    for shape, sentence in (((28, 28), "needs more than 3 m"), ((5, 5), "reads 784 pixels of 10 classes")):
+    for shape, sentence in (((28, 28), "needs more than 3 m"), ((5, 5), "reads 784 pixels and has 10 classes")):
         x = rng.integers(0, 256, (20, *shape), dtype=np.uint8)
         np.savez(tmp_path / "own.npz", x_train=x, y_train=y, x_test=x, y_test=y)
         with pytest.raises(ValueError, match=sentence):

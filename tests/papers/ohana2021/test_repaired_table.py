@@ -91,7 +91,9 @@ def test_variants_are_found_by_name():
     assert index.find("ohana2021:table1", "repaired") is REPAIRED
     with pytest.raises(ValueError, match="variant must be one of published, repaired, got 'sound'"):
         index.find("ohana2021:table1", "sound")
-    with pytest.raises(ValueError, match=r"fig2 has no variant 'repaired'; there is one of .*ohana2021:table1"):
+    with pytest.raises(
+        ValueError, match=r"fig2 has no variant 'repaired'. The items with this variant are .*ohana2021:table1"
+    ):
         index.find("ohana2021:fig2", "repaired")
 
 

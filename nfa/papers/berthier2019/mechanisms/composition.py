@@ -209,8 +209,8 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
     deltas = list(deltas) or [0.0] * len(epsilons)
     if not 1 <= len(epsilons) <= MOST_PATTERNS or len(deltas) != len(epsilons):
         raise ValueError(
-            f"epsilons must contain 1 to {MOST_PATTERNS} numbers, and deltas must contain as many or be left out, got "
-            f"{len(epsilons)} and {len(deltas)}"
+            f"epsilons must contain 1 to {MOST_PATTERNS} numbers, and deltas must contain the same number of entries"
+            f" or be left out, got {len(epsilons)} and {len(deltas)}"
         )
     for epsilon, delta in zip(epsilons, deltas, strict=True):
         _check(epsilon, delta)

@@ -381,7 +381,7 @@ def pinsker(p, q) -> float:
 def _deltas(deltas: Sequence[float]) -> list[float]:
     deltas = list(deltas)
     if not deltas:
-        raise ValueError("deltas must contain one number for each release, and at least one")
+        raise ValueError("deltas must contain one number for each release, and at least one number")
     for delta in deltas:
         require.within("[0, 1]", deltas=delta)
     return deltas

@@ -82,7 +82,7 @@ def simulate_pair(gradients: Gradients, others: Gradients, **settings) -> np.nda
     [0.0, 0.5, 0.25, 0.125]
     """
     if len(gradients) != len(others):
-        raise ValueError(f"both passes must have the same number of steps, got {len(gradients)} and {len(others)}")
+        raise ValueError(f"the two passes must have the same number of steps, got {len(gradients)} and {len(others)}")
     return np.array([sgd_pass(each, **settings) for each in (gradients, others)])
 
 

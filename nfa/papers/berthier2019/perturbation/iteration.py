@@ -68,7 +68,9 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
         z, epsilon = after_step(z, epsilon, C=C, s=s_t)
         size = C * size + s_t + a_t  # of the numbers whose difference z is
         if not a_t <= z + 1e-12 * size:
-            raise ValueError(f"the shifts a must leave every z_t at least 0, and a = {a_t} is taken from {z}")
+            raise ValueError(
+                f"the shifts a must leave every z_t at least 0, but a = {a_t} is subtracted from z_t = {z}"
+            )
         z = max(z, a_t)
         z, epsilon = after_noise(z, epsilon, alpha=alpha, a=a_t, sigma=sigma_t)
     return (0.0 if z <= 1e-12 * size else z), epsilon

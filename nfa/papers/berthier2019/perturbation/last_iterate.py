@@ -190,7 +190,7 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
     if released == "all":
         raise NoGuarantee(
             "berthier2019:thm3.6",
-            "amplification by iteration is proved for the last iterate of a pass alone; count released iterates with "
+            "amplification by iteration is proved only for the last iterate of a pass: count released iterates with "
             "a Mechanism whose sampling is epoch-partition",
         )
     if order == "shuffled":
@@ -208,5 +208,5 @@ def _average(alpha, divergences, weights) -> tuple[float, np.ndarray, np.ndarray
         raise ValueError("divergences must be a row of numbers that are at least 0")
     q = np.full(len(D), 1 / len(D)) if weights is None else np.asarray(weights, float)
     if q.shape != D.shape or not ((q >= 0).all() and abs(q.sum() - 1) <= 1e-9):
-        raise ValueError("weights must be one probability for each divergence, and add up to 1")
+        raise ValueError("weights must be one probability for each divergence, and the weights must add up to 1")
     return order, D, q

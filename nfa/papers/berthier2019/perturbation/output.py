@@ -192,7 +192,10 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
     claim of the section is false.
     """
     if problem.loss != "logistic":
-        raise ValueError("noise feedback takes no projection, and without one only the logistic loss is bounded")
+        raise ValueError(
+            "noise feedback takes no projection, and without a projection only the gradients of the logistic loss are"
+            " bounded"
+        )
     check_nonexpansive(problem, gamma)
     return _release(problem, gamma, sigma, "ours:last-iterate")
 

@@ -69,7 +69,7 @@ class Problem:
             raise ValueError(f"x_bound must be at least the norm of every record, got {self.x_bound} for {largest:.6g}")
         if self.loss == "logistic" and not np.isin(self.y, (0, 1)).all():
             wrong = self.y[~np.isin(self.y, (0, 1))][0]
-            raise ValueError(f"labels of the logistic loss must be 0 or 1, got {wrong:g}; map -1 and 1 by (y + 1) / 2")
+            raise ValueError(f"labels of the logistic loss must be 0 or 1, got {wrong:g}: map -1 and 1 by (y + 1) / 2")
         if self.loss == "least-squares" and np.abs(self.y).max() > self.y_bound * (1 + 1e-12):
             raise ValueError(
                 f"y_bound must be at least the size of every target, got {self.y_bound} for {np.abs(self.y).max():.6g}"

@@ -237,7 +237,7 @@ def table(phi: Iterable[Iterable[Number]], n: int | None) -> tuple[list[list[Num
     rows = [[Fraction(f) if isinstance(f, int) else f for f in row] for row in phi]
     n = len(rows[0]) if rows else n
     if n is None or any(len(row) != n for row in rows):
-        raise ValueError("phi must have one number for each record in every row, and n is needed if it has no row")
+        raise ValueError("phi must have one number for each record in every row, and n is needed if phi has no row")
     if not max(1, len(rows)) <= n <= LARGEST:
         raise ValueError(f"there must be 1 to {LARGEST} records, and no more outputs than records, got n={n}")
     if not all(0 <= f < float("inf") for row in rows for f in row):

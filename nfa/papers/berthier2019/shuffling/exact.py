@@ -50,7 +50,7 @@ def mixture_renyi(p: Mixture, q: Mixture, *, sigma: float, alpha: float) -> floa
 def _log_density(mixture: Mixture, sigma: float) -> LogDensity:
     weights, centres = (np.asarray(part, float) for part in mixture)
     if not (weights.shape == centres.shape and (weights >= 0).all() and abs(weights.sum() - 1) <= 1e-9):
-        raise ValueError("a mixture needs as many weights as centres, and weights >= 0 that add up to 1")
+        raise ValueError("a mixture needs as many weights as centres, and the weights must be >= 0 and add up to 1")
     scale = log(2 * pi * sigma**2) / 2
     parts = [(log(w) - scale, g) for w, g in zip(weights.tolist(), centres.tolist(), strict=True) if w > 0]
 

@@ -104,7 +104,7 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
     if not ((c > 0) & (c <= 1)).all():
         raise ValueError("c must be in (0, 1]")
     for alpha in orders[orders != np.round(orders)][:1]:
-        raise NoGuarantee("berthier2019:conj1", f"the proof is for integer orders, got {alpha:g}; give integer orders")
+        raise NoGuarantee("berthier2019:conj1", f"the proof is for integer orders, got {alpha:g}: give integer orders")
     x, largest = 4 * (L / sigma) ** 2, int(orders[-1])
     j = np.arange(largest + 1)
     terms = math.log(2) + j * (j - 1) * x / 2  # of the ratio's j-th moment

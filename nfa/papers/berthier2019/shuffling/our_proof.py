@@ -148,7 +148,7 @@ def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n
     others = [row[1:-1] for row in both]
     if not sum(used_sets(others).values()):
         raise ValueError(
-            "the outputs have probability 0 under the other records alone; make the densities positive first"
+            "the outputs have probability 0 under the other records alone: make the densities positive first"
         )
     b = inclusion(others, n - 1)
     O = None if m == n - 1 else [Fraction(0)] + [(1 - b_k) / (n - 1 - m) for b_k in b]

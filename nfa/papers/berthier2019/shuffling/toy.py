@@ -109,7 +109,7 @@ def noisy_toy(losses: tuple[int, int], *, replacement: bool) -> tuple[list[float
 def _draws(losses: tuple[int, int], replacement: bool) -> list[tuple[int, ...]]:
     """The losses of the first and the second step, all equally likely."""
     if len(losses) != 2 or not set(losses) <= set(STEPS):
-        raise ValueError(f"losses must be two of 1 and 2, got {losses}")
+        raise ValueError(f"losses must be two numbers, each 1 or 2, got {losses}")
     return list(product(losses, repeat=2) if replacement else permutations(losses))
 
 

@@ -141,7 +141,7 @@ def test_the_clip_brings_no_two_vectors_further_apart(seed):
     ("change", "complaint"),
     [
         ({"loss": "hinge"}, "loss must be one of logistic, least-squares, got 'hinge'"),
-        ({"y": np.array([-1.0, 1.0])}, r"labels of the logistic loss must be 0 or 1, got -1; map -1 and 1 by \(y \+"),
+        ({"y": np.array([-1.0, 1.0])}, r"labels of the logistic loss must be 0 or 1, got -1: map -1 and 1 by \(y \+"),
         ({"y": np.array([0.0, 0.5])}, "must be 0 or 1, got 0.5"),
         ({"y": np.zeros(3)}, r"x must be \(n, d\) and y \(n,\) with n >= 1, got \(2, 2\) and \(3,\)"),
         ({"x": np.full((2, 2), np.nan)}, "x and y must hold finite numbers"),
@@ -528,7 +528,10 @@ def test_gradient_perturbation_outside_its_conditions_is_refused(settings, compl
         (lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=1.0, noise=np.zeros((2, 1))), r"each of 1 steps, got"),
         (lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=0.0), "gamma must be positive"),
         (lambda: gradient_mechanism(draw("least-squares", radius=math.inf), sigma=1.0), "only in a ball"),
-        (lambda: feedback_release(draw("least-squares"), gamma=1.0, sigma=1.0), "only the logistic loss is bounded"),
+        (
+            lambda: feedback_release(draw("least-squares"), gamma=1.0, sigma=1.0),
+            "only the gradients of the logistic loss are bounded",
+        ),
         (lambda: feedback_release(draw("logistic"), gamma=9.0, sigma=1.0), "gamma must be in"),
     ],
 )

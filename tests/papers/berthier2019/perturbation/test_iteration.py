@@ -434,7 +434,7 @@ def test_the_accountant_counts_passes_and_refuses_released_iterates():
     g = accountant.epsilon([(fixed, 50)], delta=1e-4, conversion="mironov2017", orders=orders)
     assert g.rdp == pytest.approx(np.array(orders) / 8, rel=1e-14)
     for order in ("shuffled", "fixed"):
-        with pytest.raises(NoGuarantee, match="last iterate of a pass alone") as refused:
+        with pytest.raises(NoGuarantee, match="only for the last iterate of a pass") as refused:
             one_pass(**setting, order=order, released="all")
         assert refused.value.id == "berthier2019:thm3.6"
     with pytest.raises(NoGuarantee):  # no theorem on subsampling is for a pass

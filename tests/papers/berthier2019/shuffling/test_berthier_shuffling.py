@@ -133,8 +133,8 @@ def test_total_variation_with_noise_doubles():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: toy((1, 3), p=HALF, replacement=True), "losses must be two of 1 and 2"),
-        (lambda: toy((1,), p=HALF, replacement=True), "losses must be two of 1 and 2"),
+        (lambda: toy((1, 3), p=HALF, replacement=True), "losses must be two numbers, each 1 or 2"),
+        (lambda: toy((1,), p=HALF, replacement=True), "losses must be two numbers, each 1 or 2"),
         (lambda: toy((1, 2), p=1, replacement=True), r"p must be in \[0, 1\)"),
         (lambda: toy_ratio(p=-0.1, replacement=True), r"p must be in \[0, 1\)"),
         (lambda: toy_ratio(p=math.nan, replacement=True), r"p must be in \[0, 1\)"),
