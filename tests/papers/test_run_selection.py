@@ -90,7 +90,7 @@ def test_what_no_run_has_is_refused_with_what_there_is(wanted, sentence):
 
 
 def test_a_scale_that_is_not_there_and_what_is_computed_are_refused():
-    with pytest.raises(ValueError, match="ours:trials has no scale small. Its scales are demo, paper"):
+    with pytest.raises(ValueError, match=r"ours:trials has no scale small\. Its scales are demo, paper"):
         only(index.find("ours:trials"), "small", {"epsilon": "3"})
     sentence = "lee2020:epsilons is computed from formulas, so only has no effect: leave out only"
     with pytest.raises(ValueError, match=sentence):
