@@ -30,10 +30,10 @@ help:  ## list the targets
 say-demo say-test say-site:
 	@sed -n 's/^$(@:say-%=%):.*  ## /make $(@:say-%=%): /p' Makefile
 
-demo: say-demo .venv/.run  ## train 13 networks on real images, print a table, draw a picture (about two minutes on two cores)
+demo: say-demo .venv/.run  ## train 13 networks on real images, print a table, draw a picture (about two minutes on two idle cores)
 	$(python) -m nfa demo
 
-test: say-test .venv/.test  ## run the fast tests (about three minutes on two cores)
+test: say-test .venv/.test  ## run the fast tests (about five minutes on two idle cores)
 	$(pytest) -m "not slow and not nightly" $(PYTEST)
 
 lint: .venv/.dev  ## check style, format and the length and words of our sentences
@@ -64,7 +64,7 @@ mutants: .venv/.mutants  ## change the code in hundreds of places and see the fa
 	$(python) -m tests.trust.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
 	$(python) -m tests.trust.marked --jobs $$(getconf _NPROCESSORS_ONLN) --out build/marked.json
 
-site: say-site .venv/.site build/.wheel  ## run the tutorials, build the site in build/site and dist/site.zip (about ten minutes on two cores; then only what changed)
+site: say-site .venv/.site build/.wheel  ## run the tutorials, build the site in build/site and dist/site.zip (about ten minutes on two idle cores; then only what changed)
 	OMP_NUM_THREADS=1 $(python) tutorials/site/run_all.py
 	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -j auto -b html -d build/doctrees -c tutorials/site tutorials build/site
 	@$(python) tutorials/site/archive.py

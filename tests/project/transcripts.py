@@ -14,16 +14,19 @@ from tests.project.tree import ROOT
 # What differs between runs, machines or harmless changes, and what is compared in its place.
 VARIES = {
     r"\b\d+(\.\d+)?( ?s\b)": r"1\2",  # seconds
-    r"\b\d+ deselected": "1 deselected",  # other tests
-    r"\.py:\d+\b": ".py:1",  # their lines
     r"(\.\d{6})\d+\b": r"\1",  # digits that a processor may round otherwise
     r"\d\.\.\.\d+\b": "0...",  # and such a number shortened
-    r"-[0-9a-f]{8}\b": "-digest",  # of settings
 }
 
 # What training gives, and processors round otherwise: within so much of what a page shows.
 ACCURACY, POINTS = r"\b(\d+\.\d\d)%", 3.0
 LOSS, SHARE = r"\b(\d+\.\d{4})\b(?=.*\d%)|\b(0\.\d{4})\b", 0.05  # any in a line with an accuracy, elsewhere below 1
+
+# Lines on standard error about the progress of a run. A page leaves them out, and has these words to say so.
+PROGRESS = re.compile(
+    r"compiling kernels: .*|.+: (?:starts, \d+ steps?|(?:at )?step \d+ of \d+.*|(?:finished|stopped)\b.*)"
+)
+LEFT_OUT = "progress to standard error"
 
 # What a reader's terminal does not set: our own tracebacks, and the marks by which pytest knows a build server, where
 # it does not shorten the lines of its summary.
@@ -52,8 +55,11 @@ def commands(block: str) -> list[tuple[str, str]]:
     return [(command, shown) for command, _, shown in (one.partition("\n") for one in typed)]
 
 
-def run(command: str, folder: Path) -> tuple[str, Path]:
-    """What a command prints, and the folder that the next one is typed in. nfa is the one of this checkout."""
+def run(command: str, folder: Path, page: str = "") -> tuple[str, Path]:
+    """What a command prints, and the folder that the next one is typed in. nfa is the one of this checkout.
+
+    On standard error it may print what `PROGRESS` names, if the text of the page has the words `LEFT_OUT`.
+    """
     if command.startswith("cd "):
         return "", folder / command[3:]
     tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -62,7 +68,10 @@ def run(command: str, folder: Path) -> tuple[str, Path]:
         env.pop(name, None)
     command = re.sub(r"^(nfa|pytest|jupytext) ", rf"{sys.executable} -m \1 ", command)
     done = subprocess.run(command, shell=True, cwd=folder, env=env, capture_output=True, text=True)
-    assert not done.stderr or done.returncode == 0, f"{command}\n{done.stderr}"
+    told = [line for line in done.stderr.splitlines() if line]
+    assert not told or done.returncode == 0, f"{command}\n{done.stderr}"
+    assert all(map(PROGRESS.fullmatch, told)), f"the page does not show what this prints: {command}\n{done.stderr}"
+    assert not told or LEFT_OUT in " ".join(page.split()), f"the page does not say that it leaves this out:\n{told[0]}"
     return done.stdout, folder
 
 
