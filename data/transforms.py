@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+NO_PIXELS = '{} must hold whole numbers from 0 to 255 (uint8), because "unit" divides by 255, got {}'
 CHUNK = 1000  # examples; keeps the float64 copy of an integer data set small
 
 
@@ -125,8 +126,13 @@ class Scale:
 
     @classmethod
     def of(cls, x_train: np.ndarray, how: str) -> Self:
-        """The scale that the training examples give; only "standard" reads them. Raises as `scale_pixels`."""
+        """The scale that the training examples give; only "standard" reads their values. Raises as `scale_pixels`."""
         if how == "unit":
+            if x_train.dtype != np.uint8:
+                raise ValueError(
+                    f'{NO_PIXELS.format("x_train", x_train.dtype)}: take "as-is" if the values have their scale already'
+                    " (--pixels as-is)"
+                )
             return cls(how, np.zeros(()), np.full((), 255.0))
         if how == "as-is":
             return cls(how, np.zeros(()), np.ones(()))
@@ -160,7 +166,7 @@ class Scale:
         or other values than uint8 under "unit".
         """
         if self.how == "unit" and x.dtype != np.uint8:
-            raise ValueError(f'{name}: how="unit" divides by 255 and needs uint8 pixels, got {x.dtype}')
+            raise ValueError(NO_PIXELS.format(name, x.dtype))
         _check_finite(x, name)
         out = np.empty(x.shape, dtype)
         for rows in _chunks(len(x)):

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from nfa.cli.layout import output, plain_table, right
 from nfa.cli.terminal import NAMED, AsJson, DataDir, argument, option, print_json
+
+SHOWN = 10  # examples whose predictions are printed if no file is to hold them
+LIKELY = 3  # classes whose probabilities are printed of each of them
 
 
 def predict(
@@ -21,15 +25,19 @@ def predict(
         Path | None, option("--out", metavar="FILE", **NAMED, help="Write the predictions to this .csv file.")
     ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Also give the probability of every class.")
+        bool,
+        typer.Option(
+            "--probabilities", help="Also print the most probable classes of each row, or write all with --out."
+        ),
     ] = False,
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:
     """Predict the class of each row of a table or an array with a trained network.
 
-    The features must be those of the training data, in the same order. If the data have a column label or an array y,
-    the command also prints the accuracy.
+    The features must be those of the training data, in the same order. The command prints the classes of the first
+    rows, and --out writes those of all rows. If the data have a column label or an array y, the command also prints
+    the accuracy.
 
     Example:
     nfa predict runs/bp fashion-mnist-small
@@ -63,10 +71,27 @@ def predict(
             table.add_row(data.own_data.printable(name), f"{counted[name]:,}")
     console.print(f"{record['cell']}: {len(names):,} example{'s' * (len(names) != 1)}")
     console.print(table)
+    if out is None:
+        console.print()
+        console.print(_first_rows(names, network.classes, y_hat if probabilities else None))
+        if len(names) > SHOWN:
+            console.print(f"These are the first {SHOWN} examples. --out FILE.csv writes all {len(names):,}.")
     if accuracy is not None:
         console.print(f"accuracy {accuracy:.2%}")
     if out is not None:
         console.print(f"predictions: {out}", soft_wrap=True)
+
+
+def _first_rows(names: list[str], classes: tuple[str, ...], y_hat: Any) -> Table:
+    """The predictions of the first examples and, if probabilities are given, those of the most probable classes."""
+    from nfa.data.own_data import printable
+
+    table = plain_table(right("example"), "prediction", *(() if y_hat is None else ["most probable classes"]))
+    for i, name in enumerate(names[:SHOWN]):
+        likely = [] if y_hat is None else sorted(range(len(classes)), key=lambda k: -y_hat[i][k])[:LIKELY]
+        shares = ", ".join(f"{printable(classes[k])} {y_hat[i][k]:.1%}" for k in likely)
+        table.add_row(str(i + 1), printable(name), *([shares] if likely else []))
+    return table
 
 
 def _table(names: list[str], classes: tuple[str, ...], y_hat: Any) -> str:

@@ -148,12 +148,24 @@ def train(
         refuse_what_lacks_a_count(settings)
     folder = out or Path("runs", "train", _name_of(settings))
     with working(folder, resume) as progress:
-        before = partial(refuse_what_has_no_guarantee, wanted(settings)) if wanted(settings) and not anyway else None
+        before = partial(_check_before, wanted(settings)) if wanted(settings) and not anyway else None
         record = run.run(settings, folder, resume=resume, progress=progress, before=before, keep_weights=True)
     if json:
         print_json(record)
     else:
         show_record(output(), record, folder)
+
+
+def _check_before(head: str, parts: Any) -> None:
+    """Refuse what has no guarantee, and say before the first step what of the data the scale takes as public."""
+    from nfa.experiments.public import standardises
+
+    refuse_what_has_no_guarantee(head, parts)
+    if standardises(parts.settings, parts.settings.adjacency):
+        tell(
+            "--pixels standard takes the mean and the deviation of the training data as public: --pixels unit (of whole"
+            " numbers from 0 to 255) and --pixels as-is read neither"
+        )
 
 
 def refuse_what_has_no_effect(settings: Settings, given: Mapping[str, Any]) -> None:

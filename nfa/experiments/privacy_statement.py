@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from nfa.experiments.public import standardises
 from nfa.experiments.secure_sums import gaussian, unit_of, with_its_grid
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, check, recorded
@@ -265,10 +266,9 @@ def describe(
     elif mechanism is not None:
         known |= {"mechanism": _in_record(mechanism)}
     adjacency = settings.adjacency if mechanism is None else mechanism.adjacency
-    standardised = settings.pixels == "standard" and adjacency != "replace-label"
     number_differs = mechanism is not None and mechanism.adjacency in NUMBER_DIFFERS
     shown, public = [], []
-    if standardised:
+    if standardises(settings, adjacency):
         shown.append(
             "the mean and the deviation of the training pixels enter without noise (set pixels to unit or as-is)"
         )

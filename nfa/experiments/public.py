@@ -34,6 +34,11 @@ def hides(settings: Settings) -> bool:
     return bool(settings.secure) or any(asked is not None for asked in counted)
 
 
+def standardises(settings: Settings, adjacency: str | None) -> bool:
+    """Whether the scale of the pixels is computed from training examples that neighbours do not share."""
+    return settings.pixels == "standard" and adjacency != "replace-label"
+
+
 def undeclared(settings: Settings, words: Wording = OPTIONS) -> list[str]:
     """The settings that a run still needs, with what they mean, because nothing public may be read from its data."""
     own = data.is_own(settings.dataset) or settings.dataset == IN_MEMORY

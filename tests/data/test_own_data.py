@@ -192,6 +192,20 @@ def test_two_tables_hold_numbers_of_one_kind(tmp_path):
         np.testing.assert_array_equal(found.x_test, other)
 
 
+def test_a_counted_run_on_real_numbers_is_told_of_as_is(tmp_path, monkeypatch, capsys):
+    """By the refusal of `unit`, and before it trains with the mean and the deviation of the data."""
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "own.csv")
+    words = [*PRIVATE[:-1], "60", "--validation", "0.2", "--epochs", "1"]
+    for pixels, code in (("unit", 2), ("standard", 0), ("as-is", 0)):
+        got, _, err = typed(capsys, "own.csv", *words, "--pixels", pixels, "--no-kernels")
+        assert got == code, err
+        assert ("--pixels as-is" in err) is (pixels != "as-is")
+        assert "how=" not in err
+    got, _, err = typed(capsys, "own.csv", "--validation", "0.2", "--epochs", "1", "--no-kernels")
+    assert (got, "--pixels" in err) == (0, False)
+
+
 def test_what_is_no_test_set_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table(tmp_path / "own.csv")

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import re
 
 import numpy as np
 import pytest
@@ -208,6 +209,25 @@ REFUSED = [
     (channels_last, "x.transpose(0, 3, 1, 2)"),
     (arrays_of_three, "reads examples of 4 values, got 3"),
 ]
+
+
+@pytest.mark.parametrize("n", [7, 30])
+def test_without_a_file_the_classes_of_the_first_rows_are_printed(n, kept, folder, nfa):
+    x, _ = animals(n, seed=8)
+    network, _ = trained.load(kept)
+    table(folder / "bare.csv", x)
+    shown = min(n, 10)
+    for more in ((), ("--probabilities",)):
+        code, out, _ = nfa("predict", "kept", "bare.csv", *more)
+        rows = [line.split() for line in out.splitlines() if re.match(r" *\d+  ", line)]
+        assert code == 0
+        assert [row[:2] for row in rows] == [[str(i + 1), NAMES[k]] for i, k in enumerate(network.predict(x[:shown]))]
+        assert ("--out" in out) is (n > shown)
+        for row, y_hat in zip(rows, network.probabilities(x), strict=False):
+            want = [f"{name} {share:.1%}" for share, name in sorted(zip(y_hat, NAMES, strict=True), reverse=True)]
+            assert " ".join(row[2:]) == (", ".join(want) if more else "")
+    _, out, _ = nfa("predict", "kept", "bare.csv", "--out", "said.csv")
+    assert not any(line.startswith("example") for line in out.splitlines())
 
 
 @pytest.mark.parametrize("change, sentence", REFUSED, ids=[change.__name__ for change, _ in REFUSED])
