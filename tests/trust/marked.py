@@ -39,6 +39,7 @@ WRITTEN = {
 LEFT_OUT = "sqrt square log exp abs log1p expm1 sign".split()  # functions of one argument: f(x) becomes x
 OTHER = {"min": "max", "minimum": "maximum", "sum": "mean", "floor": "ceil", "ones": "zeros", "sin": "cos"}
 OTHER |= {new: old for old, new in OTHER.items()}
+COMPOUND = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp)
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,10 @@ def replacements(text: str, lines: set[int]):
     def span(node) -> tuple[int, int]:
         return at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
 
+    def operand(node) -> str:
+        """An expression's text, to be put where another one stood."""
+        return f"({text[slice(*span(node))]})" if isinstance(node, COMPOUND) else text[slice(*span(node))]
+
     def between(left, right, op):
         """Where an operator stands between two expressions."""
         here = text.find(WRITTEN[type(op)], span(left)[1], span(right)[0])
@@ -91,7 +96,10 @@ def replacements(text: str, lines: set[int]):
         if isinstance(node, ast.BinOp):
             if type(node.op) in SIGNS:
                 yield *between(node.left, node.right, node.op), SIGNS[type(node.op)]
-            yield *whole, text[slice(*span(node.left))]  # without the second operand
+            yield *whole, operand(node.left)  # without the second operand
+            yield *whole, operand(node.right)  # without the first operand
+            if isinstance(node.op, ast.MatMult):
+                yield *whole, f"({operand(node.right)} @ {operand(node.left)})"
         elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in SIGNS:
             yield *between(node.left, node.comparators[0], node.ops[0]), SIGNS[type(node.ops[0])]
         elif isinstance(node, ast.BoolOp):
@@ -108,6 +116,9 @@ def replacements(text: str, lines: set[int]):
         elif isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             end = span(node.func)[1]
+            if len(node.args) == 2 and not any(isinstance(part, ast.Starred) for part in node.args):
+                first, second = map(span, node.args)
+                yield first[0], second[1], text[slice(*second)] + text[first[1] : second[0]] + text[slice(*first)]
             if name in OTHER:
                 yield end - len(name), end, OTHER[name]
             if name in LEFT_OUT and len(node.args) == 1 and not node.keywords:
@@ -189,6 +200,7 @@ def main() -> None:
     parser.add_argument("--only", help="a document such as lee2020, or one statement (default: all)")
     parser.add_argument("--share", type=float, default=0.1, help="of all changes (default 0.1)")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "trust-mutants" / "marked.json")
+    parser.add_argument("--seed", type=int, default=SEED, help=f"of the sample (default {SEED})")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     args = parser.parse_args()
     os.chdir(ROOT)
@@ -197,7 +209,7 @@ def main() -> None:
     items = ledger.select(args.only) if args.only else ledger.items()
     every = {item.id: changes_of(item) for item in items if item.anchors}
     flat = [change for changes in every.values() for change in changes]
-    sample = random.Random(SEED).sample(flat, round(args.share * len(flat)))
+    sample = random.Random(args.seed).sample(flat, round(args.share * len(flat)))
     warm_up()
     with tempfile.TemporaryDirectory() as temporary, get_context("fork").Pool(args.jobs) as pool:
         records = []
@@ -208,7 +220,7 @@ def main() -> None:
     known = {(h["file"], h["old"], h["new"]): h["why"] for h in tomllib.loads(HARMLESS.read_text())["harmless"]}
     survivors = [r | {"why": known.get((r["file"], r["old"], r["new"]), "")} for r in records if not r["killed"]]
     found = {
-        "seed": SEED,
+        "seed": args.seed,
         "share": args.share,
         "statements": len(every),
         "changes": len(flat),

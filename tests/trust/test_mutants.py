@@ -7,6 +7,7 @@ from itertools import groupby
 import pytest
 
 from tests.project.tree import ROOT
+from tests.trust.marked import replacements
 from tests.trust.mutants import taken_over
 from tests.trust.mutations import Change, draw, of_bodies
 
@@ -89,3 +90,23 @@ def test_an_earlier_result_spares_what_was_noticed_and_must_be_of_the_same_sampl
     ):
         with pytest.raises(SystemExit, match="the earlier result is of another sample"):
             taken_over(other, earlier)
+
+
+def changed(line):
+    """Every changed form of a line of code."""
+    return {line[:start] + new + line[end:] for start, end, new in replacements(line, {1})}
+
+
+def test_a_marked_line_loses_either_operand_and_two_arguments_or_factors_change_places():
+    """The forms are written by hand; an operand keeps its parentheses, and raises and three arguments stay."""
+    assert changed("y = (a + b) * c") == {
+        "y = (a + b) / c",
+        "y = (a + b)",
+        "y = c",
+        "y = (a - b) * c",
+        "y = (a) * c",
+        "y = (b) * c",
+    }
+    assert changed("y = (a - b) @ c") >= {"y = (c @ (a - b))", "y = (a - b)", "y = c", "y = (a - b) * c"}
+    assert changed("y = f(a, (b))") == {"y = f(b, (a))"}
+    assert changed("y = f(a, *b)") == changed("y = f(a, b, c)") == changed("raise f(a, b)") == set()
