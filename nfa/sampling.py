@@ -503,7 +503,7 @@ class PartialPasses(Sampler):
     options: ClassVar = {"tau": "the share of the examples that a pass takes"}
     refused = (
         "berthier2019:conj1",
-        "for tau between 1/n and 1 the saving by partial passes is a conjecture; use tau = 1/n or tau = 1",
+        "for tau between 1/n and 1 the saving by partial passes is a conjecture. Use tau = 1/n or tau = 1",
     )
 
     def __init__(self, x: np.ndarray, y: np.ndarray, tau: float, streams: StreamsLike) -> None:

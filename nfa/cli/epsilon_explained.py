@@ -111,7 +111,7 @@ def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[d
     for row in rows:
         cells = [f"{'>' if row['asked'] else ' '} {row['sampling']}", row["adjacency"]]
         if row["refused"]:
-            id_, why = row["refused"]["id"], row["refused"]["why"].partition(";")[0]
+            id_, why = row["refused"]["id"], row["refused"]["why"].partition(". ")[0]
             reasons[id_, why] = None
             cells += ["refused", *([""] if factor else []), id_]
         else:

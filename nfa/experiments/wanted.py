@@ -94,7 +94,7 @@ def _not_counted(privacy: "Statement", steps: int, words: Wording) -> str:
     if guarantee is None:
         other = _covered(privacy.mechanism)
         instead = words.setting("sampling", _named(other))
-        return f"{said.partition(';')[0]}: take {instead} ({told['id']})" if other else said
+        return f"{said.partition('. ')[0]}: take {instead} ({told['id']})" if other else said
     return "no finite epsilon is proved: use more noise" if guarantee["epsilon"] == "inf" else ""
 
 

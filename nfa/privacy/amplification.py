@@ -162,13 +162,13 @@ COVERAGE = (
         refused={
             "add-remove": (
                 "wbk2019:thm9",
-                "the theorems on batches without replacement are for one record replaced or zeroed out; count "
-                "replace-one or zero-out with the sensitivity for that adjacency, or draw Poisson batches",
+                "the theorems on batches without replacement are for one record replaced or zeroed out. Use "
+                "replace-one or zero-out, with the sensitivity for that adjacency, or draw Poisson batches",
             ),
             "replace-label": (
                 "wbk2019:thm9",
-                "the proof compares batches that differ in a whole record, so a label's sensitivity is not enough; "
-                "count replace-one, or use the bound {base}, which ignores the sampling",
+                "the proof compares batches that differ in a whole record, so the sensitivity to a label is not "
+                "enough. Use replace-one, or the bound {base}, which ignores the sampling",
             ),
         },
     ),
@@ -237,13 +237,13 @@ COVERAGE = (
         refused={
             "replace-one": (
                 "lee2020:fn1",
-                "the theorems on Poisson batches are for a record added, removed or zeroed out; count add-remove or "
-                "zero-out, or use the bound {base}, which ignores the sampling",
+                "the theorems on Poisson batches are for a record added, removed or zeroed out. Use add-remove or "
+                "zero-out, or the bound {base}, which ignores the sampling",
             ),
             "replace-label": (
                 "lee2020:fn1",
                 "the theorems on Poisson batches are for a record added, removed or zeroed out, not for a label "
-                "replaced; count add-remove or zero-out, or use the bound {base}, which ignores the sampling",
+                "replaced. Use add-remove or zero-out, or the bound {base}, which ignores the sampling",
             ),
         },
         losses=_poisson_losses,

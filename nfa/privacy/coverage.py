@@ -105,7 +105,7 @@ class Coverage:
 def noise_multiplier(release: Release) -> float:
     """That of a release to which a bound for Gaussian noise applies."""
     assert isinstance(release, Mechanism), (
-        "a bound for Gaussian noise does not cover a mechanism that gives only its Renyi curve"
+        "a bound for Gaussian noise does not cover a mechanism that states only a Renyi curve"
     )
     return release.noise_multiplier
 

@@ -201,7 +201,7 @@ def renyi_density(
     probes = _probes(lower, upper)
     values = np.array([exponent(x) for x in probes])
     if np.isnan(values).any():
-        raise ValueError("a log density is NaN within the range of its distribution")
+        raise ValueError("a log density is NaN within the range of the distribution")
     if math.inf in values:
         return math.inf
     # Far out the exponent is a small difference of huge numbers: an end is judged where it is more than rounding.
@@ -259,5 +259,5 @@ def _integral(f: Callable[[float], float], lower: float, upper: float, peak: flo
         piece, piece_error, *_ = integrate.quad(f, a, b, epsabs=1e-14, epsrel=1e-12, limit=400, full_output=1)
         total, error = total + piece, error + piece_error
     if not (math.isfinite(total) and error <= 1e-8 * max(total, 1e-2)):
-        raise ValueError(f"the quadrature does not converge: {total} with an error of {error}")
+        raise ValueError(f"the quadrature does not converge: the integral is {total} with an error of {error}")
     return total

@@ -246,8 +246,8 @@ def _gaussians(mean_p, cov_p, mean_q, cov_q) -> tuple[np.ndarray, np.ndarray, np
     S_p, S_q = _covariance("cov_p", cov_p), _covariance("cov_q", cov_q)
     if not (means[0].shape == means[1].shape == (len(S_p),) and S_p.shape == S_q.shape):
         raise ValueError(
-            f"the means must have shape (k,) and the covariances shape (k, k) with the same k, got {means[0].shape}, "
-            f"{S_p.shape}, {means[1].shape}, {S_q.shape}"
+            "the means must have shape (k,) and the covariances shape (k, k) with the same k, got means of shapes "
+            f"{means[0].shape} and {means[1].shape}, and covariances of shapes {S_p.shape} and {S_q.shape}"
         )
     require.finite(mean_p=means[0], mean_q=means[1])
     return means[0] - means[1], S_p, S_q

@@ -8,7 +8,7 @@ from nfa.mechanism import ADJACENCIES
 from nfa.privacy.coverage import Bound, Coverage, unsampled_curve
 from nfa.sampling import SCHEMES, EpochPartition, Full
 
-SAYS = "every use of a record counted in full"
+SAYS = "every use of a record is counted in full"
 IN_FULL = (
     Bound(
         id="lee2020:lem1",
@@ -42,8 +42,8 @@ COVERAGE = (
         refused={
             "add-remove": (
                 "dpulr2024:L249",
-                "no theorem covers shuffled batches of a fixed size for a record added or removed; count replace-one "
-                "or zero-out with the sensitivity for that adjacency, or draw Poisson batches",
+                "no theorem covers shuffled batches of a fixed size for a record added or removed. Use "
+                "replace-one or zero-out, with the sensitivity for that adjacency, or draw Poisson batches",
             )
         },
         losses=lambda event, q: event,

@@ -51,7 +51,7 @@ def setting_of_multiplier(stating: Stating, noise_multiplier: float) -> float:
     one = stating(1.0)
     if isinstance(one, Classic):
         raise ValueError(
-            "a mechanism that gives only its Renyi curve has no noise multiplier: ask for a target epsilon"
+            "a mechanism that states only a Renyi curve has no noise multiplier: give a target epsilon instead"
         )
     setting = float(f"{noise_multiplier / one.noise_multiplier:.12g}")
     _check(stating, setting, noise_multiplier)
@@ -135,8 +135,8 @@ def _least_by_bisection(spent: Callable[[float], float], target_epsilon: float) 
     while (floor := spent(high)) > target_epsilon:
         if high > LARGEST:
             raise ValueError(
-                f"no amount of noise brings epsilon to {target_epsilon:g}: with the rule's other settings epsilon "
-                f"stays at {floor:.4g}"
+                f"no amount of noise brings epsilon to {target_epsilon:g}: with the other settings of the rule, "
+                f"epsilon stays at {floor:.4g}"
             )
         high *= 16
     while spent(high / 16) <= target_epsilon:
@@ -161,8 +161,8 @@ def _check(stating: Stating, setting: float, noise_multiplier: float) -> None:
     one, found = (getattr(stating(value), "noise_multiplier", math.nan) for value in (1.0, setting))
     if not math.isclose(found, noise_multiplier, rel_tol=10.0 ** (1 - DIGITS)):
         raise ValueError(
-            f"a rule's noise / sensitivity must be proportional to its setting for the noise, but it is {one:g} at "
-            f"setting 1 and {found:g} at setting {setting:g}"
+            "noise / sensitivity of a rule must be proportional to the setting for the noise, got the ratio "
+            f"{one:g} at setting 1 and {found:g} at setting {setting:g}"
         )
 
 

@@ -291,7 +291,7 @@ def warn_of_grid_end(order: float, *, smallest: bool) -> None:
     """Warn the caller's caller that the optimal order is the smallest or the largest of the grid."""
     where, other = ("smallest", "smaller") if smallest else ("largest", "larger")
     warnings.warn(
-        f"the optimal order {order:g} is the {where} of the grid: {other} orders, where the bounds allow them, "
+        f"the optimal order {order:g} is the {where} of the grid. If the bounds allow {other} orders, these orders "
         "may give a smaller epsilon",
         OrderAtGridEnd,
         stacklevel=3,

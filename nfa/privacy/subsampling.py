@@ -235,7 +235,7 @@ def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multipli
     if q > 0.2 or z < 4:
         raise NoGuarantee(
             "mironov2019:thm11",
-            f"the closed form needs a sampling rate <= 1/5 and a noise multiplier >= 4, got {q} and {z}",
+            f"the closed form needs a sampling rate q <= 1/5 and a noise multiplier z >= 4, got q={q} and z={z}",
         )
     A = np.log1p(1 / (q * (a - 1)))
     room = A + np.log(q * a) + 0.5 / z**2  # where it is not positive the condition says nothing and is not relied on

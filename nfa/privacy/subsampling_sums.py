@@ -25,7 +25,9 @@ def curve_at_integers(orders, theorem: str, curve: Curve) -> tuple[np.ndarray, n
     """The orders as integers, and the curve at 0 .. the largest, where slots 0 and 1 hold 0."""
     orders = check_orders(orders)
     for alpha in orders[orders != np.round(orders)][:1]:
-        raise NoGuarantee(theorem, f"the theorem covers only integer orders, got {alpha:g}; give integer orders")
+        raise NoGuarantee(
+            theorem, f"the theorem covers only integer orders, got the order {alpha:g}: give integer orders"
+        )
     orders = orders.astype(int)
     base = np.zeros(orders[-1] + 1)
     base[2:] = curve(np.arange(2, len(base)))
@@ -141,7 +143,8 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
     j = np.asarray(j)
     if (j != np.round(j)).any() or (j < 2).any() or noise_multiplier < 1e-6:
         raise ValueError(
-            f"the moments need an integer j >= 2 and a noise multiplier >= 1e-6, got {j} and {noise_multiplier}"
+            f"the moments need an integer j >= 2 and a noise multiplier >= 1e-6, got j={j} and the noise "
+            f"multiplier {noise_multiplier}"
         )
     rows, z = np.atleast_1d(j).astype(float).reshape(-1, 1), float(noise_multiplier)
     zero = 0.5 / z  # where dP/dQ = 1

@@ -14,11 +14,13 @@ from nfa.sampling import SAMPLERS, SCHEMES
 # What an adjacency protects, in words for reports.
 # Source: [lee2020:adjacency] [ohana2021:def2.1] [ours:zero-out]
 ADJACENCY_MEANS = {
-    "replace-one": "neighbouring data sets have the same size and differ in one record, whose values may be anything",
-    "add-remove": "neighbouring data sets differ by the presence of one record; their sizes differ by one",
-    "zero-out": "neighbouring data sets have the same size; in one of them, one record is replaced by a record that "
-    "adds exactly 0 to every sum",
-    "replace-label": "neighbouring data sets differ in the label of one record; its inputs are not protected",
+    "replace-one": "neighbouring data sets have the same size and differ in one record, which may have any values",
+    "add-remove": "neighbouring data sets differ by the presence of one record, so their sizes differ by one",
+    "zero-out": (
+        "neighbouring data sets have the same size and differ in one record, which in one of the two data sets adds "
+        "exactly 0 to every sum"
+    ),
+    "replace-label": "neighbouring data sets differ in the label of one record, so the inputs are not protected",
 }
 
 
@@ -41,8 +43,8 @@ def _declared() -> dict[str, Coverage]:
         counted = [name for name in NUMBER_DIFFERS if name not in one.refused or name in one.in_full]
         if SAMPLERS[scheme].reads_n and counted:
             raise ValueError(
-                f"the Coverage of {scheme} must refuse {counted[0]}, because one more record changes the other "
-                "records' batches; refuse it, or declare reads_n = False in the sampler"
+                f"the Coverage of {scheme} must refuse {counted[0]}, because one more record changes the batches "
+                f"of the other records: refuse {counted[0]}, or declare reads_n = False in the sampler"
             )
     return {scheme: by_scheme[scheme] for scheme in SCHEMES}
 
@@ -59,8 +61,9 @@ def refuse_conjecture(bound: str | None) -> None:
     if bound in ("berthier2019:conj1", "berthier2019:conj2"):
         raise NoGuarantee(
             bound,
-            "a conjecture is no theorem; without a bound, shuffled batches count as one full release an epoch, and "
-            "nfa.papers.berthier2019.shuffling.our_bound has what our own, unreviewed proof gives for batches of one",
+            "a conjecture is not a theorem. Without a named bound, nfa counts one full release for each epoch of "
+            "shuffled batches. For batches of one record, nfa.papers.berthier2019.shuffling.our_bound computes "
+            "the bound of our own, unreviewed proof",
         )
 
 
@@ -115,7 +118,7 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     """
     if not isinstance(release, Mechanism | Classic):
         raise ValueError(
-            f"an accountant counts only Mechanisms and Classics, got {release!r}; call the rule's mechanism()"
+            f"an accountant counts only Mechanisms and Classics, got {release!r}: call mechanism() of the rule"
         )
     base, coverage = base_bound(release), COVERAGE[release.sampling]
     named = {b.id: b for b in (*BOUNDS, base)}
@@ -133,8 +136,8 @@ def choose(release: Release, bound: str | None = None) -> Bound:
         id_ = coverage.bounds[0].id if coverage.bounds else base.id
         raise NoGuarantee(
             id_,
-            f"no theorem counts every use in full for batches drawn by {release.sampling} under {release.adjacency}, "
-            f"and no theorem of this sampling covers {release.law} noise",
+            f"no theorem counts every use in full for {release.sampling} batches under {release.adjacency}, and no "
+            f"theorem on {release.sampling} batches covers {release.law} noise",
         )
     return chosen
 
@@ -160,20 +163,20 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
         id_ = next((of for of, _ in refused), bound.id) if SAMPLERS[release.sampling].once_an_epoch else bound.id
         raise NoGuarantee(
             id_,
-            f"{bound.id} is for {bound.samplings[0]} batches, and these are drawn by {release.sampling}; draw them as "
-            f"the theorem says, or count with a bound for {release.sampling}",
+            f"{bound.id} is for {bound.samplings[0]} batches, but the batches of this release are drawn by "
+            f"{release.sampling}. Draw {bound.samplings[0]} batches, or use a bound for {release.sampling}",
         )
     if release.adjacency not in bound.adjacencies:
         raise NoGuarantee(
             bound.id,
             f"{bound.id} is for {' or '.join(bound.adjacencies)} neighbours, but the sensitivity is for "
-            f"{release.adjacency}; give the sensitivity for {' or '.join(bound.adjacencies)}",
+            f"{release.adjacency}. Give the sensitivity for {' or '.join(bound.adjacencies)}",
         )
     if release.law not in bound.laws:
         raise NoGuarantee(
             bound.id,
-            f"{bound.id} is for {bound.laws[0]} noise, but this release has {release.law} noise; use a bound for any "
-            f"mechanism, or {base.id}",
+            f"{bound.id} is for {bound.laws[0]} noise, but this release has {release.law} noise. Use a bound for "
+            f"any mechanism, or the bound {base.id}",
         )
 
 

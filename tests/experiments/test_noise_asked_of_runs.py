@@ -135,7 +135,7 @@ def test_the_noise_of_output_perturbation_follows_from_how_far_the_minimiser_mov
 def test_a_curve_has_no_multiplier(tiny):
     asking = MULTIPLIER | SOFTMAX | {"rule": CURVE, "rule_settings": {"lam": 0.5}}
     with pytest.raises(
-        ValueError, match="that gives only its Renyi curve has no noise multiplier: ask for a target epsilon"
+        ValueError, match="that states only a Renyi curve has no noise multiplier: give a target epsilon"
     ):
         resolved(tiny_settings(tiny, **asking))
 
@@ -346,7 +346,7 @@ def test_a_rule_from_outside_names_its_noise(tiny, tmp_path, outside):
             r"NOISE of rule .* must name a setting of the rule \(C, m\), got .noise.",
         ),
         (OWN.replace("m, noise, s", "m, s").replace("noise_std=noise / 4", "noise_std=0.2") + SAYS, "be proportional"),
-        (OWN.replace("2 * C / m", "2 * C / m / (1 + noise)") + SAYS, "must be proportional to its setting"),
+        (OWN.replace("2 * C / m", "2 * C / m / (1 + noise)") + SAYS, "must be proportional to the setting"),
         (OWN.partition("def mechanism")[0] + SAYS, "has no mechanism, so its noise cannot be computed"),
     ],
 )
@@ -441,7 +441,7 @@ REFUSED = [
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, "--adjacency": "replace-one"}, "[ours:softmax-objective]"),
     (
         {"--rule": CURVE, "--set": "lam=1e-4", **ONE_STEP},
-        "no amount of noise brings epsilon to 3: with the rule's other settings",
+        "no amount of noise brings epsilon to 3: with the other settings of the rule",
     ),
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, **MULTIPLIED}, "Renyi curve has no noise multiplier"),
     ({"--rule": "noisy_bp", "--set": None}, "[ohana2021:exp-bp]"),

@@ -142,7 +142,7 @@ def test_what_no_noise_lessens_is_refused_above_the_target():
     run = {"delta": 1e-5, "steps": 1}
     with pytest.raises(
         ValueError,
-        match=r"no amount of noise brings epsilon to 1.9: with the rule's other settings epsilon stays at 2$",
+        match=r"no amount of noise brings epsilon to 1.9: with the other settings of the rule, epsilon stays at 2$",
     ):
         setting_of_target(known_by_curve(rest=2.0), target_epsilon=1.9, **run)
     above = setting_of_target(known_by_curve(rest=2.0), target_epsilon=2.5, **run)
@@ -151,7 +151,7 @@ def test_what_no_noise_lessens_is_refused_above_the_target():
 
 def test_a_curve_has_no_multiplier():
     with pytest.raises(
-        ValueError, match="that gives only its Renyi curve has no noise multiplier: ask for a target epsilon"
+        ValueError, match="that states only a Renyi curve has no noise multiplier: give a target epsilon"
     ):
         setting_of_multiplier(known_by_curve(), 1.0)
 
@@ -177,10 +177,10 @@ def half_below_one(setting):
 @pytest.mark.parametrize("rule", [half_below_one, lambda _: stating(**FULL)(5.0)])
 def test_noise_that_is_not_proportional_is_refused(rule):
     with pytest.raises(
-        ValueError, match=r"must be proportional to its setting for the noise, but it is [15] at setting 1 and"
+        ValueError, match=r"must be proportional to the setting for the noise, got the ratio [15] at setting 1 and"
     ):
         setting_of_multiplier(rule, 0.3)
-    with pytest.raises(ValueError, match="must be proportional to its setting"):
+    with pytest.raises(ValueError, match="must be proportional to the setting"):
         setting_of_target(rule, target_epsilon=1e4, delta=1e-5, steps=1)
 
 

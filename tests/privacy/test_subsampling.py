@@ -472,7 +472,7 @@ def test_the_closed_form_covers_real_orders_up_to_the_roots_of_its_conditions(q,
 @pytest.mark.verifies("mironov2019:thm11")
 def test_the_closed_form_is_refused_where_it_covers_nothing():
     for q, z in ((0.21, 5), (0.1, 3.9)):
-        with pytest.raises(NoGuarantee, match="sampling rate <= 1/5 and a noise multiplier >= 4") as caught:
+        with pytest.raises(NoGuarantee, match="sampling rate q <= 1/5 and a noise multiplier z >= 4") as caught:
             subsampling.poisson_gaussian_closed_form([2], sampling_rate=q, noise_multiplier=z)
         assert caught.value.id == "mironov2019:thm11"
 

@@ -152,10 +152,10 @@ def test_a_mechanism_with_an_adjacency_of_its_own_is_not_added_to_it():
 @pytest.mark.verifies("ours:zero-out")
 @pytest.mark.parametrize("bound", ["wbk2019:thm27", "wbk2019:thm9", "lee2020:lem3", "berthier2019:thm3.2"])
 def test_the_bounds_for_a_record_replaced_ask_for_the_sensitivity_to_it(bound):
-    with pytest.raises(NoGuarantee, match="give the sensitivity for replace-one"):
+    with pytest.raises(NoGuarantee, match="Give the sensitivity for replace-one"):
         spend(release(2.0, 0.01), bound=bound)
     for id_ in ("ours:zero-out-drawn", "ours:zero-out-replaced"):
-        with pytest.raises(NoGuarantee, match="give the sensitivity for zero-out"):
+        with pytest.raises(NoGuarantee, match="Give the sensitivity for zero-out"):
             spend(release(2.0, 0.01, adjacency="replace-one"), bound=id_)
 
 
