@@ -36,7 +36,9 @@ def read_cifar(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" =
     with open_content(path) as stream:
         content = read_at_most(stream, most + 1)
     if len(content) > most:
-        raise ValueError(f"{path.name}: a CIFAR-10 batch must have at most {most} bytes, and the file unpacks to more")
+        raise ValueError(
+            f"{path.name}: a CIFAR-10 batch must have at most {most} bytes, but the file unpacks to more bytes"
+        )
     if len(content) == 0 or len(content) % RECORD:
         raise ValueError(
             f"{path.name}: a CIFAR-10 batch must be a whole number of records of {RECORD} bytes, got {len(content)}"

@@ -56,15 +56,19 @@ def fits(told: str, digest: str) -> bool:
     """
     kind, *rest = told.split(" ")
     if kind != KIND or len(rest) != 3:
-        raise ValueError("it does not record a digest of its data")
+        raise ValueError("the run does not record a digest of its data")
     salt, of_key, of_data = rest
     key, path = _key(), key_file()
     if key is None:
-        raise ValueError(f"its data can only be checked with the key of the user who began it, and there is no {path}")
+        raise ValueError(
+            "the data of the run can only be checked with the key of the user who began the run, and there is no "
+            f"{path}"
+        )
     same_key, same_data = _codes(key, salt, digest)
     if not hmac.compare_digest(of_key.encode(), same_key.encode()):
         raise ValueError(
-            f"its data can only be checked with the key of the user who began it, and {path} has another key"
+            f"the data of the run can only be checked with the key of the user who began the run, and {path} has "
+            "another key"
         )
     return hmac.compare_digest(of_data.encode(), same_data.encode())
 
@@ -79,7 +83,8 @@ def sealed(told: Any, content: str) -> bool:
     key = _key()
     if key is None:
         raise ValueError(
-            f"its seal can only be checked with the key of the user who began it, and there is no {key_file()}"
+            "the seal of the run can only be checked with the key of the user who began the run, and there is no "
+            f"{key_file()}"
         )
     return hmac.compare_digest(str(told).encode(), f"{KIND} {_code(key, f'seal {content}')}".encode())
 

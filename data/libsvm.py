@@ -64,7 +64,7 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
         for i in range(n):
             line = stream.readline(LONGEST)
             if not line.strip():
-                raise ValueError(f"{path.name}: need {n} records, but the file ends after {i}")
+                raise ValueError(f"{path.name}: the file must have {n} records, but ends after {i} records")
             try:
                 if b"_" in line:  # Python alone reads 1_0 as 10
                     raise ValueError("a number has an underscore")
@@ -73,7 +73,7 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
                 k = np.array([int(index) for index, _ in pairs], int)
                 x[i, k - 1] = [_finite(value) for _, value in pairs]
                 if not line.endswith(b"\n") and len(line) == LONGEST:
-                    raise ValueError("it is too long")
+                    raise ValueError("the line is too long")
                 if len(k) and not (k[0] >= 1 and (np.diff(k) > 0).all()):
                     raise ValueError("indices must count from 1 and increase")
             except (ValueError, IndexError, OverflowError) as error:

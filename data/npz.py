@@ -38,13 +38,15 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     most = room(path)
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
-            raise ValueError(f"{path.name}: this is not an .npz file as numpy.savez writes it")
+            raise ValueError(
+                f"{path.name}: the file must be an .npz file as numpy.savez writes it, but has another format"
+            )
         names = _names(file, path.name)
         keys = WHOLE if names & set(WHOLE) and not names & set(ARRAYS) else ARRAYS
         if missing := [key for key in keys if key not in names]:
             raise ValueError(
-                f"{path.name}: need the arrays {', '.join(ARRAYS)}, or x and y; {', '.join(missing)}"
-                f" {'is' if len(missing) == 1 else 'are'} missing, but the file has {_listed(names)}"
+                f"{path.name}: the file must have the arrays {', '.join(ARRAYS)}, or x and y. The file has "
+                f"{_listed(names)}, so {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
             )
         return {key: _read_array(file, key, most, path.name) for key in keys}
 
@@ -63,13 +65,15 @@ def read_examples(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray 
     most = room(path)
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
-            raise ValueError(f"{path.name}: this is not an .npz file as numpy.savez writes it")
+            raise ValueError(
+                f"{path.name}: the file must be an .npz file as numpy.savez writes it, but has another format"
+            )
         names = _names(file, path.name)
         x, y = ("x_test", "y_test") if "x_test" in names else WHOLE
         if x not in names:
             raise ValueError(
-                f"{path.name}: need the array x or x_test (labels y or y_test may be missing), but the file has"
-                f" {_listed(names)}"
+                f"{path.name}: the file must have an array x or x_test of examples, but has {_listed(names)}. The "
+                "labels y or y_test are optional"
             )
         return _read_array(file, x, most, path.name), _read_array(file, y, most, path.name) if y in names else None
 
@@ -80,7 +84,9 @@ def _names(file: IO[bytes], name: str) -> set[str]:
         with zipfile.ZipFile(file) as archive:
             return {member.removesuffix(".npy") for member in archive.namelist() if member.endswith(".npy")}
     except Exception as error:
-        raise ValueError(f"{name}: this is not an .npz file as numpy.savez writes it ({first_line(error)})") from error
+        raise ValueError(
+            f"{name}: the file must be an .npz file as numpy.savez writes it, but cannot be read ({first_line(error)})"
+        ) from error
 
 
 def _listed(names: set[str]) -> str:
@@ -133,7 +139,7 @@ def _unpacked(archive: zipfile.ZipFile, key: str, most: int) -> np.ndarray:
     with archive.open(member) as stream:
         declared = _declared_bytes(stream)
     if declared != member.file_size or declared > most:
-        raise ValueError("the size that it declares is not the size in the archive")
+        raise ValueError("the array declares another size than its size in the archive")
     with archive.open(member) as stream:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
@@ -144,9 +150,11 @@ def _declared_bytes(stream: IO[bytes]) -> int:
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(stream)
     if dtype.hasobject:
-        raise ValueError("it holds Python objects, which nfa never unpickles: save them as numbers or as text")
+        raise ValueError(
+            "the array holds Python objects, which nfa never unpickles: save the array as numbers or as text"
+        )
     if any(n < 0 for n in shape):
-        raise ValueError(f"it declares the impossible shape {shape}")
+        raise ValueError(f"the array declares the impossible shape {shape}")
     return stream.tell() + math.prod(shape) * dtype.itemsize
 
 

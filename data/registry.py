@@ -250,4 +250,4 @@ def find(name: str, own: bool = False) -> DatasetInfo:
         raise ValueError(f"{name} can be loaded and trained on, but not listed or fetched: see SOURCES.md")
     else_ = " or, to load your own, the path of an .npz or a .csv file" * own
     close = require.meant(name, DATASETS)
-    raise ValueError(f"dataset must be one of {', '.join(DATASETS)}{else_}; got {name!r}{close}")
+    raise ValueError(f"dataset must be one of {', '.join(DATASETS)}{else_}, got {name!r}{close}")

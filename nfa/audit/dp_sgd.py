@@ -158,7 +158,7 @@ def audit(settings: AuditOptions) -> Report:
         confidence=settings.confidence,
         auc=first.auc,
         delta=settings.delta,
-        title="DP-SGD on its worst neighbours, next to the accountant's epsilon",
+        title="DP-SGD on its worst neighbours, compared with the epsilon of the accountant",
         parts=(_part(summaries),),
         details={
             "law": "gaussian",
@@ -174,7 +174,7 @@ def audit(settings: AuditOptions) -> Report:
 TARGET = Target(
     name=NAME,
     aliases=("dp-sgd", "dp_bp", "dp-bp"),
-    about="DP-SGD: the accountant's epsilon, on the worst neighbours",
+    about="DP-SGD: the epsilon of the accountant, on the worst neighbours",
     audit=audit,
     trials=20_000,
 )
@@ -200,11 +200,11 @@ def _part(summaries: list[GameSummary]) -> Part:
     return Part(
         heading="Distinguishing games on the rule itself",
         before=(
-            f"A network {'-'.join(map(str, SIZES))}, batches of {M} records, C = {C:g}. replace-one: the first record "
-            "has the other label in D'; its gradient, clipped, is then the opposite one, in all layers together. "
-            "add-remove: it is missing in D. Every run is the rule, with fresh noise; of several steps each is taken, "
-            f"and the adversary sees all of them. Poisson: each record with probability {RATE:g}; D has no record, D' "
-            "one.",
+            f"The network is {'-'.join(map(str, SIZES))}, a batch has {M} records, and C = {C:g}. replace-one: the "
+            "first record has the other label in D', so the clipped gradient of this record is the opposite "
+            "vector, in all layers together. add-remove: the first record is missing in D. Every run is a run of "
+            "the rule with fresh noise. The adversary sees all steps of a run. Poisson: a batch takes each record "
+            f"with probability {RATE:g}. D has no record, and D' has one record.",
         ),
         columns=("", "runs", "claimed", "exact", "at least", "of exact", "any law"),
         rows=tuple(
@@ -218,9 +218,9 @@ def _part(summaries: list[GameSummary]) -> Part:
             for one in summaries
         ),
         after=(
-            "claimed: by the accountant, from the rule's own mechanism and Renyi divergences. " + LAW,
-            f"sigma = {SIGMA:g} for one step, that is noise multiplier 1 for a record replaced and 2 for one added; "
-            f"sqrt({STEPS}) times that for each of {STEPS} steps, so that the exact epsilon is that of one; "
-            f"{POISSON_SIGMA:g} for Poisson batches.",
+            "claimed: the epsilon of the accountant, from the mechanism of the rule and Renyi divergences. " + LAW,
+            f"For one step sigma is {SIGMA:g}, so the noise multiplier is 1 for a record replaced and 2 for a record "
+            f"added. For each of {STEPS} steps sigma is sqrt({STEPS}) times as large, so the exact epsilon is the same "
+            f"as for one step. For Poisson batches sigma is {POISSON_SIGMA:g}.",
         ),
     )

@@ -73,10 +73,10 @@ class GameResult:
             f"at delta = {self.delta:g}"
         )
         if self.claimed_epsilon == math.inf:
-            return f"{shown}; nothing is claimed."
+            return f"{shown}. No epsilon is claimed."
         if self.refuted:
             return f"{shown}: the claim of {self.claimed_epsilon:.4g} is refuted."
-        return f"{shown}: the claim of {self.claimed_epsilon:.4g} is not refuted. That is no proof of it."
+        return f"{shown}: the claim of {self.claimed_epsilon:.4g} is not refuted. This result does not prove the claim."
 
     def as_json(self) -> dict[str, Any]:
         """The numbers, without the scores."""
@@ -157,7 +157,7 @@ def play(
         require.whole(1, batch=batch)
     if threshold is not None:
         if tuning is not None:
-            raise ValueError("give either a threshold or tuning trials that choose one, not both")
+            raise ValueError("give either a threshold or tuning trials, which choose a threshold, but not both")
         if math.isnan(threshold):
             raise ValueError("threshold must be a number, got nan")
         tuning = 0
@@ -225,7 +225,7 @@ def projection(f0: np.ndarray, f1: np.ndarray) -> Callable[[np.ndarray], np.ndar
     """
     f0, f1 = np.asarray(f0, float), np.asarray(f1, float)
     if f0.shape != f1.shape or not (np.isfinite(f0).all() and np.isfinite(f1).all()):
-        raise ValueError(f"f0 and f1 must be finite arrays of one shape, got the shapes {f0.shape} and {f1.shape}")
+        raise ValueError(f"f0 and f1 must be finite arrays of the same shape, got the shapes {f0.shape} and {f1.shape}")
     distance = np.linalg.norm(f1 - f0)
     if distance == 0:
         raise ValueError("f0 and f1 are equal, so no statistic of their means can distinguish the worlds")

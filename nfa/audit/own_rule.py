@@ -124,7 +124,8 @@ def audit(
             answers = [flat(*claim.quiet(pair.net, pair.B, *pair.batch(1), seed, {})) for seed in (0, 1)]
             if not np.array_equal(answers[0], answers[1], equal_nan=True):
                 raise ValueError(
-                    f"rule {claim.name} draws other random numbers than normal ones, so its outputs cannot be compared"
+                    f"rule {claim.name} draws random numbers that are not normal, so the outputs of the rule "
+                    "cannot be compared"
                 )
         found = moved(claim, settings, draws=draws, climbs=climbs, evaluations=evaluations)
         farthest = outlier(_answer(claim), _stated(claim), [found.pair, first])
@@ -149,7 +150,7 @@ def audit(
         confidence=settings.confidence,
         auc=max(one.summary.auc for one in outcomes),
         delta=settings.delta,
-        title=f"{claim.name}, next to what its mechanism states of one step under {said.adjacency}",
+        title=f"{claim.name}, compared with its mechanism for one step under {said.adjacency}",
         parts=(
             _moved_part(found, farthest, said, searched),
             _noise_part(noise, pairs, said, little),
@@ -198,7 +199,7 @@ def games(
     """
     several = {f"{steps} steps": Steps(claim=claim, pair=next(iter(pairs.values())), steps=steps)}
     if carried is not None:
-        name = f"{carried.step} steps, the record in the first"
+        name = f"{carried.step} steps, the record in step 1"
         several[name] = Steps(claim=claim, pair=carried.pair, steps=carried.step, first=1)
     each = replace(settings, confidence=1 - (1 - settings.confidence) / (len(pairs) + len(several) + 1))
     fewer = replace(each, trials=max(settings.trials // FEWER, 1))
@@ -265,38 +266,44 @@ def _carried_of_stated(claim: Claim, found: Carried | None) -> float:
 
 def _not_looked_at(claim: Claim, through: _ThroughState, steps: int, trials: int) -> tuple[str, ...]:
     state = (
-        f"what its state carries on for more than {LATER} steps"
+        f"data that its state carries on for more than {LATER} steps"
         if through.pairs
-        else (f"what its state carries from step to step, the game of {steps} steps apart")
+        else f"data that its state carries from step to step, except in the game of {steps} steps"
     )
     return (
-        "networks with other layers, activations or losses than this one",
+        "networks with other layers, activations or losses",
         *claim.not_drawn,
-        f"more than {steps} steps, weights that move between them, batches drawn at random",
+        f"more than {steps} steps, weights that change between steps, batches drawn at random",
         *((state,) if through.kept else ()),
-        "what a rule keeps outside its state",
-        "noise that differs in more than mean, spread, correlation and repetition",
-        f"what happens less than once in about {trials:,} steps",
+        "data that the rule keeps outside its state",
+        "differences of the noise other than in mean, spread, correlation and repetition",
+        f"events that happen less than once in about {trials:,} steps",
         "seeds, the generator and the low bits of floating-point numbers",
     )
 
 
 def _moved_part(found: SearchResult, farthest: Outlier, said: Mechanism, searched: bool) -> Part:
-    words = "Nothing found moves it by more than is stated, which is no proof."
+    words = "The search found no record that moves the answer by more than the stated sensitivity. This is no proof."
     if searched or farthest.exceeded:
-        words = "The stated sensitivity is exceeded: it is none, whatever the noise."
+        words = "The stated sensitivity is exceeded, so it is no upper bound, whatever the noise."
     elif found.ratio == 0:
-        words = "Nothing is left of the answer where all normals are 0: the rule draws some of its own. See the games."
+        words = (
+            "If all normals are 0, the record does not move the answer, because the rule also uses normals for "
+            "other things than its noise. See the games."
+        )
     if farthest.ratio == math.inf:
-        words = "A finite record makes the answer infinite or nan, which no noise hides."
-    some = f"At {farthest.raised} sizes the rule raises an error, which tells the worlds apart too and is not counted."
+        words = "A finite record makes the answer infinite or NaN. No noise hides this."
+    some = (
+        f"At {farthest.raised} sizes of the record, the rule raises an error. An error also distinguishes the two "
+        "data sets, but the audit does not count errors."
+    )
     rows = {
         "random neighbours": found.drawn,
         "after the ascent": found.ratio,
         f"a record of size {farthest.size:.0e}, {farthest.dtype}": farthest.ratio,
     }
     return Part(
-        heading="How far one record moves the answer without noise, in l2",
+        heading="How far one record moves the answer without noise, in l2 norm",
         columns=("", "moved", "of stated"),
         rows=(
             ("stated sensitivity", number(said.sensitivity), "100 %"),
@@ -309,7 +316,10 @@ def _moved_part(found: SearchResult, farthest: Outlier, said: Mechanism, searche
 def _noise_part(noise, pairs, said: Mechanism, little: bool) -> Part:
     return Part(
         heading="Noise on each released number",
-        before=(f"Standard deviations from {RUNS} runs on each batch; stated is {said.noise_std:.4g}.",),
+        before=(
+            f"The standard deviations are from {RUNS} runs on each batch. The stated standard deviation is "
+            f"{said.noise_std:.4g}.",
+        ),
         columns=("batches", "least, of stated", "too little below"),
         rows=tuple(
             (name, f"{100 * least:.4g} %", f"{100 * enough:.4g} %")
@@ -322,18 +332,24 @@ def _noise_part(noise, pairs, said: Mechanism, little: bool) -> Part:
 def _state_part(through: _ThroughState, claim: Claim) -> tuple[Part, ...]:
     if not through.kept:
         return ()
-    said = "The noise is not one normal of the stated size on each number, so this cannot be asked of the rule."
+    said = (
+        "The noise is not a normal of the stated size on each released number, so the audit cannot examine the state."
+    )
     if through.most is not None:
         said = (
-            f"Step {through.most.step}, without the record, still moves by {_of_stated(claim, through.most):.4g} times"
-            " the stated sensitivity: the state carries the record on."
+            f"The record is not in step {through.most.step}, but the answer of this step still moves by "
+            f"{_of_stated(claim, through.most):.4g} times the stated sensitivity. So the state carries the record "
+            "on."
         )
     elif through.pairs:
-        said = "Nothing found, which is no proof."
+        said = "The search found nothing. This is no proof."
     return (
         Part(
             heading="What the state carries to later steps",
-            before=(f"A record takes part in step 1, both worlds release the same there, and {LATER} steps follow.",),
+            before=(
+                f"A record takes part in step 1, where both data sets release the same values. Then follow {LATER} "
+                "steps without the record.",
+            ),
             after=(said,),
         ),
     )
@@ -343,7 +359,7 @@ def _game_part(outcomes: list[GameOutcome]) -> Part:
     alike = max((max(one.alike) for one in outcomes), default=0)
     return Part(
         heading="Distinguishing games: epsilon of one step, or of several",
-        columns=("batches", "runs", "stated", "at least", "any law", "looks at"),
+        columns=("batches", "runs", "stated", "at least", "any law", "score"),
         rows=tuple(
             (
                 one.summary.name,
@@ -355,9 +371,10 @@ def _game_part(outcomes: list[GameOutcome]) -> Part:
         ),
         after=(
             *((f"In up to {alike:,} runs some noise was left out, or used twice.",) if alike else ()),
-            "stated: the exact epsilon of Gaussian noise of the stated size and sensitivity. at least: a lower bound "
-            "that refutes this pair of numbers. any law: a bound from rare events. All hold together with the "
-            "confidence below. looks at: the score that told most in runs that are not counted. Of several steps the "
-            "record takes part in the first half, or in the first one where that is said.",
+            "stated: the exact epsilon of Gaussian noise of the stated size and sensitivity. at least: a lower "
+            "bound on epsilon for Gaussian noise. any law: a lower bound from rare events, for noise of any law. "
+            "All bounds hold together with the confidence below. score: the score that distinguished the two data "
+            "sets best in runs that are not counted. In a game of several steps, the record takes part in the "
+            "first half of the steps, or only in step 1 if the name says so.",
         ),
     )

@@ -222,8 +222,8 @@ def share(one: GameSummary) -> str:
 
 
 LAW = (
-    "exact: the least epsilon that Gaussian noise of this size has on these neighbours. at least: a lower bound on "
-    "epsilon from counting how often the released numbers, projected on the line through the two noiseless answers, "
-    "lie nearer to that of D'. It uses that the noise is Gaussian; any law: a bound from rare events that does not. "
-    "Each holds by itself with the confidence below."
+    "exact: the smallest epsilon that Gaussian noise of this size has on these neighbours. at least: a lower "
+    "bound on epsilon for Gaussian noise. To compute this bound, the audit projects the released numbers on the "
+    "line through the two noiseless answers, and counts how often a projection lies nearer to the answer of D'. any "
+    "law: a lower bound from rare events, for noise of any law. Each bound holds by itself with the confidence below."
 )

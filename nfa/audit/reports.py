@@ -45,7 +45,7 @@ class AuditOptions:
         require.whole(1, trials=self.trials)
         check_levels(self.delta, self.confidence)
         if self.delta == 0:
-            raise ValueError("delta must be above 0: the claims are converted from Renyi divergences")
+            raise ValueError("delta must be positive, because the claims are converted from Renyi divergences")
         require.whole(0, **{"the seed": self.seed})
 
     def at_most(self, world_0: int, world_1: int) -> tuple[int, int]:

@@ -194,7 +194,7 @@ def noise_report(
         )
     else:
         words = f"noise multiplier {asked['noise_multiplier']:.10g}"
-    words = f"asked for {words}; got {name} = {value:.12g}"
+    words = f"asked for {words}. Got {name} = {value:.12g}"
     if noise_multiplier is not None:
         got["noise_multiplier"] = noise_multiplier
         words += f", noise multiplier {noise_multiplier:.6g}"
@@ -206,5 +206,7 @@ def noise_report(
             f" ({counted['bound']}, {counted['conversion']})"
         )
         if float(counted["epsilon"]) > asked.get("target_epsilon", math.inf):
-            words += "; that is more than was asked for, because it includes all that an interrupted run has spent"
+            words += (
+                ". This epsilon is more than was asked for, because it includes all that an interrupted run has spent"
+            )
     return {"asked": dict(asked), "got": got, "statement": words}

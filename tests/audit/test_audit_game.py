@@ -361,10 +361,10 @@ def test_words():
     assert refuted.words == "With 95 % confidence epsilon is at least 2 at delta = 1e-05: the claim of 1 is refuted."
     kept = GameResult(**base | {"lower_bound": 1.0})
     assert not kept.refuted  # not above the claim
-    assert kept.words.endswith("the claim of 1 is not refuted. That is no proof of it.")
+    assert kept.words.endswith("the claim of 1 is not refuted. This result does not prove the claim.")
     free = GameResult(**base | {"claimed_epsilon": math.inf})
     assert not free.refuted
-    assert free.words.endswith("nothing is claimed.")
+    assert free.words.endswith("No epsilon is claimed.")
 
 
 GOOD = {"claimed_epsilon": 1, "delta": 0, "trials": 5, "threshold": 0.5}

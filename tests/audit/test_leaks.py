@@ -58,7 +58,7 @@ def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
     assert report.refuted
     [said] = [part for part in report.parts if "state" in part.heading]
     assert "the state carries the record on" in said.after[0]
-    assert any(game["game"].endswith("the record in the first") for game in report.details["games"])
+    assert any(game["game"].endswith("the record in step 1") for game in report.details["games"])
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)

@@ -236,8 +236,8 @@ def test_dp_sgd_in_words(nfa):
     assert max(len(line) for line in out.splitlines()) <= 80
     words = " ".join(out.split())
     for said in (
-        "It uses that the noise is Gaussian",
-        "the opposite one, in all layers together",
+        "a lower bound on epsilon for Gaussian noise",
+        "the opposite vector, in all layers together",
         "This result does not prove the claim.",
     ):
         assert said in words

@@ -185,7 +185,7 @@ def test_unknown_name_is_told_the_known_ones(name, meant):
     for call, besides in ((data.load, own), (data.path, ""), (data.fetch, "")):
         with pytest.raises(ValueError) as caught:
             call(name)
-        assert str(caught.value) == f"dataset must be one of {known}{besides}; got {name!r}{meant}"
+        assert str(caught.value) == f"dataset must be one of {known}{besides}, got {name!r}{meant}"
 
 
 # ---- offline

@@ -95,8 +95,8 @@ def test_of_two_who_make_the_key_at_once_both_have_the_same(monkeypatch):
 @pytest.mark.parametrize(
     "change, told",
     [
-        (Path.unlink, "with the key of the user who began it, and there is no "),
-        (lambda path: path.write_text("00" * 32), "with the key of the user who began it, and .* has another key"),
+        (Path.unlink, "with the key of the user who began the run, and there is no "),
+        (lambda path: path.write_text("00" * 32), "with the key of the user who began the run, and .* has another key"),
         (lambda path: path.write_text("00" * 31), r"data\.key is damaged"),
         (lambda path: path.write_text("x" * 64), r"data\.key is damaged"),
         (lambda path: path.write_bytes(b"\xff" * 64), r"data\.key is damaged"),
@@ -119,7 +119,7 @@ def test_what_is_told_without_the_key(change, told):
 
 @pytest.mark.parametrize("said", ["", ONE, "not kept: a hash of the training data would tell neighbours apart"])
 def test_what_tells_nothing(said):
-    with pytest.raises(ValueError, match="it does not record a digest of its data"):
+    with pytest.raises(ValueError, match="the run does not record a digest of its data"):
         fits(said, ONE)
 
 
@@ -131,6 +131,6 @@ def test_a_seal_is_of_one_text_and_one_key():
     key_file().write_text("12" * 32)
     assert not keyed_digest.sealed(seal, "a text")
     key_file().unlink()
-    with pytest.raises(ValueError, match="with the key of the user who began it, and there is no "):
+    with pytest.raises(ValueError, match="with the key of the user who began the run, and there is no "):
         keyed_digest.sealed(seal, "a text")
     assert not key_file().exists()

@@ -517,8 +517,8 @@ OWN = "or, to load your own, the path of an .npz or a .csv file"
 @pytest.mark.parametrize(
     "name, told",
     [
-        ("mine.npy", f"dataset must be one of {KNOWN} {OWN}; got 'mine.npy'"),
-        ("", f"dataset must be one of {KNOWN} {OWN}; got ''"),
+        ("mine.npy", f"dataset must be one of {KNOWN} {OWN}, got 'mine.npy'"),
+        ("", f"dataset must be one of {KNOWN} {OWN}, got ''"),
         (".", ".: the file cannot be read (Is a directory)"),
         ("no/such.csv", "such.csv: the file cannot be read (No such file or directory)"),
     ],
@@ -533,7 +533,7 @@ def test_what_is_no_data_set(name, told, tmp_path, monkeypatch, capsys):
 
 def test_where_no_file_of_ones_own_is_asked_for_none_is_offered(capsys):
     assert main.main(["data", "path", "nosuch"]) == 2
-    assert capsys.readouterr().err == f"nfa: dataset must be one of {KNOWN}; got 'nosuch'\n"
+    assert capsys.readouterr().err == f"nfa: dataset must be one of {KNOWN}, got 'nosuch'\n"
 
 
 def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
@@ -578,7 +578,10 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
 @pytest.mark.parametrize(
     "arrays, told",
     [
-        ({"x": X}, "need the arrays x_train, y_train, x_test, y_test, or x and y; y is missing"),
+        (
+            {"x": X},
+            "must have the arrays x_train, y_train, x_test, y_test, or x and y. The file has x, so y is missing",
+        ),
         ({"x": X, "y": Y[:-1]}, "x_train and y_train must have the same number of examples"),
         (
             {"x": X, "y": Y + 0.5},
@@ -592,7 +595,7 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
         ({"x": X, "y": Y > 0}, "y must hold integers or text, got bool: save y.astype(int)"),
         ({"x": X > 0, "y": Y}, "x must hold integers or floats, got bool: save x.astype(int)"),
         ({"x": X, "y": ANIMALS[Y].astype("S")}, 'got |S3: save y.astype("U")'),
-        ({"X": X, "Y": Y}, "x_train, y_train, x_test, y_test are missing, but the file has X, Y"),
+        ({"X": X, "Y": Y}, "The file has X, Y, so x_train, y_train, x_test, y_test are missing"),
         ({"x": X, "y": 0 * Y}, "there must be at least two classes, got 1"),
         ({"x_train": X, "y_train": 0 * Y, "x_test": X, "y_test": 0 * Y}, "there must be at least two classes, got 1"),
         (
@@ -618,8 +621,8 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
         ({"x": X, "y": np.array(["a b", "a\xa0b", "c"])[Y]}, "two labels look the same, 'a b' and 'a\\xa0b'"),
         ({"x": X[:, None, None, None], "y": Y}, "x must be (n, features), (n, H, W) or (n, channels, H, W), got shape"),
         ({"x": ANIMALS[Y], "y": Y}, "x must hold integers or floats, got <U3"),
-        ({"x": X, "y": np.array([object()] * 60)}, "never unpickles: save them as numbers or as text"),
-        ({"x": X, "y_train": Y}, "x_train, x_test, y_test are missing, but the file has x, y_train"),
+        ({"x": X, "y": np.array([object()] * 60)}, "never unpickles: save the array as numbers or as text"),
+        ({"x": X, "y_train": Y}, "The file has x, y_train, so x_train, x_test, y_test are missing"),
         ({"x": X, "y": np.array(["", "cat", "dog"])[Y]}, "a label must not be empty"),
     ],
 )

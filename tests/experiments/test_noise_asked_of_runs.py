@@ -216,7 +216,7 @@ def test_the_record_says_what_was_asked_for_and_what_was_got(tiny, tmp_path):
         **{name: guarantee[name] for name in ("epsilon", "delta", "steps", "bound", "conversion")},
     }
     assert guarantee["epsilon"] <= 3.0
-    assert f"got sigma = {sigma:.12g}," in noise["statement"]
+    assert f"Got sigma = {sigma:.12g}," in noise["statement"]
     given = Settings.from_json(record["settings"] | {"dataset": str(tiny)})
     same = run(given, tmp_path / "given")
     del record["privacy"]["noise"]
@@ -230,7 +230,7 @@ def test_the_record_of_a_curve_says_so_too(tiny, tmp_path):
     noise, sigma = record["privacy"]["noise"], record["settings"]["rule_settings"]["sigma"]
     counted = ("epsilon", "delta", "steps", "bound", "conversion")
     assert noise["got"] == {"sigma": sigma, **{name: record["privacy"]["guarantee"][name] for name in counted}}
-    assert f"got sigma = {sigma:.12g}, for which epsilon " in noise["statement"]
+    assert f"Got sigma = {sigma:.12g}, for which epsilon " in noise["statement"]
     orders, s = 1 + np.geomspace(0.01, 20, 20_000), math.sqrt(2) / (40 * sigma)
     curve = 2 * math.log1p(1 / 60) + np.log1p(2 * np.exp(orders * (orders - 1) * s**2 / 2)) / (orders - 1)
     by_hand = curve + 1e-3 * orders * s**2 / 2 + np.log1p(-1 / orders) - np.log(1e-3 * orders) / (orders - 1)
@@ -477,7 +477,7 @@ def test_the_command_shows_what_follows_and_finds_its_record_again(tiny, tmp_pat
     typed = ["train", *where, *(text for pair in ASKED.items() for text in pair)]
     assert main.main(typed) == 0
     out = capsys.readouterr().out
-    assert "noise: asked for epsilon at most 3 at delta 0.001 after 12 steps; got sigma = " in out
+    assert "noise: asked for epsilon at most 3 at delta 0.001 after 12 steps. Got sigma = " in out
     assert main.main([*typed, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert f"noise: {record['privacy']['noise']['statement']}\n" in out

@@ -449,8 +449,11 @@ def another_key(path):
 
 CHANGES = [
     (replace_data, "with other settings (other data)"),
-    (lose_key, "but its data can only be checked with the key of the user who began it, and there is no "),
-    (another_key, "but its data can only be checked with the key of the user who began it, and "),
+    (
+        lose_key,
+        "but the data of the run can only be checked with the key of the user who began the run, and there is no ",
+    ),
+    (another_key, "but the data of the run can only be checked with the key of the user who began the run, and "),
 ]
 TRAIN = (
     "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --epochs 3 --pixels as-is --set C=1 --set sigma=3".split()

@@ -202,17 +202,17 @@ def test_the_sentence_says_when_more_was_spent_than_asked_for():
     assert found["asked"] == asked
     assert found["got"] == {"s": 0.25, "noise_multiplier": 1.5, **counted}
     assert found["statement"] == (
-        "asked for epsilon at most 3 at delta 1e-05 after 12 steps; got s = 0.25, noise multiplier 1.5, for which"
-        " epsilon 3.2 at delta 1e-05 is counted after 13 steps (lee2020:lem1, canonne2020); that is more than was asked"
-        " for, because it includes all that an interrupted run has spent"
+        "asked for epsilon at most 3 at delta 1e-05 after 12 steps. Got s = 0.25, noise multiplier 1.5, for which"
+        " epsilon 3.2 at delta 1e-05 is counted after 13 steps (lee2020:lem1, canonne2020). "
+        "This epsilon is more than was asked for, because it includes all that an interrupted run has spent"
     )
     assert "more than" not in noise_report(asked, {"s": 0.25}, 1.5, counted | {"epsilon": 3.0})["statement"]
     bare = noise_report({"noise_multiplier": 1.1}, {"sigma": 0.11}, 1.1, None)
     assert bare["got"] == {"sigma": 0.11, "noise_multiplier": 1.1}
-    assert bare["statement"] == "asked for noise multiplier 1.1; got sigma = 0.11, noise multiplier 1.1"
+    assert bare["statement"] == "asked for noise multiplier 1.1. Got sigma = 0.11, noise multiplier 1.1"
     curve = noise_report(asked, {"s": 0.25}, None, counted | {"epsilon": 2.9})
     assert curve["got"] == {"s": 0.25, **counted, "epsilon": 2.9}
-    assert "got s = 0.25, for which epsilon 2.9 at" in curve["statement"]
+    assert "Got s = 0.25, for which epsilon 2.9 at" in curve["statement"]
     assert (
         "epsilon inf at" in noise_report(bare["asked"], {"sigma": 0.11}, 1.1, counted | {"epsilon": "inf"})["statement"]
     )

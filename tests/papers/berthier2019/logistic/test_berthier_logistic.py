@@ -76,7 +76,7 @@ def test_it_is_not_fetched():
 @pytest.mark.parametrize(
     "text, sentence",
     [
-        ("+1 1:0.5\n", "epsilon_normalized: need 2000 records, but the file ends after 1"),
+        ("+1 1:0.5\n", "epsilon_normalized: the file must have 2000 records, but ends after 1 records"),
         ("+1 0:0.5\n", "line 1 is not a record of 2000 features (indices must count from 1 and increase)"),
         ("+1 1:1\n-1 2:1 2:3\n", "line 2 is not a record of 2000 features (indices must count from 1 and increase)"),
         ("+1 2001:0.5\n", "line 1 is not a record of 2000 features (index 2000 is out of bounds"),
