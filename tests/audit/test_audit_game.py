@@ -410,7 +410,7 @@ def test_bad_input_of_the_parts():
             clopper_pearson(hits, trials, error=error)
     for f0, f1, said in (
         (np.zeros(2), np.zeros(2), "f0 and f1 are equal"),
-        (np.zeros(2), np.zeros(3), "of one shape"),
+        (np.zeros(2), np.zeros(3), "of the same shape"),
         (np.zeros(2), np.array([1, np.nan]), "finite"),
     ):
         with pytest.raises(ValueError, match=said):

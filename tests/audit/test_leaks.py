@@ -219,7 +219,7 @@ def test_a_state_that_cannot_be_asked_is_named(monkeypatch):
     monkeypatch.setattr(own_rule, "carried", _refuse)
     report = audited("late", "add-remove")
     assert report.details["state"] == {"kept": True, "pairs": 0, "carried": 0.0}
-    assert any("what its state carries from step to step" in phrase for phrase in report.not_looked_at)
+    assert any("that its state carries from step to step" in phrase for phrase in report.not_looked_at)
 
 
 def _refuse(*_, **__):

@@ -320,7 +320,7 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
         (("pdfa", "--confidence", "1"), "confidence must be in (0, 1), got 1.0"),
         (("pdfa", "--confidence", "95"), "confidence must be in (0, 1), got 95.0"),
         (("pdfa", "--confidence", "nan"), "confidence must be in (0, 1), got nan"),
-        (("pdfa", "--delta", "0"), "delta must be above 0"),
+        (("pdfa", "--delta", "0"), "delta must be positive"),
         (("pdfa", "--delta", "1"), "delta must be in [0, 1), got 1.0"),
         (("pdfa", "--delta", "nan"), "delta must be in [0, 1), got nan"),
         (("pdfa", "--seed", "-1"), "the seed must be a whole number >= 0, got -1"),

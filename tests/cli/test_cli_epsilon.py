@@ -487,7 +487,7 @@ def test_extreme_numbers_end_in_an_answer(run):
 # ---------------------------------------------------------------- what is refused
 
 REFUSED = [
-    (given("epoch-partition", "add-remove"), "dpulr2024:L249", "count replace-one"),
+    (given("epoch-partition", "add-remove"), "dpulr2024:L249", "Use replace-one"),
     (given("epoch-partition", "add-remove", "--bound", "lee2020:lem1"), "dpulr2024:L249", "draw Poisson batches"),
     (given("epoch-partition", "add-remove", "--bound", "lee2020:fn1"), "dpulr2024:L249", "Draw poisson batches"),
     (given("epoch-partition", "replace-one", "--bound", "lee2020:fn1"), "dpulr2024:L249", "a bound for epoch-part"),
@@ -496,7 +496,7 @@ REFUSED = [
         "dpulr2024:L249",
         "Draw without-replacement batches",
     ),
-    (given("without-replacement", "add-remove"), "wbk2019:thm9", "count replace-one"),
+    (given("without-replacement", "add-remove"), "wbk2019:thm9", "Use replace-one"),
     (given("without-replacement", "add-remove", "--bound", "lee2020:lem1"), "wbk2019:thm9", "draw Poisson batches"),
     (given("without-replacement", "add-remove", "--bound", "wbk2019:thm27"), "wbk2019:thm27", "Give the sensitivity"),
     (given("without-replacement", "replace-one", "--bound", "lee2020:fn1"), "lee2020:fn1", "Draw poisson batches"),
@@ -524,16 +524,24 @@ REFUSED = [
         "lee2020:fn1",
         "give integer orders",
     ),
-    (given("poisson", "add-remove", "--bound", "mironov2019:thm11"), "mironov2019:thm11", "multiplier >= 4"),
+    (given("poisson", "add-remove", "--bound", "mironov2019:thm11"), "mironov2019:thm11", "multiplier z >= 4"),
     (
         given("poisson", "add-remove", "--bound", "mironov2019:thm11", rate=("--q", "0.3"), z="5"),
         "mironov2019:thm11",
         "sampling rate q <= 1/5",
     ),
-    (given("poisson", "replace-one", "--target-epsilon", "3"), "lee2020:fn1", "count add-remove"),
-    (given("poisson", "replace-one", "--explain"), "lee2020:fn1", "count add-remove"),
-    (given("epoch-partition", "replace-one", "--bound", "berthier2019:conj1"), "berthier2019:conj1", "without a bound"),
-    (given("epoch-partition", "replace-one", "--bound", "berthier2019:conj2"), "berthier2019:conj2", "without a bound"),
+    (given("poisson", "replace-one", "--target-epsilon", "3"), "lee2020:fn1", "Use add-remove"),
+    (given("poisson", "replace-one", "--explain"), "lee2020:fn1", "Use add-remove"),
+    (
+        given("epoch-partition", "replace-one", "--bound", "berthier2019:conj1"),
+        "berthier2019:conj1",
+        "Without a named bound",
+    ),
+    (
+        given("epoch-partition", "replace-one", "--bound", "berthier2019:conj2"),
+        "berthier2019:conj2",
+        "Without a named bound",
+    ),
 ]
 
 

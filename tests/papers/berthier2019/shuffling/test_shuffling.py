@@ -484,7 +484,7 @@ def test_no_accountant_takes_a_conjecture(id_):
             target_epsilon=1, delta=1e-4, steps=10, adjacency="replace-one", sampling="none", bound=id_
         ),
     ):
-        with pytest.raises(NoGuarantee, match="a conjecture is no theorem") as refused:
+        with pytest.raises(NoGuarantee, match="a conjecture is not a theorem") as refused:
             ask()
         assert refused.value.id == id_
     assert id_ not in {bound.id for bound in theorems.BOUNDS}
