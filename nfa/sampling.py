@@ -211,7 +211,7 @@ class EpochPartition(Sampler):
 
     scheme = "epoch-partition"
     batches = "shuffled batches"
-    does = "every epoch cuts a fresh shuffle into batches, and each record is in at most one of them"
+    does = "every epoch cuts a fresh shuffle into batches, and each record is in at most one batch"
     once_an_epoch = True
     theorems = "in_full"
 
@@ -370,7 +370,7 @@ class PoissonRejection(Poisson):
 
     scheme = "poisson-rejection"
     batches = "Poisson batches with rejection"
-    does = "every step draws Poisson batches until one has at least N_B records"
+    does = "every step draws Poisson batches until a batch has at least N_B records"
     batch_is = "the expected size before rejection"
     reads_n = True  # whether a batch is large enough depends on how many coins fall
     options: ClassVar = {"N_B": "the smallest size of a batch"}

@@ -491,10 +491,10 @@ def test_an_archive_of_other_arrays_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "other, says",
     [
-        (lambda: small_net(sizes=(4, 6, 3)), r"its W1 must be float64 (6, 4)"),
-        (lambda: small_net(sizes=(4, 5, 3, 3)), r"its W3 must be float64 (3, 3)"),
-        (lambda: small_net(dtype=np.float32), r"its W1 must be float32 (5, 4)"),
-        (lambda: small_net(sizes=(4, 5)), "this one has no W2"),
+        (lambda: small_net(sizes=(4, 6, 3)), r"the array W1 must be float64 (6, 4)"),
+        (lambda: small_net(sizes=(4, 5, 3, 3)), r"the array W3 must be float64 (3, 3)"),
+        (lambda: small_net(dtype=np.float32), r"the array W1 must be float32 (5, 4)"),
+        (lambda: small_net(sizes=(4, 5)), "the network of this run has no W2"),
     ],
 )
 def test_a_checkpoint_of_another_network_is_refused(saved, other, says):

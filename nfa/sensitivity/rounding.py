@@ -181,7 +181,7 @@ def check_norm(B: np.ndarray, net: Net) -> None:
         np.linalg.cholesky((1 + tau) * s * s * np.eye(len(A)) - A @ A.T)
     except np.linalg.LinAlgError:
         raise NoGuarantee(
-            "ours:rounding", "no bound on the spectral norm of this feedback matrix can be proved"
+            "ours:rounding", "nfa can prove no bound on the spectral norm of the feedback matrix"
         ) from None
 
 

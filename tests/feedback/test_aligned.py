@@ -148,7 +148,7 @@ def test_a_run_begins_with_them(opu, tmp_path):
 
 def test_a_run_that_cannot_have_them_says_why(tmp_path):
     data = write_data(tmp_path / "tiny.npz")
-    with pytest.raises(ValueError, match="rule bp takes none"):
+    with pytest.raises(ValueError, match="rule bp takes no feedback B"):
         prepare(tiny_settings(data, rule="bp", first_weights="aligned"))
     with pytest.raises(ValueError, match="aligned needs feedback at h, got at 'z'"):
         prepare(tiny_settings(data, rule="dfa", at="z", first_weights="aligned"))
