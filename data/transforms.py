@@ -131,7 +131,6 @@ class Scale:
             if x_train.dtype != np.uint8:
                 raise ValueError(
                     f'{NO_PIXELS.format("x_train", x_train.dtype)}: take "as-is" if the values have their scale already'
-                    " (--pixels as-is)"
                 )
             return cls(how, np.zeros(()), np.full((), 255.0))
         if how == "as-is":

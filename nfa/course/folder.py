@@ -81,7 +81,10 @@ def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
     ValueError : if it is no course folder, or has no such set
     """
     if not (course / CONFIG).is_file():
-        raise ValueError(f"a course folder must be made by `nfa course new` and contain {CONFIG}, got {course}")
+        raise ValueError(
+            f"{course.resolve()} is no course folder, because it has no file {CONFIG}: change into a course folder or"
+            " name one (--course DIR); `nfa course new DIR` makes one"
+        )
     known = sorted(path.parent.name for path in course.glob("masters/*/set.toml"))
     if not known:
         raise ValueError(

@@ -15,7 +15,7 @@ import numpy as np
 from nfa import require
 from nfa.data import Dataset
 from nfa.data.own_data import class_names, in_declared_classes, refuse_alike, refuse_names, with_channel
-from nfa.experiments.declaration import declared
+from nfa.experiments.declaration import check, declared
 from nfa.experiments.public import IN_MEMORY, hides, refuse_undeclared
 from nfa.experiments.run import run_in_memory
 from nfa.experiments.settings import Settings
@@ -25,6 +25,7 @@ from nfa.experiments.wording import KEYWORDS
 from nfa.rules.spec import spec
 
 EXACT = 2**53  # up to which a float tells whole numbers apart
+KINDS = {"U": "text", "S": "bytes", "m": "time spans", "M": "dates", "V": "structured values"}  # by NumPy's kinds
 NOTHING = ("NoneType", "NAType", "NaTType")  # the types of missing values, of Python and of pandas
 HIDDEN = 100  # units of the hidden layer of a network that is not named
 NOT_FOR_ARRAYS = ("dataset", "test", "data_dir")  # settings of a run that name files
@@ -252,6 +253,7 @@ class Classifier:
             del given["classes"]
         given = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
         settings = Settings(dataset=IN_MEMORY, **given)
+        check(settings, CALLED)
         private = hides(settings)
         if private:
             given = {"adjacency": "add-remove", "sampling": "poisson"} | given
@@ -393,7 +395,7 @@ def _examples(x: Any) -> np.ndarray:
             " X.reshape(-1, 1) for one feature, or X.reshape(1, -1) for one example"
         )
     if array.dtype.kind in "USmMV":
-        raise ValueError(f"X must hold numbers, got {array.dtype}")
+        raise ValueError(f"X must hold numbers, got {KINDS[array.dtype.kind]}: turn it into numbers")
     if array.dtype.kind == "O":
         _refuse_objects(array)
     if array.dtype.kind not in "uif":
@@ -463,7 +465,8 @@ def _refuse_objects(array: np.ndarray) -> None:
     bad = {kind for kind in kinds if issubclass(kind, str) or hasattr(kind, "isoformat") or kind.__name__ in NOTHING}
     for place, one in np.ndenumerate(array) if bad else ():
         if type(one) in bad:
-            what = "a missing value" if type(one).__name__ in NOTHING else type(one).__name__
+            named = "text" if isinstance(one, str) else type(one).__name__
+            what = "a missing value" if type(one).__name__ in NOTHING else named
             raise ValueError(f"X must hold numbers, got {what} in example {place[0] + 1}, feature {place[-1] + 1}")
 
 

@@ -82,12 +82,15 @@ def declared(settings: type) -> list[Declared]:
     return found
 
 
-def check(settings: Any) -> None:
-    """Raise a ValueError for the first setting that is out of its own range."""
+def check(settings: Any, called: Mapping[str, str] | None = None) -> None:
+    """Raise a ValueError for the first setting that is out of its own range.
+
+    ``called`` has the names that settings have in the sentence, if they have others there.
+    """
     for one in declared(type(settings)):
         value = getattr(settings, one.name)
         if one.setting.range and not (one.optional and value is None):
-            one.setting.range(**{one.name: value})
+            one.setting.range(**{(called or {}).get(one.name, one.name): value})
 
 
 def documented(settings: AnyClass) -> AnyClass:

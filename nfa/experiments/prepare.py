@@ -165,7 +165,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
 
     dtype = np.dtype(settings.precision).type
     others = np.concatenate([dataset.x_train[held], dataset.x_test])
-    scale = data.Scale.of(dataset.x_train[kept], settings.pixels)
+    scale = _scale(settings, dataset.x_train[kept])
     x, others = scale.apply(dataset.x_train[kept], dtype, "x_train"), scale.apply(others, dtype, "x_test")
     if given.flat:
         x, others = x.reshape(len(x), -1), others.reshape(len(others), math.prod(others.shape[1:]))
@@ -319,6 +319,16 @@ def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tupl
     return settings, statement
 
 
+def _scale(settings: Settings, x_train: np.ndarray) -> data.Scale:
+    """The scale of the pixels. Raises as `nfa.data.Scale.of`, and names the setting that other numbers need."""
+    try:
+        return data.Scale.of(x_train, settings.pixels)
+    except ValueError as refusal:
+        if settings.pixels != "unit":
+            raise
+        raise ValueError(f"{refusal} ({public.words_of(settings).setting('pixels', 'as-is')})") from None
+
+
 def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> None:
     """Raise ValueError unless a rule's noise comes last, and once, to each array that it returns."""
     if not (isinstance(in_parts, InParts) and in_parts.adds_noise_last(net, in_parts.keywords)):
@@ -334,9 +344,9 @@ def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str
     Nor has NumPy each example's own term of a convolution, whose norm a clip needs: see `nfa.network.convolution`.
     """
     if settings.opu is not None:
-        raise ValueError("a secure run with OPUs needs kernels")
+        raise ValueError("without kernels, a secure run cannot use OPUs")
     if any(isinstance(map_, Conv2d) for map_ in net.map):
-        raise ValueError("a secure run with convolutions needs kernels")
+        raise ValueError("without kernels, a secure run cannot train a network with convolutions")
     largest = part_size(net, m) if rule.sum_over_examples else m
     how = {name: bound[name] for name in ("B", "project") if name in bound}
     company.check(net, np.dtype(settings.precision), largest, at=settings.at, **how)
@@ -389,13 +399,23 @@ def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> 
         numbers = [str(math.prod(sizes)) for sizes in (net.shape_h[0], shape)]
         same = numbers[0] == numbers[1]
         reads, has = ("x".join(map(str, sizes)) for sizes in (net.shape_h[0], shape)) if same else numbers
-        raise ValueError(f"architecture {name} reads {reads} values per example, but {dataset.name} has {has}")
+        raise ValueError(
+            f"architecture {name} reads {reads} values per example, but {dataset.name} has {has}:"
+            f" {_fitting(settings, dataset)}"
+        )
     single = settings.loss == "sigmoid-cross-entropy" and dataset.classes == 2 and net.shape_h[net.L] == (1,)
     if net.shape_h[net.L] != (dataset.classes,) and not single:
         raise ValueError(
-            f"architecture {name} ends in {net.shape_h[net.L][0]} classes, but {dataset.name} has {dataset.classes}"
+            f"architecture {name} ends in {net.shape_h[net.L][0]} classes, but {dataset.name} has {dataset.classes}:"
+            f" {_fitting(settings, dataset)}"
         )
     return net, flat
+
+
+def _fitting(settings: Settings, dataset: data.Dataset) -> str:
+    """The end of a sentence: a network that fits the data, whose inputs and classes are public sizes."""
+    sizes = f"{math.prod(dataset.x_train.shape[1:])}-64-{dataset.classes}"
+    return f"give a network that fits, such as {public.words_of(settings).setting('architecture', sizes)}"
 
 
 def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray, np.ndarray]:

@@ -163,8 +163,8 @@ class Statement:
             ]
             again = f"give --conversion {recorded}" if recorded else "leave out --conversion"
             raise ValueError(
-                f"the record counts epsilon {ways[0]}, but this command counts it {ways[1]}: {again}, or choose"
-                " another folder"
+                f"the epsilon of the record was computed {ways[0]}, but this command would compute epsilon {ways[1]}:"
+                f" {again}, or choose another folder"
             )
 
     def warrants(self, privacy: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from nfa import data
 from nfa.data.transforms import held_out
 from nfa.experiments.settings import Settings
-from nfa.experiments.wording import OPTIONS, Wording
+from nfa.experiments.wording import KEYWORDS, OPTIONS, Wording
 from nfa.mechanism import ADJACENCIES, NUMBER_DIFFERS, Release
 from nfa.sampling import most_records
 
@@ -32,6 +32,11 @@ def hides(settings: Settings) -> bool:
     """Whether a run promises something about its training examples: it is secure, or it is counted."""
     counted = (settings.adjacency, settings.delta, settings.target_epsilon, settings.noise_multiplier)
     return bool(settings.secure) or any(asked is not None for asked in counted)
+
+
+def words_of(settings: Settings) -> Wording:
+    """How a sentence for the user writes the settings of a run: data in memory come from Python."""
+    return KEYWORDS if settings.dataset == IN_MEMORY else OPTIONS
 
 
 def standardises(settings: Settings, adjacency: str | None) -> bool:
@@ -121,7 +126,8 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
         n = declared or settings.records or found
     elif settings.records not in (None, found):
         raise ValueError(
-            f"records must be {found}, the number of training records in {settings.dataset}, got {settings.records}"
+            f"records must be {found}, the number of training records in {settings.dataset}, got {settings.records}:"
+            " leave records out, or give that number"
         )
     if settings.secure and found > most_records(n):
         raise ValueError(

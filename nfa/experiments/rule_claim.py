@@ -68,8 +68,8 @@ def claim_of(settings: Settings) -> Claim:
         said = known.release(settings.adjacency, own(net) | {"net": net, "B": B} | WHERE)
         if not isinstance(said, Mechanism):
             raise ValueError(
-                f"this audit is for rules that state a sensitivity and noise of one law, but {settings.rule} states a"
-                " Renyi curve"
+                f"this audit needs a rule that states its sensitivity and the law of its noise, but"
+                f" {settings.rule} states a Renyi curve"
             )
         return said
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from nfa.experiments.privacy_statement import Statement
     from nfa.mechanism import Release
 
+OTHERS = "`nfa rules` lists the rules that have a guarantee"
+
 
 def wanted(settings: Settings, words: Wording = OPTIONS) -> str:
     """What a run is to have and would not, as a refusal begins; "" where nothing is asked for.
@@ -39,7 +41,10 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
 
     rule = spec(settings.rule)
     if settings.secure:
-        rule.refuse_insecure()
+        try:
+            rule.refuse_insecure()
+        except NoGuarantee as refusal:
+            raise NoGuarantee(refusal.id, f"{refusal.why}; {OTHERS}") from None
     asked = [name for name in ASKING if getattr(settings, name) is not None]
     asking = list(map(words.setting, asked))
     noise, head = rule.noise, wanted(settings, words)
@@ -51,7 +56,7 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
             " the other"
         )
     if asking and rule.refusal:
-        raise NoGuarantee(rule.refusal.id, rule.refusal.why)
+        raise NoGuarantee(rule.refusal.id, f"{rule.refusal.why}; {OTHERS}")
     if not rule.states or not (asking or head):
         return  # the run itself says why
     missing = []
@@ -89,7 +94,7 @@ def _not_counted(privacy: "Statement", steps: int, words: Wording) -> str:
     told = privacy.account([(1, steps)])
     said = told["statement"].removeprefix("none: ")
     if privacy.mechanism is None:
-        return said if "id" in told else f"{said}: `nfa rules` lists the rules that have a guarantee"
+        return f"{said}; {OTHERS}"
     guarantee = told.get("guarantee") or told.get("unchecked", {}).get("guarantee")
     if guarantee is None:
         other = _covered(privacy.mechanism)

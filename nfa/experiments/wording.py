@@ -6,11 +6,12 @@ from typing import ClassVar
 class Wording:
     """The settings as options of the command line."""
 
+    called: ClassVar = {"architecture": "net"}  # what has another name there
     anyway = " (to train nevertheless, use --anyway)"
 
     def setting(self, name: str, value: str = "") -> str:
         """The setting, with its value if there is one: ``--delta``, ``--sampling poisson``."""
-        return f"--{name.replace('_', '-')} {value}".rstrip()
+        return f"--{self.called.get(name, name).replace('_', '-')} {value}".rstrip()
 
     def own(self, name: str, value: str = "") -> str:
         """A setting of the rule: ``--set C``, ``--set C=...``."""
@@ -20,8 +21,9 @@ class Wording:
 class Keywords(Wording):
     """The settings as keywords of `nfa.fit`: ``delta=``, ``sampling=poisson``, ``rule_settings={'C': ...}``."""
 
+    called: ClassVar = {"architecture": "net"}  # what has another name there
     anyway = ""
-    called: ClassVar = {"target_epsilon": "epsilon"}  # what has another name there
+    called: ClassVar = {"target_epsilon": "epsilon"}
 
     def setting(self, name: str, value: str = "") -> str:
         value = "True" if name == "secure" else value

@@ -165,8 +165,16 @@ WRONG = [
     (("train", *TINY, "--lr", "nan"), "lr must be", None),
     (("train", *TINY, "--momentum", "1"), "momentum must be in [0, 1)", None),
     (("train", *TINY, "--seed", "-1"), "seed", None),
-    (("train", *TINY, "--net", "7-4-3"), "architecture 7-4-3 reads 7 values per example, but tiny has 6", None),
-    (("train", *TINY, "--net", "6-4-2"), "architecture 6-4-2 ends in 2 classes, but tiny has 3", None),
+    (
+        ("train", *TINY, "--net", "7-4-3"),
+        "per example, but tiny has 6: give a network that fits, such as --net 6-64-3",
+        None,
+    ),
+    (
+        ("train", *TINY, "--net", "6-4-2"),
+        "ends in 2 classes, but tiny has 3: give a network that fits, such as --net 6-64-3",
+        None,
+    ),
     (("train", *TINY, "--net", "six"), "architecture must be one of", None),
     (("train", *TINY, "--net", "6:dense4,3,"), "nothing follows the last comma. Leave this comma out", None),
     (("train", *TINY, "--net", "6: dense1e3, 3"), "'dense1e3' must be dense and digits, as in dense64", None),

@@ -166,7 +166,7 @@ UNCOUNTED = [
         "--sampling epoch-partition",
     ),
     ("--adjacency add-remove --delta 1e-3", "dfa releases its direction as it is", None),
-    ("--delta 1e-3", "dfa releases its direction as it is", None),
+    ("--delta 1e-3", "`nfa rules` lists the rules that have a guarantee", None),
     ("--rule pdfa --set sigma=.1 --adjacency add-remove --delta 1e-3", "(ohana2021:prop3-cols)", None),
     (f"{DP_SGD} --adjacency replace-one", "give --delta (such as 1e-5)", "--delta 1e-3"),
     (

@@ -883,7 +883,10 @@ def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
     assert code == 2
     assert "there is no problem set 'ps99': choose from" in told
     assert not (tmp_path / "x").exists()
-    assert "contain nbgrader_config.py" in refused(capsys, "build", "--course", tmp_path)[1]
+    for folder in (tmp_path, "."):
+        told = refused(capsys, "build", "--course", folder)[1]
+        assert f"{Path(folder).resolve()} is no course folder" in told
+        assert "--course DIR" in told
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "nbgrader_config.py").write_text("")
     for command in ("build", "grade"):
