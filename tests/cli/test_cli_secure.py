@@ -254,12 +254,13 @@ MISSING = [
     # Of a rule without a guarantee that is said first, whatever else is missing.
     (
         "--rule bp --noise-multiplier 1",
-        "no privacy guarantee: bp releases the gradient as it is, without noise [lee2020:eq3]",
+        "no privacy guarantee: bp releases the gradient as it is, without noise; `nfa rules` lists"
+        " the rules that have a guarantee [lee2020:eq3]",
     ),
     (
         "--rule dp_ulr --target-epsilon 3",
         "no privacy guarantee: the controller bounds the noise before the clip and reads the batch, so no theorem"
-        " counts what is released [dpulr2024:thm2]",
+        " counts what is released; `nfa rules` lists the rules that have a guarantee [dpulr2024:thm2]",
     ),
 ]
 
