@@ -39,6 +39,7 @@ WRITTEN = {
 LEFT_OUT = "sqrt square log exp abs log1p expm1 sign".split()  # functions of one argument: f(x) becomes x
 OTHER = {"min": "max", "minimum": "maximum", "sum": "mean", "floor": "ceil", "ones": "zeros", "sin": "cos"}
 OTHER |= {new: old for old, new in OTHER.items()}
+COMMUTATIVE = "min max minimum maximum hypot logaddexp".split()  # the order of their two arguments is free
 COMPOUND = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp)
 
 
@@ -116,7 +117,11 @@ def replacements(text: str, lines: set[int]):
         elif isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             end = span(node.func)[1]
-            if len(node.args) == 2 and not any(isinstance(part, ast.Starred) for part in node.args):
+            if (
+                len(node.args) == 2
+                and name not in COMMUTATIVE
+                and not any(isinstance(part, ast.Starred) for part in node.args)
+            ):
                 first, second = map(span, node.args)
                 yield first[0], second[1], text[slice(*second)] + text[first[1] : second[0]] + text[slice(*first)]
             if name in OTHER:

@@ -109,4 +109,5 @@ def test_a_marked_line_loses_either_operand_and_two_arguments_or_factors_change_
     }
     assert changed("y = (a - b) @ c") >= {"y = (c @ (a - b))", "y = (a - b)", "y = c", "y = (a - b) * c"}
     assert changed("y = f(a, (b))") == {"y = f(b, (a))"}
+    assert changed("y = min(a, b)") == {"y = max(a, b)"}
     assert changed("y = f(a, *b)") == changed("y = f(a, b, c)") == changed("raise f(a, b)") == set()
