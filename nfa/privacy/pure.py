@@ -93,4 +93,5 @@ def is_zero(rdp: np.ndarray, *, delta: float) -> np.ndarray:
     """
     require.within("(0, 1)", delta=delta)
     with np.errstate(divide="ignore"):
-        return np.log(-np.expm1(-(rdp * (1 + 1e-12) + UNDERFLOW))) <= 2 * math.log(delta) * (1 + 2**-50)
+        r = rdp * (1 + 1e-12) + UNDERFLOW  # a margin above the rounding of both sides
+        return np.where(r < 1, np.log(-np.expm1(-r)), np.log1p(-np.exp(-r))) <= 2 * math.log(delta)

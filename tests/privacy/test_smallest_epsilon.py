@@ -236,9 +236,9 @@ def test_where_total_variation_alone_says_zero():
     assert pure.is_zero(curve, delta=0.99e-6).tolist() == [False]
     # At r = -log(1 - delta^2), where the inequality says yes, rounding may only ever say no.
     with mp.workdps(50):
-        edges = [(delta, -mp.log1p(-(mp.mpf(delta) ** 2))) for delta in (1e-5, 0.1, 0.9)]
+        edges = [(delta, -mp.log1p(-(mp.mpf(delta) ** 2))) for delta in (1e-50, 1e-5, 0.1, 0.9, 1 - 1e-7, 1 - 1e-12)]
         near = [(delta, float(r * (1 - mp.mpf(width)))) for delta, r in edges for width in ("2e-13", "1.5e-12")]
-    assert [pure.is_zero(np.array([r]), delta=delta)[0] for delta, r in near] == [False, True] * 3
+    assert [pure.is_zero(np.array([r]), delta=delta)[0] for delta, r in near] == [False, True] * 6
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not pure.is_zero(np.zeros(1), delta=1e-300)[0]
