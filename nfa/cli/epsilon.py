@@ -12,7 +12,7 @@ from rich.text import Text
 from nfa.cli.layout import field, output
 from nfa.cli.numbers import one, whole
 from nfa.cli.terminal import AsJson, option, print_json, tell
-from nfa.privacy.rounding import up
+from nfa.privacy.rounding import down, up
 
 if TYPE_CHECKING:
     from nfa.privacy.accountant import Guarantee
@@ -79,7 +79,7 @@ def epsilon(
             metavar="NAME",
             help=(
                 "Accountant: rdp (Rényi differential privacy) or pld (privacy loss distributions). pld often gives a"
-                " smaller epsilon. pld needs the package dp-accounting (extra pld)."
+                " smaller epsilon."
             ),
         ),
     ] = "rdp",
@@ -133,9 +133,8 @@ def epsilon(
     for name, size in {"--noise-multiplier": noise_multiplier, "--target-epsilon": target_epsilon}.items():
         if size is not None and not 0 < size <= LARGEST_SIZE:  # whose square is finite
             raise ValueError(f"{name} must be positive and finite, at most {LARGEST_SIZE:g}, got {size}")
-    if accountant == "pld" and (target_epsilon is not None or explain):
-        name = "--explain" if explain else "--target-epsilon"
-        raise ValueError(f"{name} needs the accountant rdp: with pld, give --noise-multiplier without {name}")
+    if accountant == "pld" and explain:
+        raise ValueError("--explain needs the accountant rdp: leave out --explain, or give --accountant rdp")
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -297,7 +296,9 @@ def _conversion(run: "CountedRun", g: "Guarantee") -> str:
     if g.epsilon == math.inf:
         return g.conversion
     if g.conversion == PLD:
-        return "pld: privacy losses on a grid, rounded up, without a Rényi order"
+        assert g.at_least is not None
+        exact = f"an exact computation gives at least {down(g.at_least)}"
+        return f"pld: privacy losses on a grid, rounded up, without a Rényi order; {exact}"
     text = IN_WORDS.get(g.conversion) or f"{g.conversion}, optimal order {g.order:.6g}"
     return text + ("" if run.conversion or run.orders else ". This is the smallest epsilon that nfa can prove")
 

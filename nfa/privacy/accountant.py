@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -49,6 +49,8 @@ class Guarantee:
         by total variation; "pld" for `nfa.privacy.tight.privacy_losses`
     noise_multiplier : float, noise std / sensitivity under the adjacency; None where it differs or there is none
     orders, rdp : (k,) arrays, the Renyi curve of everything that was spent, nats
+    at_least : float, for "pld" what a more exact computation with the same dominating pairs could give at least; else
+        None
     """
 
     epsilon: float
@@ -64,10 +66,12 @@ class Guarantee:
     noise_multiplier: float | None
     orders: np.ndarray
     rdp: np.ndarray
+    at_least: float | None = None
 
     def summary(self) -> dict[str, Any]:
         """Epsilon, as computed, with what it depends on, by name: what a record and ``nfa epsilon --json`` tell."""
-        return {name: getattr(self, name) for name in SUMMARY}
+        beside = {} if self.at_least is None else {"epsilon_at_least": self.at_least}
+        return {name: getattr(self, name) for name in SUMMARY} | beside
 
 
 def caution(delta: float, n: int) -> str:
@@ -288,6 +292,7 @@ def calibrate(
     conversion: str | None = None,
     orders=None,
     steps_per_epoch: int | None = None,
+    count: Callable[..., Guarantee] | None = None,
 ) -> Guarantee:
     """The least noise with which `epsilon` stays within a target.
 
@@ -299,11 +304,14 @@ def calibrate(
     law : "gaussian" or "laplace"
     delta, steps, adjacency, sampling, sampling_rate, bound, conversion, orders, steps_per_epoch : as in `epsilon` and
         `nfa.mechanism.Mechanism`
+    count : what counts in the place of `epsilon`, such as `nfa.privacy.tight.privacy_losses`; bound, conversion and
+        orders are then left out
 
     Returns
     -------
     guarantee : Guarantee; its noise_multiplier is the answer, and its epsilon is at most the target, and at least the
-        target less a relative 1e-6, or 0 where any less noise exceeds the target
+        target less a relative 1e-6, or 0 where any less noise exceeds the target. With `count` it is at least the
+        target less a relative 1e-3
 
     Raises
     ------
@@ -330,6 +338,8 @@ def calibrate(
             sampling=sampling,
             sampling_rate=sampling_rate,
         )
+        if count is not None:
+            return count([(release, steps)], delta=delta, steps_per_epoch=steps_per_epoch)
         return epsilon(
             [(release, steps)],
             delta=delta,
@@ -338,6 +348,22 @@ def calibrate(
             orders=orders,
             steps_per_epoch=steps_per_epoch,
         )
+
+    if count is not None:
+        how: dict[str, Any] = {"law": law, "steps_per_epoch": steps_per_epoch}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OrderAtGridEnd)
+            enough = calibrate(
+                target_epsilon=target_epsilon,
+                delta=delta,
+                steps=steps,
+                adjacency=adjacency,
+                sampling=sampling,
+                sampling_rate=sampling_rate,
+                **how,
+            )
+        assert enough.noise_multiplier is not None
+        return _less_noise(spend, target_epsilon, enough.noise_multiplier)
 
     @cache  # the search comes back to its ends
     def excess(log_z: float) -> float:
@@ -362,6 +388,35 @@ def calibrate(
         while excess(log_z) > 0:  # the root's last digit may lie on the wrong side
             log_z, step = log_z + step, 2 * step
     return spend(math.exp(log_z))
+
+
+def _less_noise(spend: Callable[[float], Guarantee], target: float, enough: float) -> Guarantee:
+    """The guarantee at about the least noise multiplier that keeps to the target, from one that is enough.
+
+    What counts here is exact to less than the search asks for, and may jump by that.
+    """
+    z, low, high, slope = enough, 0.0, math.inf, -1.0
+    before: tuple[float, float] | None = None
+    best: Guarantee | None = None
+    for _ in range(60):
+        found = spend(z)
+        reached = max(found.epsilon / target, 1e-3)
+        if reached <= 1:
+            best, high = found, z
+            if reached >= 1 - 1e-3 or high <= low * (1 + 1e-9):
+                break
+        else:
+            low = z
+        log_off = math.log(reached) + 5e-4  # a little below the target
+        if before and z != before[0] and log_off != before[1]:
+            slope = min((log_off - before[1]) / math.log(z / before[0]), -0.2)
+        before = z, log_off
+        z *= math.exp(min(max(-log_off / slope, -1.0), 1.0))
+        if not low < z < high:
+            z = math.sqrt(low * high) if 0 < low and high < math.inf else z
+    if best is None:
+        raise ValueError(f"the search for a noise multiplier whose epsilon is at most {target:g} has not ended")
+    return best
 
 
 def _common(values):

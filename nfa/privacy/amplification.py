@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from nfa.mechanism import ADJACENCIES, Mechanism, Release
-from nfa.privacy import subsampling
+from nfa.privacy import dominating, subsampling
 from nfa.privacy.coverage import Bound, Coverage, PureBound, noise_multiplier, unsampled
+from nfa.privacy.dominating import DominatingPair, Profile
 from nfa.privacy.sampled_gaussian import poisson_gaussian_at_any_order
 from nfa.privacy.zeroed import amplified_zeroed, without_replacement_zeroed
 from nfa.sampling import Poisson, WithoutReplacement
@@ -67,6 +68,20 @@ def _poisson_losses(event: Any, q: float) -> Any:
     from dp_accounting import dp_event
 
     return dp_event.PoissonSampledDpEvent(q, event)
+
+
+def _independent_pairs(release: Mechanism, law: Callable[[float], Profile]) -> tuple[DominatingPair, ...] | None:
+    if release.adjacency not in ("add-remove", "zero-out"):
+        return None
+    return dominating.poisson(law(release.noise_multiplier), release.sampling_rate)
+
+
+def _drawn_pairs(release: Mechanism, law: Callable[[float], Profile]) -> tuple[DominatingPair, ...] | None:
+    """Two batches of a fixed size differ by a replaced record, which can move a sum twice as far as a zeroed one."""
+    apart = {"replace-one": 1, "zero-out": 2}.get(release.adjacency)
+    if apart is None:
+        return None
+    return dominating.without_replacement(law(release.noise_multiplier / apart), release.sampling_rate)
 
 
 def _drawn(id: str, *, adjacency: str = "replace-one", **what: Any) -> Bound:
@@ -171,6 +186,7 @@ COVERAGE = (
                 "enough. Use replace-one, or the bound {base}, which ignores the sampling",
             ),
         },
+        pairs=_drawn_pairs,
     ),
     Coverage(
         sampling=Poisson.scheme,
@@ -247,5 +263,6 @@ COVERAGE = (
             ),
         },
         losses=_poisson_losses,
+        pairs=_independent_pairs,
     ),
 )

@@ -50,7 +50,7 @@ class CountedRun:
     n, batch : int, records and batch size; None where the rate was given
     steps : int
     epochs : int, those that the steps are; None where the steps were given
-    accountant : "rdp", Renyi divergences with pure composition, or "pld", privacy losses by dp-accounting
+    accountant : "rdp", Renyi divergences with pure composition, or "pld", privacy losses
     """
 
     sampling: str
@@ -108,6 +108,7 @@ class CountedRun:
             sampling_rate=self.rate,
             law=self.law,
             **self._how(),
+            count=privacy_losses if self.accountant == PLD else None,
         )
 
     def _how(self, **change: Any) -> dict[str, Any]:
@@ -270,7 +271,7 @@ def bound_says(g: Guarantee) -> str:
         return theorems.says(g.bound)
     sampler = SAMPLERS[g.sampling]
     batches = "" if sampler.all_records or sampler.once_an_epoch else f" on {sampler.batches}"
-    return f"the law of its noise{batches}, whose privacy loss dp-accounting composes"
+    return f"the law of its noise{batches}, whose privacy loss is composed"
 
 
 def _noise(g: Guarantee) -> float:

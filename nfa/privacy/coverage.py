@@ -14,6 +14,7 @@ import numpy as np
 
 from nfa.mechanism import ADJACENCIES, Classic, Mechanism, Release
 from nfa.privacy import rdp
+from nfa.privacy.dominating import DominatingPair, Profile
 from nfa.privacy.gaussians import check_noise
 from nfa.sampling import SCHEMES
 
@@ -83,6 +84,8 @@ class Coverage:
     refused : {adjacency: (ledger id, why)}: where nothing is counted unless a bound is named. If the adjacency is in
         `in_full`, that bound can be named, which ``{base}`` in the sentence stands for; else nothing is ever counted
     losses : function (dp-accounting's event of one use in full, q) -> its event of one step; None if it has none
+    pairs : function (release, law) -> the dominating pairs of one step under the release's adjacency, or None
+        where no theorem makes use of the sampling. `law` makes the profile of the noise from a noise multiplier
 
     Raises
     ------
@@ -95,6 +98,7 @@ class Coverage:
     pure: tuple[PureBound, ...] = ()
     refused: dict[str, tuple[str, str]]
     losses: Callable[[Any, float], Any] | None = None
+    pairs: Callable[[Mechanism, Callable[[float], Profile]], tuple[DominatingPair, ...] | None] | None = None
 
     def __post_init__(self) -> None:
         said = {*self.in_full, *self.refused, *(name for bound in self.bounds for name in bound.adjacencies)}

@@ -1,9 +1,20 @@
 """Rounding that never makes a guarantee look better than it is."""
 
 import math
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 LONGEST = 400  # digits: more than any float has before the point and after it to so many decimals as one prints
+
+
+def down(value: float, digits: int = 6) -> str:
+    """A finite number >= 0 to so many significant digits, never above what it is: for what an epsilon is at least.
+
+    Examples
+    --------
+    >>> down(4.43868243865), down(0)
+    ('4.43868', '0')
+    """
+    return _written(Context(prec=digits, rounding=ROUND_FLOOR).plus(Decimal(repr(float(value)))), value)
 
 
 def up(value: float, digits: int = 6, *, decimals: int | None = None) -> str:
@@ -21,7 +32,10 @@ def up(value: float, digits: int = 6, *, decimals: int | None = None) -> str:
     exact = Decimal(repr(float(value)))
     if decimals is not None and exact.is_finite():
         return f"{Context(prec=LONGEST, rounding=ROUND_CEILING).quantize(exact, Decimal(1).scaleb(-decimals)):f}"
+    return _written(Context(prec=digits, rounding=ROUND_CEILING).plus(exact), value)
+
+
+def _written(rounded: Decimal, value: float) -> str:
     if value == 0 or math.isinf(value):
         return f"{value:g}"
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).plus(exact)
     return f"{rounded:f}" if 1e-4 <= value < 1e8 else f"{rounded:e}"

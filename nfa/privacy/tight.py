@@ -1,8 +1,8 @@
-"""Tight epsilons beside ours: privacy loss distributions of dp-accounting, where it is installed."""
+"""Epsilons by privacy losses: ours, which are proved, and beside them those of dp-accounting, where it is installed."""
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,14 +10,17 @@ from scipy.special import log_ndtr
 
 from nfa import require
 from nfa.mechanism import Mechanism, NoGuarantee, Release
+from nfa.privacy import dominating, losses
 from nfa.privacy.accountant import Guarantee, count_uses, epsilon
+from nfa.privacy.dominating import DominatingPair, Profile
+from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.privacy.rdp import OrderAtGridEnd
-from nfa.privacy.theorems import COVERAGE, base_bound, choose
+from nfa.privacy.theorems import COVERAGE, base_bound, choose, counts_in_full
 from nfa.sampling import SAMPLERS, WithoutReplacement
 
 PLD = "pld"  # what a guarantee of `privacy_losses` has for a conversion
 MISSING = "dp-accounting is not installed; install it with pip install 'noisy-feedback-alignment[pld]'"
-SMALLEST_NOISE, LARGEST_NOISE, MOST_USES = 0.05, 1e4, 10**7  # beyond, it takes minutes or overflows
+SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e6  # beyond, floats overflow or lose the profile's digits
 
 
 @dataclass(frozen=True)
@@ -93,39 +96,32 @@ def tight(
 
 
 def privacy_losses(
-    spent: Iterable[tuple[Release, int]],
-    *,
-    delta: float,
-    steps_per_epoch: int | None = None,
-    interval: float | None = None,
+    spent: Iterable[tuple[Release, int]], *, delta: float, steps_per_epoch: int | None = None
 ) -> Guarantee:
-    """What a run has spent, by composing the privacy losses of its steps with dp-accounting, rounded up.
+    """What a run has spent, by composing the privacy losses of its steps, rounded up.
 
-    Source: [lee2020:def1]
+    Source: [lee2020:def1] [zhu2022:compose] [doroshenko2022:connect] [higham2002:thm24.2]
 
     Parameters
     ----------
     spent : pairs (release, steps), as for `nfa.privacy.accountant.epsilon`
     delta : float in (0, 1)
     steps_per_epoch : int, of epoch partitions, as there
-    interval : float > 0, grid of privacy losses; None: a ten-thousandth of what the accountant counts, at least 1e-5
 
     Returns
     -------
-    guarantee : Guarantee; its conversion is "pld", its bound the one of a use without sampling, and it has no order
+    guarantee : Guarantee; its conversion is "pld", its bound the one of a use without sampling, and it has no order.
+        Any more exact computation with the same dominating pairs gives a number between `at_least` and `epsilon`
 
     Raises
     ------
-    ValueError : if a number is out of range, dp-accounting is not installed, or delta is so small that the rounding of
-        its Fourier transforms is seen
-    NoGuarantee : if no theorem covers a release, or dp-accounting has no privacy losses for it: it has them for
-        Gaussian and Laplace noise, on all data, or on Poisson batches under add-remove or zero-out
+    ValueError : if a number is out of range, or rounding hides a delta as small as this one
+    NoGuarantee : if no theorem covers a release, or a release has no privacy losses, because it is known by its Renyi
+        curve alone
 
     Notes
     -----
-    Guarantee: (epsilon, delta) holds up to the rounding of the Fourier transforms. The losses on the grid dominate the
-    true ones ("connect the dots"), and what dominates step by step dominates in composition. The transforms of T uses
-    have moved delta by 2e-17 T where the exact one is known; epsilon is that at delta less 1e-14 T.
+    Guarantee: (epsilon, delta) holds, rounding included; see `nfa.privacy.losses`.
 
     Laplace noise on several coordinates: the laws are reached from each other by moving one coordinate after the other,
     and the power of tests between the ends is at most that of tests chained along the path; for shifts of one
@@ -142,39 +138,59 @@ def privacy_losses(
     """
     spent = list(spent)
     counted = _counted(spent, delta, steps_per_epoch)
-    for release, _ in spent:
-        if not isinstance(release, Mechanism) or release.law not in ("gaussian", "laplace"):
-            raise NoGuarantee(
-                choose(release).id,
-                f"dp-accounting has privacy losses only for Gaussian and Laplace noise, got {release.law}",
-            )
-        if COVERAGE[release.sampling].losses is None:
-            raise NoGuarantee(
-                choose(release).id,
-                f"dp-accounting has no privacy losses for {SAMPLERS[release.sampling].batches}; leave out the "
-                "accountant pld, or draw Poisson batches",
-            )
-        if not SMALLEST_NOISE <= release.noise_multiplier <= LARGEST_NOISE:
-            raise ValueError(
-                f"the accountant pld takes noise multipliers from {SMALLEST_NOISE:g} to {LARGEST_NOISE:g}, got"
-                f" {release.noise_multiplier:g}"
-            )
-    rounding = 1e-14 * (100 + counted.uses)
-    if counted.uses > MOST_USES or delta < 10 * rounding:
+    uses = [count_uses(release, int(steps), steps_per_epoch) for release, steps in spent]
+    at_least, found = _both_bounds([(release, count) for (release, _), count in zip(spent, uses, strict=True)], delta)
+    if found == math.inf:
         raise ValueError(
-            f"the accountant pld takes at most {MOST_USES:g} uses and a delta of at least {10 * rounding:g} for"
-            f" {counted.uses}, got {delta:g}: a smaller delta is lost in the rounding of Fourier transforms"
+            f"privacy losses give no epsilon at delta {delta:g} after {counted.uses} uses, because rounding hides it; "
+            "leave out the accountant pld"
         )
-    if interval is None:
-        interval = min(max(1e-5, 1e-4 * counted.epsilon), 1.0)
-    require.positive(interval=interval)
-    try:
-        found = _composed(spent, delta - rounding, steps_per_epoch, interval) * (1 + 1e-12)
-    except ImportError:
-        raise ValueError(MISSING) from None
-    bounds = dict.fromkeys(base_bound(release).id for release, _ in spent)
-    none = np.array([])
-    return replace(counted, epsilon=found, order=None, bound=" + ".join(bounds), conversion=PLD, orders=none, rdp=none)
+    bounds, none = dict.fromkeys(base_bound(release).id for release, _ in spent), np.array([])
+    return replace(
+        counted,
+        epsilon=found,
+        at_least=at_least,
+        order=None,
+        bound=" + ".join(bounds),
+        conversion=PLD,
+        orders=none,
+        rdp=none,
+    )
+
+
+LAWS: dict[str, Callable[[float], Profile]] = {"gaussian": dominating.gaussian, "laplace": dominating.laplace}
+
+
+def _both_bounds(spent: list[tuple[Release, int]], delta: float) -> tuple[float, float]:
+    """The smallest and the largest that the epsilon of so many uses of each release can be."""
+    pairs: list[tuple[tuple[DominatingPair, ...], int]] = []
+    inverse_square = 0.0  # 1 / z^2 of the one Gaussian release that all those without sampling amount to
+    for release, uses in spent:
+        chosen = choose(release)
+        if not isinstance(release, Mechanism):
+            if release.epsilon_infinity == math.inf or not counts_in_full(release):
+                raise NoGuarantee(
+                    chosen.id, "this mechanism is known by its Rényi curve, which says nothing of its privacy losses"
+                )
+            pairs.append((dominating.in_full(dominating.pure(release.epsilon_infinity)), uses))
+            continue
+        z, of = release.noise_multiplier, COVERAGE[release.sampling].pairs
+        if not SMALLEST_NOISE <= z <= LARGEST_NOISE:
+            raise ValueError(
+                f"the accountant pld takes noise multipliers from {SMALLEST_NOISE:g} to {LARGEST_NOISE:g}, got {z:g}"
+            )
+        law, whole = LAWS[release.law], release.sampling_rate == 1 or SAMPLERS[release.sampling].once_an_epoch
+        found = None if of is None or whole else of(release, law)
+        if found is None and release.law == "gaussian":
+            inverse_square += uses / z**2
+        else:
+            pairs.append((found or dominating.in_full(law(z)), uses))
+    if inverse_square and not pairs:
+        exact = epsilon_gaussian(delta=delta, noise_multiplier=inverse_square**-0.5)
+        return exact * (1 - 1e-9), exact
+    if inverse_square:
+        pairs.append((dominating.in_full(dominating.gaussian(inverse_square**-0.5)), 1))
+    return losses.bounds(pairs, delta)
 
 
 def _counted(spent: list[tuple[Release, int]], delta: float, steps_per_epoch: int | None) -> Guarantee:

@@ -21,7 +21,7 @@ from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import epsilon as account
 from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.privacy.pure import FORMULAS, ROUTES
-from nfa.privacy.rounding import up
+from nfa.privacy.rounding import down, up
 from nfa.privacy.theorems import BOUNDS
 from nfa.sampling import SAMPLERS, SCHEMES, WithoutReplacement
 from tests.project.tree import ROOT
@@ -741,13 +741,13 @@ def test_privacy_losses_by_name(run, ask):
     typed = ("--sampling", "none", "--adjacency", "replace-one", "--steps", "10", "--noise-multiplier", "5")
     answer = ask(*typed, "--accountant", "pld")
     exact = epsilon_gaussian(delta=1e-5, noise_multiplier=5 / math.sqrt(10))
-    assert list(answer) == KEYS
-    assert exact <= answer["epsilon"] <= exact * (1 + 1e-3)
+    assert list(answer) == [*KEYS, "epsilon_at_least"]
+    assert answer["epsilon_at_least"] <= exact <= answer["epsilon"] <= exact * (1 + 1e-9)
     assert (answer["conversion"], answer["bound"], answer["order"]) == ("pld", "lee2020:lem1", None)
     assert answer["epsilon"] < ask(*typed)["epsilon"]
     code, out, err = run(*typed, "--delta", "1e-5", "--accountant", "pld")
     assert (code, err) == (0, "")
-    assert "pld: privacy losses on a grid, rounded up" in flat(out)
+    assert f"an exact computation gives at least {down(answer['epsilon_at_least'])}" in flat(out)
     assert "no guarantee" not in out
     assert "--explain" not in out
 
@@ -763,8 +763,6 @@ def test_privacy_losses_by_name(run, ask):
         ),
         (("--accountant", "pld", "--orders", "2-8"), "--orders has an effect only with the accountant rdp"),
         (("--accountant", "pld", "--explain"), "--explain needs the accountant rdp"),
-        (("--accountant", "pld", "--target-epsilon", "3"), "--target-epsilon needs the accountant rdp"),
-        (("--accountant", "pld", "--delta", "1e-13"), "a delta of at least"),
     ],
 )
 def test_what_privacy_losses_do_not_take(run, more, said):
@@ -773,11 +771,19 @@ def test_what_privacy_losses_do_not_take(run, more, said):
     assert said in told(err)
 
 
-def test_privacy_losses_are_refused_where_dp_accounting_has_none(run, monkeypatch):
-    code, out, err = run(*given("without-replacement", "replace-one", "--accountant", "pld"))
+def test_less_noise_for_a_target_by_privacy_losses(ask):
+    typed = ("--sampling", "without-replacement", "--adjacency", "replace-one", "--q", "0.01", "--steps", "1000")
+    by_losses, by_orders = (
+        ask(*typed, "--target-epsilon", "3", "--accountant", accountant) for accountant in ("pld", "rdp")
+    )
+    assert 3 * (1 - 1e-3) <= by_losses["epsilon"] <= 3
+    assert by_losses["noise_multiplier"] < by_orders["noise_multiplier"]
+
+
+def test_privacy_losses_are_refused_where_no_theorem_counts(run):
+    code, out, err = run(*given("poisson", "add-remove", "--accountant", "pld", z="0.001"))
     assert (code, out) == (2, "")
-    assert told(err).startswith("no privacy guarantee: dp-accounting has no privacy losses for batches without repl")
-    monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    code, out, err = run(*given("poisson", "add-remove", "--accountant", "pld"))
+    assert "takes noise multipliers from 0.01 to 1e+06, got 0.001" in told(err)
+    code, out, err = run(*given("poisson", "replace-one", "--accountant", "pld"))
     assert (code, out) == (2, "")
-    assert told(err) == "dp-accounting is not installed; install it with pip install 'noisy-feedback-alignment[pld]'"
+    assert told(err).startswith("no privacy guarantee: the theorems on Poisson batches")

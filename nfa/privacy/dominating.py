@@ -1,0 +1,156 @@
+r"""Dominating pairs: two laws that no two neighbours exceed, known by how much of one is above a multiple of the other.
+
+The profile of a pair (P, Q) is its hockey-stick divergence
+
+.. math:: H_{e^\epsilon}(P \| Q) = \int \max(dP - e^\epsilon dQ, 0),
+
+the delta that belongs to epsilon. If no two neighbours have a larger profile in one step, then no two have a larger one
+than the composed pair in all steps, even if a step depends on the results before it. [zhu2022:compose]
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+Values = tuple[np.ndarray, np.ndarray, np.ndarray]
+# Epsilons >= 0 (k,) -> three arrays (k,): what the hockey-stick divergences are at least, what they are at most, and
+# Q(L >= epsilon), the share of Q where P is at least e^epsilon times as likely: minus the derivative in e^epsilon.
+Profile = Callable[[np.ndarray], Values]
+ROUNDING = 1e-11  # relative; above what the formula of a law can be wrong by
+ULP = 2.0**-50
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+@dataclass(frozen=True)
+class DominatingPair:
+    r"""A dominating pair (P, Q), by its profile and the one of the exchanged pair, both at epsilons >= 0.
+
+    Below 0 the profile follows from the exchanged pair:
+    :math:`H_{e^{-\epsilon}}(P \| Q) = 1 - e^{-\epsilon} + e^{-\epsilon} H_{e^\epsilon}(Q \| P)`.
+
+    Parameters
+    ----------
+    forward : Profile of P from Q
+    backward : Profile of Q from P
+    """
+
+    forward: Profile
+    backward: Profile
+
+    @property
+    def exchanged(self) -> "DominatingPair":
+        """The pair (Q, P)."""
+        return DominatingPair(self.backward, self.forward)
+
+
+def gaussian(noise_multiplier: float) -> Profile:
+    r"""The profile of N(1/z, 1) from N(0, 1), one release with Gaussian noise.
+
+    .. math:: H = \varphi(t)\,(R(t) - R(t + \mu)) = \varphi(t) \int_t^{t + \mu} (1 - s R(s))\, ds, \qquad
+              t = \epsilon z - \frac{1}{2 z}, \quad \mu = \frac{1}{z}
+
+    with the density phi and the Mills ratio R(s) = Phi(-s) / phi(s), so that nothing cancels.
+    """
+    mu = 1 / noise_multiplier
+
+    def profile(epsilons: np.ndarray) -> Values:
+        t = epsilons / mu - mu / 2
+        density = np.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+        if mu < 0.5:  # t >= -1/4
+            s = t[:, None] + mu / 2 * (1 + _NODES)
+            return _outward(density * (mu / 2) * (_mills_falls(s) @ _WEIGHTS), special.ndtr(-t - mu))
+        beyond = density * _mills(t + mu)  # e^epsilon Phi(-t - mu)
+        values = np.where(t < 0, special.ndtr(-t) - beyond, density * _mills(np.maximum(t, 0)) - beyond)
+        return _outward(values, special.ndtr(-t - mu))
+
+    return profile
+
+
+def _mills(s: np.ndarray) -> np.ndarray:
+    return math.sqrt(math.pi / 2) * special.erfcx(s / math.sqrt(2))
+
+
+def _mills_falls(s: np.ndarray) -> np.ndarray:
+    """1 - s R(s); where it is small, by the first terms of its asymptotic series 1/s^2 - 3/s^4 + 15/s^6 - ..."""
+    far = 1 / np.square(np.maximum(s, 40.0))
+    series = far * (1 - far * (3 - far * (15 - far * (105 - far * 945))))
+    return np.where(s < 40, 1 - s * _mills(s), series)
+
+
+def laplace(noise_multiplier: float) -> Profile:
+    r"""The profile of two Laplace laws whose distance is 1/b scales, b = z / sqrt(2): 1 - e^{(epsilon - 1/b) / 2}."""
+    farthest = math.sqrt(2) / noise_multiplier
+
+    def profile(epsilons: np.ndarray) -> Values:
+        left = np.minimum(epsilons - farthest, 0.0)
+        above = np.where(epsilons <= farthest * (1 + ULP), np.exp(left / 2 - np.minimum(epsilons, farthest)) / 2, 0.0)
+        return _outward(-np.expm1(left / 2), above)
+
+    return profile
+
+
+def pure(epsilon: float) -> Profile:
+    r"""The profile of randomised response, which dominates all that is epsilon-differentially private."""
+
+    def profile(epsilons: np.ndarray) -> Values:
+        above = np.where(epsilons <= epsilon * (1 + ULP), 1 / (1 + math.exp(epsilon)), 0.0)
+        return _outward(-np.expm1(np.minimum(epsilons - epsilon, 0.0)) / (1 + math.exp(-epsilon)), above)
+
+    return profile
+
+
+def _outward(values: np.ndarray, above: np.ndarray) -> Values:
+    return values * (1 - ROUNDING), values * (1 + ROUNDING), above
+
+
+def in_full(profile: Profile) -> tuple[DominatingPair, ...]:
+    """Every use counted in full; a law and its shift are as bad as the exchanged pair."""
+    return (DominatingPair(profile, profile),)
+
+
+def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
+    r"""A record that takes part with probability q: (1 - q) Q + q P against Q, and the exchanged pair.
+
+    .. math:: H_{e^\epsilon}((1 - q) Q + q P \| Q) = q H_a(P \| Q), \qquad a = 1 + \frac{e^\epsilon - 1}{q}
+
+    .. math:: H_{e^\epsilon}(Q \| (1 - q) Q + q P) = c\, H_b(Q \| P), \qquad
+              c = 1 - (1 - q) e^\epsilon, \quad b = \frac{q e^\epsilon}{c}
+    """
+
+    def without_it(epsilons: np.ndarray) -> Values:
+        # c cancels where it is far below q, and is negative from e^epsilon = 1 / (1 - q) on.
+        c, off = q - (1 - q) * np.expm1(np.minimum(epsilons, 700.0)), 4 * ULP * q
+        low, (_, high, above) = at(epsilons, c - off)[0], at(epsilons, c + off)
+        return low, high, above
+
+    def at(epsilons: np.ndarray, c: np.ndarray) -> Values:
+        there = c > 0
+        low, high, above = np.zeros((3, len(c)))
+        c = c[there]
+        low[there], high[there], above[there] = profile(np.log(q / c) + epsilons[there])
+        above[there] = (1 - q) * high[there] + q / c * above[there]
+        low[there], high[there] = c * low[there], c * high[there]
+        return low, high, above
+
+    pair = DominatingPair(_amplified(profile, q), without_it)
+    return pair, pair.exchanged
+
+
+def without_replacement(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
+    r"""A batch of a fixed size: no two neighbours exceed q H_a(P || Q), a = 1 + (e^epsilon - 1) / q, in either order.
+
+    P and Q are as far apart as batches that differ in one record, whatever the two neighbours are.
+    """
+    return (DominatingPair(_amplified(profile, q), _amplified(profile, q)),)
+
+
+def _amplified(profile: Profile, q: float) -> Profile:
+    def amplified(epsilons: np.ndarray) -> Values:
+        near = np.minimum(epsilons, 30.0)
+        low, high, above = profile(np.log1p(np.expm1(near) / q) + (epsilons - near))
+        return q * low, q * high, above
+
+    return amplified

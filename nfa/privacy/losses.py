@@ -1,0 +1,408 @@
+r"""Epsilon by privacy loss distributions: what the composition of dominating pairs spends, bounded from both sides.
+
+The privacy loss of a pair (P, Q) is L = log(dP / dQ) at an outcome drawn from P. The losses of the steps add up, and
+
+.. math:: \delta(\epsilon) = \mathbb E\, \max(1 - e^{\epsilon - L}, 0).
+
+1. `split` puts a loss on a grid: each outcome between two grid points becomes two outcomes, one on each. An observer
+   learns more from them, so that delta rises. `merge` joins outcomes until they meet the grid, and delta falls.
+2. `compose` adds the losses of all steps by a Fourier transform. It bounds what lies outside its window, and what the
+   transform rounds.
+3. `bounds` solves for epsilon, on finer and finer grids, until the two bounds are close.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import optimize
+
+from nfa import require
+from nfa.privacy.dominating import ROUNDING, DominatingPair, Profile
+
+UNIT = 2.0**-53  # relative rounding of one operation
+OUTSIDE = 1e-9  # share of delta, or of a tilted law, that may lie outside a window
+OFF = 1e-9  # relative; above what a slope of a profile can be wrong by
+MOST_CELLS = 2**21  # of a grid
+GAP, SMALL = 1.001, 5e-5  # the bounds are close if their ratio or their difference is at most that
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """A privacy loss on a grid.
+
+    Parameters
+    ----------
+    start : float, the first grid point
+    interval : float h > 0, between the points
+    masses : (k,) array >= 0, the probability under P of each grid point; their sum is at most 1
+    infinite : float, the probability under P of an infinite loss
+    """
+
+    start: float
+    interval: float
+    masses: np.ndarray
+    infinite: float
+
+    @cached_property
+    def at(self) -> np.ndarray:
+        """The grid points, (k,)."""
+        return self.start + self.interval * np.arange(len(self.masses))
+
+    @cached_property
+    def _logs(self) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            return np.log(self.masses)
+
+    def tilted(self, lam: float) -> tuple[np.ndarray, float]:
+        """The masses times e^{lam L}, divided by their sum K(lam), and log K(lam)."""
+        logs = self._logs + lam * self.at
+        largest = float(logs.max())
+        tilted = np.exp(logs - largest)
+        total = float(tilted.sum())
+        return tilted / total, largest + math.log(total)
+
+
+def split(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
+    r"""The loss after each outcome between two grid points was split in two, one on each point.
+
+    .. math:: P(L' \ge \epsilon_{i + 1}) = \frac{\delta_i - e^{-h} \delta_{i + 1}}{1 - e^{-h}}
+
+    Its profile joins the values delta_i of the pair's profile at the grid points by chords in e^epsilon. The pair's
+    profile is convex in e^epsilon, so the chords are above it. A loss beyond the last point becomes infinite, and one
+    below the first rises to the first.
+
+    Source: [doroshenko2022:connect]
+    """
+    points = start + h * np.arange(cells + 1)
+    negative = int(np.searchsorted(points, 0.0))  # the points below 0
+    back_down, back_up, _ = pair.backward(-points[:negative])
+    forth_down, forth_up, _ = pair.forward(points[negative:])
+    x = np.exp(points[:negative])
+    last = -np.expm1(points[negative - 1]) + x[-1] * back_up[-1]  # the profile at the last point below 0
+    up, down = np.append(last, forth_up), forth_down
+    above = (up[:-1] - math.exp(-h) * down) / -math.expm1(-h)  # P(L' >= point), points from 0 on
+    above = np.minimum(np.maximum.accumulate(above[::-1])[::-1], 1.0)  # which falls, but for rounding
+    below = x[:-1] * (back_down[1:] - back_up[:-1]) / -math.expm1(-h)  # P(L' < point), points below 0 but the first
+    below = np.clip(np.minimum.accumulate(below[::-1])[::-1], 0.0, 1 - above[0])
+    below = np.concatenate([[0.0], below, [1 - above[0]]])
+    infinite = float(forth_up[-1])
+    right = np.append(-np.diff(above), max(above[-1] - infinite, 0.0))
+    return Losses(start, h, np.concatenate([np.diff(below), right]), infinite)
+
+
+def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
+    r"""A loss on the grid that the pair dominates, for a lower bound; `start` is that of `first_corner`.
+
+    Its profile has corners at the grid points only and is nowhere above the pair's. In a cell, a convex profile is
+    below its chord by at most the height of the triangle that the chord forms with the tangents at the ends of the
+    cell. So take the profile's values, each less the larger height of its two cells: the chords between them are below
+    the profile. Their greatest convex minorant is the profile of a loss. In the first and the last cell, a tangent
+    takes the chord's place.
+    """
+    points = start + h * np.arange(cells + 1)
+    negative = int(np.searchsorted(points, 0.0))  # the points below 0
+    x, least = np.exp(points), np.maximum(-np.expm1(points), 0.0)  # no profile is below 1 - e^epsilon
+    widths = np.diff(x)
+    back, _, beyond = pair.backward(-points[:negative])
+    forth, _, above = pair.forward(points[negative:])
+    values = np.append(least[:negative] + x[:negative] * back, forth)
+    tangents = np.append(-1 + back + beyond / x[:negative], -above)  # slopes in e^epsilon
+    chords = np.diff(values) / widths
+    before = np.maximum(chords - tangents[:-1] + OFF * np.abs(tangents[:-1]), 0.0)  # chord less tangent on its left
+    after = np.maximum(tangents[1:] - chords + OFF * np.abs(tangents[1:]), 0.0)
+    with np.errstate(invalid="ignore"):
+        heights = np.nan_to_num(widths * before * after / (before + after))
+    lowered = np.maximum(np.append(0.0, heights), np.append(heights, 0.0))
+    lowered[-2] = max(heights[-2], widths[-1] * after[-1])  # in the last cell the tangent at its end
+    lowered[1] = heights[1]  # the first chord is the tangent at its end, by the choice of the start
+    values = values - 16 * ROUNDING * np.append(x[:negative] * back, forth) - 8 * UNIT * least - (1 + OFF) * lowered
+    values[0], values[-1] = least[0], 0.0
+    low = values < least  # there, and beside it, the line of `least` is what is surely below the profile
+    low[1:] |= low[:-1].copy()
+    low[:-1] |= low[1:].copy()
+    values[low] = least[low]
+    if low[negative - 1] and low[negative]:  # the line has its corner in this cell
+        return Losses(start, h, np.zeros(len(x)), 0.0)
+    slopes = optimize.isotonic_regression(np.diff(values) / widths, weights=widths).x  # of the greatest convex minorant
+    masses = x * np.maximum(np.diff(slopes, prepend=-1.0, append=0.0), 0.0)
+    return Losses(start, h, masses * (1 - 1e-12), 0.0)
+
+
+def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> float:
+    r"""Where a loss can be that all outcomes with losses below one interval above it are merged into.
+
+    The line 1 - e^epsilon is below each profile, and so is the tangent one interval above. They meet there.
+
+    Parameters
+    ----------
+    back, forth : floats, the losses of interest are between -back and forth
+    """
+    low, high = -back - h, forth + h
+
+    def meets(epsilon: float) -> bool:
+        """Whether the tangent at epsilon + h is above the line at epsilon."""
+        if epsilon >= 0:
+            return True
+        at = min(epsilon + h, 700.0)
+        if at < 0:
+            (back_down,), _, (beyond,) = pair.backward(np.array([-at]))
+            # Both sides less the line, over e^at. Where no loss is below `at`, the two are the same line.
+            return back_down > 0 and back_down >= (back_down + beyond * math.exp(-at)) * -math.expm1(-h)
+        (value,), _, (above,) = pair.forward(np.array([at]))
+        return value + above * math.exp(at) * -math.expm1(-h) >= -math.expm1(epsilon)
+
+    while high - low > 1e-14 * (abs(low) + h):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    return high
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What Chernoff's bound says of a sum of losses S: log E e^{lam S}, and where S can be."""
+
+    parts: Sequence[tuple[Losses, int]]
+
+    def log_moment(self, lam: float) -> float:
+        """log E e^{lam S}, without infinite losses."""
+        return sum(uses * losses.tilted(lam)[1] for losses, uses in self.parts)
+
+    def scale(self) -> float:
+        """The standard deviation of S."""
+        variance = 0.0
+        for losses, uses in self.parts:
+            weight = losses.masses / losses.masses.sum()
+            mean = weight @ losses.at
+            variance += uses * float(weight @ np.square(losses.at - mean))
+        return math.sqrt(variance)
+
+    def farthest(self, log_share: float, lam: float = 0.0, side: int = 1) -> tuple[float, float]:
+        """A point that the sum, tilted by e^{lam S}, is beyond with a probability of at most e^log_share, and the tilt.
+
+        `side` is 1 for the point above, -1 for the one below.
+        """
+        at_lam, scale = self.log_moment(lam), math.sqrt(-2 * log_share) / self.scale()
+
+        def reach(log_t: float) -> float:
+            t = scale * math.exp(log_t)
+            return (self.log_moment(lam + side * t) - at_lam - log_share) / t
+
+        found = optimize.minimize_scalar(reach, bounds=(-9.0, 9.0), method="bounded", options={"xatol": 0.05})
+        return side * float(found.fun), lam + side * scale * math.exp(found.x)
+
+
+def compose(parts: Sequence[tuple[Losses, int]], delta: float, *, upper: bool) -> float:
+    r"""The epsilon of all steps at this delta, rounded up if `upper`, else down; inf, or 0, if rounding hides it.
+
+    .. math:: \delta(\epsilon) = K^T e^{-\lambda \epsilon} \sum_{s > \epsilon} P_\lambda(S = s)
+              e^{-\lambda (s - \epsilon)} (1 - e^{\epsilon - s})
+
+    The masses of each loss are tilted by e^{lam L}, which brings the sums of interest to where the law P_lam has its
+    bulk; K is what the tilted masses add up to. Two transforms compose the tilted laws in a window.
+
+    Source: [higham2002:thm24.2]
+
+    Notes
+    -----
+    What is added to delta, or taken from it:
+
+    - Rounding of the transforms. For N = 2^t points the 2-norm of the error is at most t eta / (1 - t eta) times that
+      of the result, with eta = 10 units of rounding for twiddle factors that are off by up to 4 units
+      [higham2002:thm24.2]. The power of a value of size at most 1 has T times its error, and each of its T - 1 products
+      is off by a factor of 1 +- sqrt(5) units.
+    - Sums outside the window, which a cyclic transform puts inside it, by Chernoff's bound.
+    - Rounding of masses, of their sum and of K^T, as a factor.
+    """
+    h, uses, tail, unknown = (
+        parts[0][0].interval,
+        sum(count for _, count in parts),
+        Tail(parts),
+        math.inf if upper else 0.0,
+    )
+    infinite = sum(count * losses.infinite for losses, count in parts)
+    nothing = any(losses.masses.sum() == 0 for losses, _ in parts) or tail.scale() == 0
+    if (upper and infinite >= delta) or nothing:
+        return unknown
+    near, lam = tail.farthest(math.log(delta))
+    lam = min(lam, 0.5 / h)  # a steeper tilt would have all of its law on the last points
+    top = max(tail.farthest(math.log(OUTSIDE * delta))[0], tail.farthest(math.log(OUTSIDE), lam)[0])
+    bottom = min(tail.farthest(math.log(OUTSIDE), lam, side=-1)[0], near)
+    origin = sum(count * losses.start for losses, count in parts)
+    first = math.floor((bottom - origin) / h)
+    N = 2 ** math.ceil(math.log2((top - origin) / h - first + 2))
+    if N > MOST_CELLS:
+        return unknown
+
+    product, log_K, norm, furthest = np.ones(N // 2 + 1, complex), 0.0, 0.0, 0.0
+    for losses, count in parts:
+        law, log_moment = losses.tilted(lam)
+        wrapped = np.bincount(np.arange(len(law)) % N, weights=law, minlength=N)
+        norm += count * float(np.linalg.norm(wrapped))
+        product *= _power(np.fft.rfft(wrapped), count)
+        log_K += count * log_moment
+        furthest = max(furthest, abs(lam) * float(np.abs(losses.at).max()))
+    law = np.maximum(np.roll(np.fft.irfft(product, N), -(first % N)), 0.0)
+
+    eta = 10 * UNIT * math.log2(N)
+    once = math.sqrt(N) * eta * norm  # of the transforms before the product, T times the error of each
+    if once > 1:
+        return unknown
+    error = eta * norm * math.exp(once) * 1.01 + (eta + 2.5 * UNIT * uses) * float(np.linalg.norm(law)) * 1.01
+    factor = UNIT * (uses * (40 + 4 * furthest) + 8 * abs(log_K) + 4 * N)
+
+    s = origin + h * np.arange(first, first + N)
+    with np.errstate(over="ignore", under="ignore"):
+        scale = math.exp(min(log_K - lam * near, 700.0))
+        decay = np.exp(np.minimum(-lam * (s - near), 600.0))
+        weight = scale * law * decay  # P(S = s)
+        A = np.cumsum(weight[::-1])[::-1]
+        B = np.cumsum((weight * np.exp(np.clip(near - s, -700.0, 80.0)))[::-1])[::-1]
+        steepest = scale * decay / math.sqrt(-math.expm1(-2 * lam * h))  # 2-norm of the weights of sums above s
+        highest = scale * decay * math.exp(-lam * math.log1p(1 / lam)) / (1 + lam)  # the largest of these weights
+    rise = error * steepest
+    if upper:
+        rise, rest = rise * (1 + factor), infinite + OUTSIDE * delta
+    else:
+        factor, rise, rest = -factor, -rise - 2 * OUTSIDE * highest, 0.0
+    spent = (A - np.exp(np.minimum(s - near, 600.0)) * B) * (1 + factor) + rise + rest  # delta at each s
+    over = np.flatnonzero(spent > delta)
+    if len(over) == 0:
+        return max(float(s[0]), 0.0) if upper else 0.0
+    k = int(over[-1])
+    if k == N - 1:
+        return unknown
+    left = A[k + 1] - (delta - rise[k] - rest) / (1 + factor)
+    solved = near + math.log(left / B[k + 1]) if left > 0 else -math.inf
+    return max(min(max(solved, s[k]), s[k + 1]), 0.0) * (1 + (1 if upper else -1) * 2.0**-48)
+
+
+def _power(values: np.ndarray, count: int) -> np.ndarray:
+    """values^count by at most 2 log2(count) products."""
+    result = np.ones_like(values)
+    while count:
+        if count & 1:
+            result = result * values
+        count >>= 1
+        values = values * values if count else values
+    return result
+
+
+def bounds(
+    spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delta: float, *, gap: float = GAP, small: float = SMALL
+) -> tuple[float, float]:
+    """The epsilon of all uses of dominating pairs: a lower and an upper bound.
+
+    Source: [zhu2022:compose]
+
+    Parameters
+    ----------
+    spent : (pairs, uses) of each release: one dominating pair, or two, for the two orders of the neighbours. All
+        releases have the neighbours in the same order
+    delta : float in (0, 1)
+    gap, small : the ratio, and the difference, of the two bounds that suffices
+
+    Returns
+    -------
+    lower, upper : floats >= 0; lower can be 0 and upper inf where rounding hides the rest
+
+    Raises
+    ------
+    ValueError : if delta is not in (0, 1)
+
+    Notes
+    -----
+    Guarantee: (upper, delta)-differential privacy holds, rounding included. If some neighbours attain the dominating
+    pairs, no epsilon below `lower` holds for them.
+
+    Proof that dominating pairs compose. Let the first step have the laws M and M' on two neighbours, dominated by
+    (P, Q), and let the second, whatever the first has given, have laws dominated by (R, S). For each outcome o of the
+    first step, the profile of the second at a M'(o) / M(o) is at most that of (R, S). So the profile of both steps at a
+    is at most the integral of H_{a M' / M}(R || S) over M, which is the profile of (M R, M' S). Exchange the parts of
+    the two steps, and bound M and M' by P and Q in the same way. QED. The argument needs no total mass of 1, so it
+    holds for the masses of `merge` too.
+
+    Examples
+    --------
+    One release with Laplace noise of scale 1 has the exact epsilon 1 + 2 log(1 - delta) = 0.78928.
+
+    >>> from nfa.privacy.dominating import in_full, laplace
+    >>> lower, upper = bounds([(in_full(laplace(math.sqrt(2))), 1)], 0.1)
+    >>> lower <= 1 + 2 * math.log(0.9) <= upper <= 1.001 * lower
+    True
+    """
+    require.within("(0, 1)", delta=delta)
+    spent = list(spent)
+    orders = max(len(pairs) for pairs, _ in spent)
+    found = [
+        _in_order([(pairs[k % len(pairs)], uses) for pairs, uses in spent], delta, gap, small) for k in range(orders)
+    ]
+    return float(max(low for low, _ in found)), float(max(high for _, high in found))
+
+
+def _in_order(spent: list[tuple[DominatingPair, int]], delta: float, gap: float, small: float) -> tuple[float, float]:
+    """`bounds` for one order of the neighbours."""
+    uses = sum(count for _, count in spent)
+    variation = [float(pair.forward(np.zeros(1))[1][0]) for pair, _ in spent]
+    if sum(count * one for (_, count), one in zip(spent, variation, strict=True)) <= delta:
+        return 0.0, 0.0  # what two laws of all steps differ by is at most the sum of what they differ by in each
+    ends = [
+        (_end(pair.backward, 1e-12 * one), _end(pair.forward, OUTSIDE * delta / uses))
+        for (pair, _), one in zip(spent, variation, strict=True)
+    ]
+    variances = [count * _variance(pair, *end) for (pair, count), end in zip(spent, ends, strict=True)]
+    main = int(np.argmax(variances))  # the release that matters most
+    forth = ends[main][1]
+    finest = max(8 * max(map(max, ends)), 32 * math.sqrt(sum(variances))) / MOST_CELLS
+    h = math.sqrt(sum(variances) / uses) / 2
+    low, high = 0.0, math.inf
+    while True:
+        h = max(h, finest)
+        starts = [first_corner(pair, h, *end) for (pair, _), end in zip(spent, ends, strict=True)]
+        for _ in range(6):  # the upper end of bounded losses is an atom, which gets a grid point
+            step = (forth - starts[main]) / math.ceil((forth - starts[main]) / h) * (1 - 1e-13)
+            starts = [first_corner(pair, step, *end) for (pair, _), end in zip(spent, ends, strict=True)]
+        cells = [
+            max(math.floor((end - start) / step), math.floor(-start / step) + 2, 3)
+            for start, (_, end) in zip(starts, ends, strict=True)
+        ]
+        grids = [(pair, start, n, count) for (pair, count), start, n in zip(spent, starts, cells, strict=True)]
+        above = [(split(pair, start - step, step, n + 2), count) for pair, start, n, count in grids]
+        high = min(high, compose(above, delta, upper=True))
+        below = [(merge(pair, start, step, n), count) for pair, start, n, count in grids]
+        low = max(low, compose(below, delta, upper=False))
+        if high <= gap * low or high - low <= small or h <= finest:
+            return low, high
+        off = high / low - 1 if low > 0 and high < math.inf else 1.0
+        h *= min(max(0.8 * math.sqrt((gap - 1) / off), 1 / 16), 1 / 2)
+
+
+def _variance(pair: DominatingPair, back: float, forth: float) -> float:
+    """About the variance of the loss: the integral of both profiles, exact for Gaussian laws."""
+    total = 0.0
+    for profile, end in ((pair.forward, forth), (pair.backward, back)):
+        at = np.geomspace(1e-6, 1, 200) * end
+        total += float(np.trapezoid(profile(at)[1], at))
+    return total
+
+
+def _end(profile: Profile, share: float) -> float:
+    """An epsilon from which on the profile is at most the share; if it is 0 from some epsilon on, the first such."""
+
+    def within(epsilon: float) -> bool:
+        return profile(np.array([epsilon]))[1][0] <= share
+
+    high = 1e-300
+    while not within(high):
+        high *= 1e3
+    low = high / 1e3
+    while high > low * (1 + 2 * UNIT):
+        middle = math.sqrt(low) * math.sqrt(high)
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if within(middle) else (middle, high)
+    return _end(profile, 0.0) if share and profile(np.array([high * 1.001]))[1][0] == 0 else high
