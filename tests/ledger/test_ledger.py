@@ -21,7 +21,10 @@ DOCUMENTS = ["lee2020", "ohana2021", "dpulr2024", "berthier2019"]
 # --- the files -------------------------------------------------------------------------------------------------
 
 
-ELSEWHERE = "wbk2019 mironov2017 canonne2020 mironov2019 zhuwang2019 balle2018 bretagnolle1979 zhu2022 doroshenko2022 higham2002".split()
+ELSEWHERE = (
+    "wbk2019 mironov2017 canonne2020 mironov2019 zhuwang2019 balle2018 bretagnolle1979 zhu2022 doroshenko2022 "
+    "higham2002"
+).split()
 
 
 def test_documents_come_first_then_what_is_ours_then_sources_from_elsewhere():
