@@ -106,13 +106,13 @@ def intervals(differences: Iterable[Difference]) -> str:
     Examples
     --------
     >>> intervals([Difference(1.0, 0.5, 3), Difference(2.0)])
-    "Behind ± stands half of Student's 95 % interval over 3 seeds; a number without it is of one seed."
+    "The number after ± is half of Student's 95 % interval over 3 seeds. A number without ± comes from one seed."
     >>> intervals([Difference(2.0)])
-    'Each of these numbers is of one seed, so no interval can be given.'
+    'Each of these numbers comes from one seed, so no interval can be given.'
     """
     every = list(differences)
     counts = sorted({one.n for one in every if one.half is not None})
     if not counts:
-        return "Each of these numbers is of one seed, so no interval can be given."
-    told = f"Behind ± stands half of Student's 95 % interval over {' or '.join(map(str, counts))} seeds"
-    return f"{told}{'; a number without it is of one seed' if any(one.half is None for one in every) else ''}."
+        return "Each of these numbers comes from one seed, so no interval can be given."
+    told = f"The number after ± is half of Student's 95 % interval over {' or '.join(map(str, counts))} seeds"
+    return f"{told}{'. A number without ± comes from one seed' if any(one.half is None for one in every) else ''}."

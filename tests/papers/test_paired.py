@@ -78,8 +78,10 @@ def test_words(difference, words, short):
 def test_what_stands_behind_the_numbers_is_said():
     several, one = Difference(1.0, 0.5, 3), Difference(2.0)
     assert intervals([several]).endswith("over 3 seeds.")
-    assert "over 2 or 3 seeds; a number without it is of one seed" in intervals([several, one, Difference(0.0, 1.0, 2)])
-    assert intervals([one]) == "Each of these numbers is of one seed, so no interval can be given."
+    assert "over 2 or 3 seeds. A number without ± comes from one seed" in intervals(
+        [several, one, Difference(0.0, 1.0, 2)]
+    )
+    assert intervals([one]) == "Each of these numbers comes from one seed, so no interval can be given."
 
 
 def test_accuracies_by_key_and_seed():

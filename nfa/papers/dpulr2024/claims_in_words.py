@@ -87,8 +87,9 @@ def beside_dp_sgd(runs: Trained, first: str) -> list[str]:
     if not lines:
         return []
     head = (
-        "In these runs, validation accuracy in percent; as in the paper, DP-SGD steps by SGD, the others by Adam. Made"
-        f" sound, DP-ULR has the epsilon of DP-SGD; as printed it has none.{f' {intervals(shown)}' if shown else ''}"
+        "The numbers are the validation accuracy of these runs in percent. As in the paper, DP-SGD uses SGD, and the"
+        " other rules use Adam. Made sound, DP-ULR has the epsilon of DP-SGD. As printed, DP-ULR has no"
+        f" epsilon.{f' {intervals(shown)}' if shown else ''}"
     )
     return [head, "", *lines, ""]
 
@@ -105,8 +106,8 @@ def adam_beside_sgd(runs: Trained, first: str) -> list[str]:
     if not told:
         return []
     return [
-        "- Adam for DP-SGD: the authors tried it too, at 0.01, and found the default, SGD at 0.1, better; in which"
-        f" batches they do not say (`dpulr2024:exp-adam`). Here {', '.join(told)}.",
+        "- Adam for DP-SGD: the authors also tried Adam, at 0.01, and found the default, SGD at 0.1, better"
+        f" (`dpulr2024:exp-adam`). They do not state the batch sizes of this comparison. Here {', '.join(told)}.",
         "",
     ]
 
@@ -125,7 +126,7 @@ def by_size(runs: Trained) -> list[str]:
     shown = [gap for gaps in ahead.values() for gap in gaps.values()]
     said = f" {intervals(shown)}" if shown else ""
     return [
-        f"In these runs, validation accuracy in percent, and differences in points.{said}",
+        f"The table has the validation accuracy of these runs in percent, and differences in points.{said}",
         "",
         markdown_table(table),
         "",
@@ -150,8 +151,8 @@ def convergence(runs: Trained) -> list[str]:
     if not lines:
         return []
     head = (
-        "In these runs, validation accuracy after the last epoch, in percent, and in brackets the points gained since"
-        f" the middle epoch: below 0 it degrades. {intervals(shown)}"
+        "The numbers are the validation accuracy of these runs after the last epoch, in percent. In brackets are the"
+        f" points gained since the middle epoch. A negative gain means that the accuracy falls. {intervals(shown)}"
     )
     return [head, "", *lines, ""]
 
@@ -172,7 +173,7 @@ def caption(item: str, runs: Trained) -> list[str]:
     seeds = len({record["seed"] for _, record in runs})
     data = f"{record['data']['name']}, {record['data']['train']:,} images"
     here = f"Here, {data}, {length}, {seeds} seed{'s' if seeds > 1 else ''}"
-    first, *others = told or ["nothing beside DP-SGD to hold it against"]
+    first, *others = told or ["there is no other rule to compare with DP-SGD"]
     return [f"The paper: {SAID[item]}.", f"{here}. {first[0].upper()}{first[1:]}.", *(f"{other}." for other in others)]
 
 

@@ -102,13 +102,14 @@ def fig2_summary(rows: list[dict[str, Any]]) -> list[str]:
     mlp = ", ".join(f"{largest_threshold(q, 60_000)} of {60_000 * Fraction(q)}" for q in MLP)
     return [
         f'"Below 10^-3 where N >= 1,000 and N_B is slightly less than q N" holds in {len(held)} of {len(told)} rows'
-        f" with N_B from {_FIG2['slightly']:g} q N up to q N, all with q N >= {least:,.0f}; the largest ratio is"
-        f" {worst['ratio']} (q = {worst['q']}, N = {worst['N']:,}, N_B = {worst['N_B']}).",
-        f"At the sizes of the paper's own training (N = 60,000) the largest N_B below 10^-3 is {mlp} records of the"
-        " mean batch; with N_B = q N, as line 195 of its Algorithm 1 has it, the ratio is"
+        f" with N_B from {_FIG2['slightly']:g} q N up to q N. The rows in which the claim holds have q N >="
+        f" {least:,.0f}. The largest ratio is {worst['ratio']} (q = {worst['q']}, N = {worst['N']:,}, N_B ="
+        f" {worst['N_B']}).",
+        f"At the sizes of the paper's own training (N = 60,000), the largest N_B below 10^-3 is {mlp} records of the"
+        " mean batch. With N_B = q N, as in line 195 of Algorithm 1, the ratio is"
         f" {', '.join(f'{ratio(q, 60_000, int(60_000 * Fraction(q))):.3g}' for q in MLP)} in turn.",
-        f"That the ratio falls as N grows is right at {sum(map(falling, shares))} of {len(shares)} fixed"
-        " shares of q N, for every q here.",
+        f"The ratio falls as N grows at {sum(map(falling, shares))} of {len(shares)} fixed shares of q N, for every q"
+        " here.",
     ]
 
 

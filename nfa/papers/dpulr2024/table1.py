@@ -148,7 +148,12 @@ def best_of_dp_sgd(runs: Trained) -> list[str]:
         table.append(row | {"printed": f"{mean:.2f} ± {sd:.2f}"})
     if not table:
         return []
-    return ["DP-SGD by either, beside what the paper prints, which may be of either:", "", markdown_table(table), ""]
+    return [
+        "DP-SGD at the last epoch and at the best epoch, next to the printed value, which may be from either epoch:",
+        "",
+        markdown_table(table),
+        "",
+    ]
 
 
 def runs_notes(runs: Trained) -> list[str]:

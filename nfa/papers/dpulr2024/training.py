@@ -82,7 +82,8 @@ def beside_validation(runs: Trained, training: Printed, validation: Printed) -> 
     if not table:
         return []
     head = (
-        "Validation less training accuracy, in points, of the runs that measured both. Training accuracy is here that"
-        " of all training images, by the network without noise; the paper does not say how it measures its own."
+        "The table has the validation accuracy less the training accuracy, in points, for the runs that measured both"
+        " accuracies. Here, the training accuracy is for all training images, by the network without noise. The paper"
+        " does not describe how it measures its training accuracy."
     )
     return ["## Training accuracy", "", head, "", markdown_table(table), ""]

@@ -152,18 +152,18 @@ def _weight(figure: str, runs: Trained) -> list[str]:
     if not missing:
         return [
             f"These runs are whole: images, batches, noise and all {_TOML[figure]['epochs']} epochs are the paper's,"
-            f" {told}. Under the readings below they decide; what the paper leaves open ({open_}) may have been"
-            " otherwise where it saw something else, and its curves were not seen."
+            f" {told}. Under the readings below, the runs decide. The paper leaves some settings open ({open_}). Other"
+            " choices of these settings may explain another result of the paper, and we have not seen its curves."
         ]
     if as_long(figure, runs):
         return [
             f"These runs are as long as the paper's, {told}, on other images ({'; '.join(missing)}). They show how the"
-            f" rules compare there under our readings of what is left open ({open_}), and cannot refute what the paper"
-            " saw."
+            f" rules compare on these images under our readings of the settings that the paper leaves open ({open_})."
+            " They cannot refute the results of the paper."
         ]
     return [
         f"These runs, {told}, are shorter or smaller than the paper's ({'; '.join(missing)}), and {open_} are our"
-        " readings. They show what happens here, and cannot refute what the paper saw."
+        " readings. The runs show what happens in this case, but cannot refute the results of the paper."
     ]
 
 
@@ -196,8 +196,8 @@ def _gain(found: Accuracies, whole: bool) -> list[str]:
     behind = f", below 0 in {sum(g.below(0) for g in sure)}" if sure else ""
     return [
         f'- "Significant gains in accuracy (often by {LEAST}-{MOST}%)" over DP-BP (`lee2020:claim-gain`). {verdict}:'
-        f" at the same sensitivity DP-DFA is ahead in {ahead} of {len(every)} comparisons, by {LEAST} points or more in"
-        f" {reached}{beyond}{behind}. DP-DFA less DP-BP, in points: {told}.{chance}"
+        f" at the same sensitivity, DP-DFA is more accurate in {ahead} of {len(every)} comparisons, by {LEAST} points"
+        f" or more in {reached}{beyond}{behind}. DP-DFA less DP-BP, in points: {told}.{chance}"
     ]
 
 
@@ -209,16 +209,20 @@ def _hybrid(found: Accuracies, whole: bool) -> list[str]:
     both = [s for s in over_bp if over_bp[s].above(0) and (s not in over_dfa or over_dfa[s].above(0))]
     beside = f"; less DP-DFA: {_points(over_dfa)}" if over_dfa else ""
     return [
-        '- "The hybrid approach clearly outperforming both" (`lee2020:claim-hybrid`): here it is ahead of both at'
-        f" {len(both)} of {len(over_bp)} noises. Hybrid less DP-BP, in points: {_points(over_bp)}{beside}."
-        f"{_idle(found, 'hybrid', over_bp, whole)}"
+        '- "The hybrid approach clearly outperforming both" (`lee2020:claim-hybrid`): here the hybrid is more accurate'
+        f" than both other rules at {len(both)} of {len(over_bp)} noises. Hybrid less DP-BP, in points:"
+        f" {_points(over_bp)}{beside}.{_idle(found, 'hybrid', over_bp, whole)}"
     ]
 
 
 def _idle(found: Accuracies, rule: str, compared: Mapping[str, Difference], whole: bool) -> str:
     """At which noises a rule has not left chance, and what that says."""
     idle = [s for s in compared if statistics.fmean(found[rule, s, SOUND].values()) < CHANCE]
-    says = "all the steps of the paper are not enough for it here" if whole else "so few steps say nothing of it"
+    says = (
+        "all the steps of the paper are not enough for this rule here"
+        if whole
+        else "so few steps show nothing about this rule"
+    )
     return f" At sigma {', '.join(idle)} {rule} stays below {CHANCE} %: {says}." if idle else ""
 
 
@@ -256,9 +260,9 @@ def _printed_threshold(runs: Trained, gains: str) -> list[str]:
     if not told:
         return []
     return [
-        f"- DP-DFA with tau_h from the printed sensitivity. Its claim is refused by name: {refusal()} The epsilon"
-        " that the corrected sensitivity proves (where sigmoid layers cannot reach tau_h, a lower one would hold):"
-        f" {'; '.join(told)}.{f' Its accuracy less that of DP-BP, in points: {gains}.' if gains else ''}"
+        f"- DP-DFA with tau_h from the printed sensitivity. nfa refuses this claim by name: {refusal()} The epsilon"
+        " that the corrected sensitivity proves (a lower epsilon would hold if sigmoid layers cannot reach tau_h):"
+        f" {'; '.join(told)}.{f' The accuracy of DP-DFA less that of DP-BP, in points: {gains}.' if gains else ''}"
     ]
 
 
@@ -294,8 +298,8 @@ def _epochs(runs: Trained) -> list[str]:
         return []
     return [
         '- "DP DFA achieving good accuracy with fewer epochs than DP BP" (`lee2020:claim-epochs`). Here DP-DFA is the'
-        f" first at {sum(first)} of {len(first)} levels. Epochs after which DP-BP and DP-DFA have a mean"
-        f" test accuracy of so much, or none of these runs: {'; '.join(told)}."
+        f" first at {sum(first)} of {len(first)} levels. Epochs after which DP-BP and DP-DFA reach each mean test"
+        f" accuracy, or none if no run reaches this accuracy: {'; '.join(told)}."
     ]
 
 
@@ -316,7 +320,7 @@ def caption(figure: str, runs: Trained) -> list[str]:
         for rule in ("DP-DFA", "hybrid"):
             ahead = [f"{gain.short} at {unbroken(f'σ = {s}')}" for s, gain in gains(found, rule=rule).items()]
             told += [f"{rule} less DP-BP, in points: {', '.join(ahead)}"] if ahead else []
-        seen = "; ".join(told) or "No private rule beside DP-BP to hold it against"
+        seen = "; ".join(told) or "There is no other private rule to compare with DP-BP"
         lines.append(f"Here, {data}, {length(figure, own)}. {seen}.")
     return lines
 

@@ -158,17 +158,20 @@ def epsilon_summary(rows: list[dict[str, Any]]) -> list[str]:
     lemma = [100 * (row["lemma 3"] / row["ours"] - 1) for row in first]
     equal, more = sum(d < 0.05 for d in lemma), [d for d in lemma if d >= 0.05]
     told = [
-        f"Fashion-MNIST: {cut} of the {len(first)} printed values are ours cut to two decimals ({rounded} if rounded);"
-        f" {misprint['paper']:.2f} for {misprint['ours']:.4f} is most likely a misprint for 13.78.",
-        "They come from a stronger bound (Theorem 27) in the paper's own reference, which the text does not state;"
-        f" Lemma 3 as printed gives the same {equal} times and {_range(more, 1, ' %')} more otherwise.",
-        f"CIFAR-10 has 50,000 training images, not 60,000, and the same computation gives {above} more than print.",
+        f"Fashion-MNIST: {cut} of the {len(first)} printed values are our values truncated to two decimals ({rounded}"
+        f" if rounded). The printed {misprint['paper']:.2f} for our {misprint['ours']:.4f} is most likely a misprint"
+        " for 13.78.",
+        "The printed values come from a stronger bound (Theorem 27) in the paper's own reference, which the text does"
+        f" not state. Lemma 3 as printed gives the same value {equal} times and {_range(more, 1, ' %')} more"
+        " otherwise.",
+        f"CIFAR-10 has 50,000 training images, not 60,000. The same computation gives {above} more than the printed"
+        " values.",
     ]
     if all(row["tight"] is not None for row in rows):
         margins = [_range([row["paper"] / row["tight"] for row in some], 2, " times") for some in (first, second)]
         told.append(
-            "Every printed value is still a true upper bound for the stated sensitivity: it is"
-            f" {margins[0]} a nearly exact epsilon (Fashion-MNIST), {margins[1]} (CIFAR-10)."
+            "Every printed value is still a true upper bound for the stated sensitivity. The printed value is"
+            f" {margins[0]} a nearly exact epsilon for Fashion-MNIST, and {margins[1]} for CIFAR-10."
         )
     return told
 

@@ -189,10 +189,10 @@ def notes(rows: Rows) -> list[str]:
         "",
         *_in_words(found, sigmas),
         "",
-        *(["A rule as one reading has it against the other as another has it:", ""] if pairs else []),
+        *(["One rule under one reading compared with the other rule under another reading:", ""] if pairs else []),
         *(f"- **{name}**: {PAIRED[name]['why']}" for name in pairs),
         *([""] if pairs else []),
-        "Not run, since it changes nothing here or nothing is learned:",
+        "Not run, because the reading changes nothing here or because the network learns nothing:",
         "",
         *(f"- {one['what']}: {one['why']}." for one in GAIN["not_run"]),
         "",
@@ -218,14 +218,14 @@ def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
         + (f": {'; '.join(told)}." if told else f"; the largest gain is {gain:+.1f}, at sigma {at}."),
         f"- As a share of DP-BP's accuracy, {LEAST} % or more"
         f" {'also under ' + ', '.join(also) if also else 'under no other'}.",
-        f"- DP-DFA is ahead at some noise under {len(ahead)} of {len(found)}"
+        f"- DP-DFA is more accurate than DP-BP at some noise under {len(ahead)} of {len(found)} readings"
         + (f": {', '.join(ahead)}." if ahead else "."),
     ]
     if fair := [(one, sigma) for one, sigma in every if one[sigma]["fair"]]:
         one, sigma = max(fair, key=lambda pair: pair[0][pair[1]]["gain"])
         lines.append(
-            f"- Where DP-DFA proves as much as DP-BP, its largest gain is {one[sigma]['gain']:+.1f} points, at sigma"
-            f" {sigma} under {one['reading']}."
+            f"- If DP-DFA proves as much as DP-BP, the largest gain of DP-DFA is {one[sigma]['gain']:+.1f} points, at"
+            f" sigma {sigma} under {one['reading']}."
         )
     return [*lines, GAIN["one_seed"]]
 

@@ -149,16 +149,16 @@ def sensitivity_summary(rows: list[dict[str, Any]]) -> list[str]:
     own = next(r for r in rows if r["setting"].startswith("784"))
     exact = [r for r in rows if r["verdict"] == "inside"]
     return [
-        f"Where the top layer learns from the error itself (Section 3.2, Figure 1), the printed formula is below the"
-        f" corrected one in {len(short)} of {len(plain)} settings: by a factor of {ratios[0.25][0]:.2f} to"
-        f" {ratios[0.25][-1]:.2f} with sigmoid units, {ratios[1.0][0]:.2f} to {ratios[1.0][-1]:.2f} with tanh.",
-        f"The real rule itself moves by more than the printed formula in {len(beyond)} settings of {len(rows)}, and"
-        " never by more than the corrected one.",
+        "If the top layer learns from the error itself (Section 3.2, Figure 1), the printed formula is below the"
+        f" corrected formula in {len(short)} of {len(plain)} settings. The factor is {ratios[0.25][0]:.2f} to"
+        f" {ratios[0.25][-1]:.2f} with sigmoid units, and {ratios[1.0][0]:.2f} to {ratios[1.0][-1]:.2f} with tanh.",
+        f"The real rule moves by more than the printed formula in {len(beyond)} settings of {len(rows)}, and never by"
+        " more than the corrected formula.",
         f"The paper's own network with the tau_h that the printed formula gives for S = {own['paper']:.0f} moves by"
         f" {own['attained']:.2f}, and not at most {own['paper']:.0f}.",
-        f"The formula is exact in {len(exact)} settings, with another top layer: tanh units and beta e, or sigmoid"
-        " units and beta e y(1-y). It is a bound too, if a loose one here, where gamma beta is at least 1, or where"
-        " gamma is read as one bound for sigmoid layers and the output together.",
+        f"The printed formula is exact in {len(exact)} settings with another top layer: tanh units and beta e, or"
+        " sigmoid units and beta e y(1-y). The formula is also a bound, although a loose one here, in two cases: if"
+        " gamma beta is at least 1, or if gamma is read as one bound for sigmoid layers and the output together.",
     ]
 
 

@@ -212,7 +212,7 @@ def _claims(ours: Accuracies, columns: list[str]) -> list[str]:
     told = [
         f"- Mean absolute difference to the paper over the {3 * len(columns)} cells of DFA, TDFA and PDFA:"
         f" {mean_distance(ours):.2f} points.",
-        f'- "PDFA always within 1% of DFA" (`ohana2021:table1-c1`); DFA is ahead by: {ahead} points.',
+        f'- "PDFA always within 1% of DFA" (`ohana2021:table1-c1`). DFA is more accurate by: {ahead} points.',
     ]
     if "non-private" not in columns:
         return told
@@ -226,7 +226,7 @@ def _claims(ours: Accuracies, columns: list[str]) -> list[str]:
                 "{} {:.2f} by the clips, {:.2f} by noise".format(name, *clipping_and_noise(table, "DFA", sigma))
             )
         told.append(f"- Lost from the non-private run to sigma {sigma} (`ohana2021:table1-c2`): {'; '.join(lost)}.")
-        told.append(f"- Of that, DFA (`ohana2021:table1-c3`): {'; '.join(parts)}.")
+        told.append(f"- Of this loss, for DFA (`ohana2021:table1-c3`): {'; '.join(parts)}.")
     return told
 
 

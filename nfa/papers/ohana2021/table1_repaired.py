@@ -157,7 +157,8 @@ def notes(rows: Rows) -> list[str]:
     lines = [
         "## What privacy costs",
         "",
-        f"Test accuracy in percent, and in brackets the points lost to the guarantee; delta is {DELTA:g} throughout.",
+        f"Test accuracy in percent, and in brackets the points lost to the guarantee. Delta is {DELTA:g} in all"
+        " columns.",
         "",
     ]
     table = []

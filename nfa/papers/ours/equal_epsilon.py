@@ -121,7 +121,7 @@ def _gaps(rows: Rows) -> list[str]:
         if not (behind := [base[place] - ours for place, ours in own.items() if place in base]):
             continue
         mean = statistics.fmean(behind)
-        told = f"- {rule}: {abs(mean):.1f} points {'behind' if mean >= 0 else 'ahead of'} {BASE}"
+        told = f"- {rule}: {abs(mean):.1f} points {'less' if mean >= 0 else 'more'} accurate than {BASE}"
         rest = f" in the mean of its {len(behind)} rows, from {min(behind):.1f} to {max(behind):.1f}"
         lines.append(f"{told}{rest if behind[1:] else ''}.")
     return lines

@@ -182,7 +182,7 @@ FINALISTS = _experiment(
     {
         "demo": "fashion-mnist-small, 2 epochs, the best trial of three rules",
         "paper": f"MNIST, {DENSE.scales['paper']['epochs']} epochs, the best {DENSE.budget['finalists']} trials a rule"
-        " at epsilon 1, 3 and 8, at 1 three of them also with a third of the step",
+        " at epsilon 1, 3 and 8, and at epsilon 1 three of these trials also with a third of the learning rate",
     },
 )
 

@@ -102,7 +102,7 @@ def test_what_the_figure_says(rows):
     assert "holds in 24 of 73 rows" in told[0]
     assert "28 of 64, 137 of 200, 405 of 500" in told[1]
     assert "658, 121, 30.9 in turn" in told[1]
-    assert "right at 3 of 3 fixed shares" in told[2]
+    assert "falls as N grows at 3 of 3 fixed shares" in told[2]
 
 
 def test_the_committed_figure_is_what_the_code_computes(rows):
@@ -422,7 +422,7 @@ def test_who_is_ahead_of_dp_sgd_seed_by_seed():
     assert "in batches of 64, \N{MINUS SIGN}16.0" in sound
     text = "\n".join(table1.runs_notes(runs))
     assert "DP-ULR sound 22.00, DP-SGD 36.33; less DP-SGD: DP-ULR as printed +15.67 ± 5.17, DP-ULR made sound" in text
-    assert "half of Student's 95 % interval over 3 seeds; a number without it is of one seed." in text
+    assert "half of Student's 95 % interval over 3 seeds. A number without ± comes from one seed." in text
     without = by_hand({place: seeds for place, seeds in CURVES.items() if place[0] != "DP-SGD"})
     assert leads(without, "DP-ULR printed") == {}
     assert "DP-ULR printed 52.00, DP-ULR sound 22.00." in "\n".join(table1.runs_notes(without))

@@ -246,7 +246,9 @@ def test_the_command(nfa, tmp_path):
     assert (code, err) == (0, "")
     assert max(map(len, out.splitlines())) <= 80
     assert re.search(r"^2a +Fashion-MNIST +CNN +0.01 +50 +4.4300 +4.4387 +\+0.0087 +inside *$", out, re.M)
-    assert "23 of the 24 printed values are ours cut to two decimals (13 if rounded)" in " ".join(out.split())
+    assert "23 of the 24 printed values are our values truncated to two decimals (13 if rounded)" in " ".join(
+        out.split()
+    )
     folder = tmp_path / "runs" / "lee2020-epsilons"
     assert {path.name for path in folder.iterdir()} == {
         "REPORT.md",

@@ -335,21 +335,24 @@ def test_what_clips_alone_cost_is_counted_from_the_network_with_the_same_activat
 
 def test_the_report_says_what_was_and_was_not_seen():
     text = "\n".join(claims_in_words.notes("fig4", FEW))
-    assert "`lee2020:claim-gain`). Seen here in part: at the same sensitivity DP-DFA is ahead in 2 of 3" in text
+    assert (
+        "`lee2020:claim-gain`). Seen here in part: at the same sensitivity, DP-DFA is more accurate in 2 of 3" in text
+    )
     assert "by 10 points or more in 1. DP-DFA less DP-BP" in text
     assert "+2.00 at sigma 0.01, -3.00 at sigma 0.05 (sound); +12.00 at sigma 0.01 (DP-BP with DP-DFA's" in text
-    assert "At sigma 0.05 DP-DFA stays below 20 %: so few steps say nothing of it" in text
+    assert "At sigma 0.05 DP-DFA stays below 20 %: so few steps show nothing about this rule" in text
     assert "At sigma 0.05 hybrid stays below 20 %" in text
-    assert "ahead of both at 1 of 2 noises" in text
+    assert "more accurate than both other rules at 1 of 2 noises" in text
     assert "less DP-DFA: -1.00 at sigma 0.01, +4.00 at sigma 0.05" in text
     assert "`lee2020:claim-clip-bias`). Seen here for DP-BP" in text
     assert "`lee2020:sens-total`" in text
     assert (
-        "sigma 0.01: 7.00 proved, 1.00 if the formula held. Its accuracy less that of DP-BP, in points: +3.00" in text
+        "sigma 0.01: 7.00 proved, 1.00 if the formula held. The accuracy of DP-DFA less that of DP-BP, in points: +3.00"
+        in text
     )
-    assert "Each of these numbers is of one seed, so no interval can be given." in text
+    assert "Each of these numbers comes from one seed, so no interval can be given." in text
     assert "seed 1, are shorter or smaller than the paper's (25 of 300 epochs)" in text
-    assert "cannot refute what the paper saw" in text
+    assert "cannot refute the results of the paper" in text
 
 
 WHOLE = {
@@ -365,8 +368,8 @@ def test_whole_runs_are_spoken_of_as_whole_runs():
     """A straight line to 82.27 % is at 40 % after 146 of 300 epochs, one to 78.1 % after 154: ceil(40 / mean * 300)."""
     text = "\n".join(claims_in_words.notes("fig4", runs_of(**WHOLE)))
     assert (
-        "Not seen here: at the same sensitivity DP-DFA is ahead in 0 of 1 comparisons, by 10 points or more in 0"
-        in text
+        "Not seen here: at the same sensitivity, DP-DFA is more accurate in 0 of 1 comparisons, by 10 points or more"
+        " in 0" in text
     )
     assert "and the interval lies below 10 in 1 of 1, below 0 in 1. DP-DFA less DP-BP, in points: -4.17 ± 0.38" in text
     assert "Seen here at 1 of 1 noises. BP without privacy less DP-BP, in points: +4.83 ± 0.38" in text
@@ -396,7 +399,9 @@ def test_clips_cost_something_where_the_interval_says_so_or_one_run_loses_more_t
 def test_whole_runs_that_stay_at_chance_are_told_so():
     low = {name: values if "001" not in name else [12.0, 11.0, 10.0] for name, values in WHOLE.items()}
     text = "\n".join(claims_in_words.notes("fig4", runs_of(**low)))
-    assert "At sigma 0.01 DP-DFA stays below 20 %: all the steps of the paper are not enough for it here." in text
+    assert (
+        "At sigma 0.01 DP-DFA stays below 20 %: all the steps of the paper are not enough for this rule here." in text
+    )
 
 
 @pytest.mark.parametrize(
@@ -421,7 +426,7 @@ def test_runs_on_other_images_are_as_long_but_decide_nothing_of_the_paper():
     text = "\n".join(claims_in_words.notes("fig4", runs))
     assert "### CIFAR-10, 20,000 images\n" in text
     assert "These runs are as long as the paper's, seeds 1, 2, 3, on other images (JPEG copies)." in text
-    assert "cannot refute what the paper saw" in text
+    assert "cannot refute the results of the paper" in text
 
 
 def test_a_stopped_run_is_not_whole():
@@ -458,7 +463,7 @@ def test_the_claim_in_words_stands_below_the_picture_and_in_its_place_where_it_i
     said, _ = claims_in_words.caption("fig2", runs_of("fig2", **WHOLE))
     assert said.endswith('"with the hybrid approach clearly outperforming both".')
     alone = claims_in_words.caption("fig4", runs_of(DP_BP__sound__001=80.0))[1]
-    assert alone.endswith("1 seed. No private rule beside DP-BP to hold it against.")
+    assert alone.endswith("1 seed. There is no other private rule to compare with DP-BP.")
 
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4")

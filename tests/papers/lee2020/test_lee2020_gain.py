@@ -261,8 +261,11 @@ def test_the_report_says_which_readings_give_the_gain():
         " less than DP-BP)." in text
     )
     assert "- As a share of DP-BP's accuracy, 10 % or more also under both tanh." in text
-    assert "- DP-DFA is ahead at some noise under 2 of 4: top layer's error not clipped, both tanh." in text
-    assert "its largest gain is +6.0 points, at sigma 0.05 under both tanh." in text
+    assert (
+        "- DP-DFA is more accurate than DP-BP at some noise under 2 of 4 readings: top layer's error not clipped,"
+        " both tanh." in text
+    )
+    assert "the largest gain of DP-DFA is +6.0 points, at sigma 0.05 under both tanh." in text
     assert "| both tanh | +1.0 (-0.5) | 78.5, 78.0 | 7.12, 7.13 | +6.0 (+6.5) | 50.0, 56.5 | 0.73 |" in text
     assert gain.notes(ROWS[:2]) == []  # DP-BP alone
 
@@ -282,7 +285,7 @@ def test_a_pair_holds_rules_of_two_readings_against_each_other():
 def test_the_report_says_where_none_does():
     text = "\n".join(gain.notes(ROWS[:4]))
     assert "- 10 points or more under 0 of 1 readings; the largest gain is -10.0, at sigma 0.05." in text
-    assert "- DP-DFA is ahead at some noise under 0 of 1." in text
+    assert "- DP-DFA is more accurate than DP-BP at some noise under 0 of 1 readings." in text
 
 
 # --- the whole of it -----------------------------------------------------------------------------------------

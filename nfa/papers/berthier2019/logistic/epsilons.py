@@ -129,16 +129,17 @@ def summary(found: Rows) -> list[str]:
     power = math.log(first[last]["ours"] / first[e]["ours"]) / math.log(last / e)
     factors = [half[k]["ours"] / first[k]["ours"] for k in first]
     return [
-        f"tau = 1/n: {_three(first, 'ours')} by the leading term alone and {_three(first, 'every term')} with every"
-        f" term, after {', '.join(map(str, first))} epochs; the theorem for it proves {_three(first, 'proved')}.",
-        f'"Epsilon roughly grows linearly": with every term it is nearly affine ({_three(half, "every term")} for tau ='
-        f" 1/2); the leading term alone grows as the power {power:.2f} of the epochs for tau = 1/n.",
-        '"Only a constant factor away (1 / (1 - tau))": that is the factor of the Renyi epsilon. For tau = 1/2 epsilon'
-        f" is {min(factors):.2f} to {max(factors):.2f} times that of tau = 1/n, not 2.",
+        f"tau = 1/n: after {', '.join(map(str, first))} epochs, epsilon is {_three(first, 'ours')} by the leading"
+        f" term alone and {_three(first, 'every term')} with every term. The theorem for this tau proves"
+        f" {_three(first, 'proved')}.",
+        f'"Epsilon roughly grows linearly": with every term, epsilon is nearly affine ({_three(half, "every term")} for'
+        f" tau = 1/2). For tau = 1/n, the leading term alone grows as the power {power:.2f} of the epochs.",
+        '"Only a constant factor away (1 / (1 - tau))": this is the factor of the Renyi epsilon. The epsilon of tau ='
+        f" 1/2 is {min(factors):.2f} to {max(factors):.2f} times the epsilon of tau = 1/n, not twice.",
         '"Exactly the same accountant as the one proved by [1]": Poisson batches under add-remove give'
         f" {_three(first, 'Poisson')}.",
-        f"Without a conjecture a pass costs a full release: {_three(of(found, '1'), 'proved')} for tau = 1, and"
-        f" {_three(half, 'proved')} for tau = 1/2, which has twice the passes.",
+        f"Without a conjecture, a pass costs a full release. This gives {_three(of(found, '1'), 'proved')} for tau ="
+        f" 1, and {_three(half, 'proved')} for tau = 1/2, because tau = 1/2 has twice as many passes.",
     ]
 
 
@@ -185,7 +186,7 @@ FIG12 = Analytic.from_toml(
     ),
     measures=f"by the leading term of Conjecture 2 with C = 16, at delta = {DELTA:g} and sigma = 2L: no guarantee",
     digits=4,
-    within="it equals the report's, which prints none",
+    within="our number equals the report's number, but the report prints none",
     summary=summary,
     notes=notes,
     picture=draw,

@@ -180,7 +180,7 @@ def notes_fig11(rows: Rows) -> list[str]:
     for reading in _readings(rows):
         own = [row for row in rows if row["reading"] == reading]
         sd, most = max(row["sd"] or 0 for row in own), largest_difference(rows, reading)
-        told = "one tau alone" if most is None else f"{most:.6f} at most"
+        told = "only one tau was run" if most is None else f"{most:.6f} at most"
         lines.append(f"{reading}: {told}; seeds differ by a deviation of {sd:.6f};")
     accuracies = [float(row["train. acc. %"]) for row in rows if row["reading"] == _readings(rows)[0]]
     lines.append(f'"around {WORDS["private_accuracy"]:g} %" training accuracy: {min(accuracies):.1f} to')

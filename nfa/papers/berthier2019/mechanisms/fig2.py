@@ -37,7 +37,7 @@ def fig2_summary(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"The total variation {'falls with every doubling' if falls else 'does not always fall with a doubling'} of the"
         f" noise, from {first['ours']:.4f} at sigma = {first['sigma / Delta']} Delta to {last['ours']:.4f} at"
-        f" {last['sigma / Delta']} Delta; no amount of noise makes it 0.",
+        f" {last['sigma / Delta']} Delta. No amount of noise makes it 0.",
         f"The best guess of the data set is right in {first['best guess']} and {last['best guess']} of the cases.",
     ]
 
@@ -60,7 +60,7 @@ FIG2 = Analytic.from_toml(
     columns=("sigma / Delta", "paper", "ours", "best guess", "epsilon", "verdict"),
     measures="the total variation between the outputs on two neighbours",
     digits=4,
-    within="the report prints a number and ours is equal to it; here it prints none",
+    within="our number equals the report's number, but the report prints none",
     summary=fig2_summary,
     notes=lambda rows: notes(_FIG2),
     picture=_draw_fig2,

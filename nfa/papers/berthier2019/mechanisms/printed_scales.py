@@ -60,10 +60,10 @@ def laplace_summary(rows: list[dict[str, Any]]) -> list[str]:
     worst = max(rows, key=lambda row: row["ours"] / row["paper"])
     told = ", ".join(f"Delta = {row['Delta']} at delta = {row['claimed']}" for row in held)
     return [
-        f"The printed scale keeps the total variation within the claim in {len(held)} of {len(rows)} rows ({told});"
-        f" at worst it is {worst['ours'] / worst['paper']:,.0f} times the claim (Delta = {worst['Delta']}, delta ="
-        f" {worst['claimed']}).",
-        "Right is b = -Delta / (2 log(1 - delta)), in any dimension.",
+        f"The printed scale keeps the total variation within the claim in {len(held)} of {len(rows)} rows ({told})."
+        f" At worst, the total variation is {worst['ours'] / worst['paper']:,.0f} times the claim (Delta ="
+        f" {worst['Delta']}, delta = {worst['claimed']}).",
+        "The correct scale is b = -Delta / (2 log(1 - delta)), in any dimension.",
     ]
 
 
@@ -154,7 +154,8 @@ def gaussian_summary(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"The printed noise is too little in {sum(row['verdict'] != 'inside' for row in rows)} of {len(rows)} rows:"
         f" from epsilon = {from_on} on.",
-        f"For epsilon up to 1 it is enough: the exact delta is at most {max(small):.3f} of the claimed one here.",
+        f"For epsilon up to 1, the printed noise is enough: the exact delta is at most {max(small):.3f} times the"
+        " claimed delta here.",
     ]
 
 
@@ -171,7 +172,7 @@ def _draw_gaussian(path: Path, rows: list[dict[str, Any]]) -> None:
 
 def _gaussian_notes(rows: list[dict[str, Any]]) -> list[str]:
     table = [{"delta": f"{d:g}", "fails from epsilon": f"{critical_epsilon(d):.8f}"} for d in _GAUSSIAN["deltas"]]
-    return notes(_GAUSSIAN, ["## From which epsilon on it fails", "", markdown_table(table), ""])
+    return notes(_GAUSSIAN, ["## From which epsilon on the printed noise fails", "", markdown_table(table), ""])
 
 
 GAUSSIAN = Analytic.from_toml(

@@ -80,7 +80,7 @@ def table1_rows() -> list[dict[str, Any]]:
         row = {"method": printed["method"], "assumptions": printed["assumptions"], "paper": f"O({printed['printed']})"}
         row |= {"ours": found if printed["example"] else None}
         row |= {"constant 1": f"{order(printed, **_TABLE1['reference']):.3g}"}
-        rows.append(row | {"verdict": "not comparable: an order, with all below left open"})
+        rows.append(row | {"verdict": "not comparable: an order, which leaves open what is listed below"})
     return rows
 
 
@@ -88,10 +88,10 @@ def table1_summary(rows: list[dict[str, Any]]) -> list[str]:
     """What the rows say, a sentence each."""
     at = ", ".join(f"{name} = {value:g}" for name, value in _TABLE1["reference"].items())
     return [
-        "Four orders, quoted from [29]; constants, logarithms, norms and the exact assumptions are not given, so no row"
-        " can be held against a number.",
+        "The table quotes four orders from [29]. The report does not give constants, logarithms, norms and the exact"
+        " assumptions, so we cannot compare a row with a number.",
         f"The mean of n records has the powers of the first two rows: {rows[0]['ours']}.",
-        f"The column `constant 1` is the order at {at}, nothing more.",
+        f"The column `constant 1` is the order at {at} with every constant set to 1.",
     ]
 
 
@@ -121,7 +121,7 @@ TABLE1 = Analytic.from_toml(
     rows=table1_rows,
     columns=("method", "assumptions", "paper", "ours", "constant 1", "verdict"),
     measures="the powers that the mean of n records has, an example",
-    within="the report prints a number and ours is equal to it; here it prints none",
+    within="our number equals the report's number, but the report prints none",
     summary=table1_summary,
     notes=_table1_notes,
     picture=_draw_table1,

@@ -76,14 +76,17 @@ def feedback_summary(feedback: bool) -> Callable[[list[dict[str, Any]]], list[st
         if not feedback:
             return [
                 *said,
-                "It is that of noise on the iterate; with noise on the gradient it is gamma² times as large.",
+                "This variance is for noise on the iterate. With noise on the gradient, the variance is gamma² times"
+                " as large.",
             ]
         least, times = min(row["ours"] for row in rows), [row["ours"] / row["paper"] for row in rows]
         return [
             *said,
-            f"The variance is {min(times):.1f} to {max(times):.1f} times the printed one. With 2 gamma sigma² alpha_t"
-            " in place of 2 gamma² sigma² alpha_t², and sigma² after the first step, the recursion gives it.",
-            f"It is never below sigma² = {SIGMA**2:g}: the least is {least:g}. Section 3.4.3 concludes the opposite.",
+            f"The variance is {min(times):.1f} to {max(times):.1f} times the printed variance. The recursion gives"
+            " this variance with 2 gamma sigma² alpha_t in place of 2 gamma² sigma² alpha_t², and with sigma² after"
+            " the first step.",
+            f"The variance is never below sigma² = {SIGMA**2:g}: the smallest is {least:g}. Section 3.4.3 concludes"
+            " the opposite.",
         ]
 
     return summary

@@ -141,19 +141,19 @@ def gap_summary(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
     """What the rows of a case say, a sentence each."""
     factor, gamma = stretch(case), CASES[case].gamma
     after = {
-        "strongly convex": f"Each step after it shrinks the gap by rho = {factor:g} at least",
-        "convex": "No step after it makes the gap larger, with noise or without",
-        "non-convex": f"Each step after it can stretch the gap by C = 1 + gamma beta = {factor:g}",
+        "strongly convex": f"Each later step shrinks the gap at least by the factor rho = {factor:g}",
+        "convex": "No later step makes the gap larger, with noise or without",
+        "non-convex": f"Each later step can stretch the gap by the factor C = 1 + gamma beta = {factor:g}",
     }[case]
 
     def summary(rows: list[dict[str, Any]]) -> list[str]:
         inside = sum(row["verdict"] == "inside" for row in rows)
         exact = sum(abs(row["worst"] - row["paper"]) < ROUNDING for row in rows)
         return [
-            f"Two passes are the same until the step t at which their records differ, and then at most 2 gamma L ="
-            f" {2 * gamma * L:g} apart. {after}.",
-            f"The bound holds at every step in {inside} of {len(rows)} places, for {PAIRS} random pairs each, and is"
-            f" attained by the worst pair in {exact}.",
+            "Two passes are the same until the step t at which their records differ. After this step, the passes are"
+            f" at most 2 gamma L = {2 * gamma * L:g} apart. {after}.",
+            f"The bound holds at every step in {inside} of {len(rows)} places, for {PAIRS} random pairs each. The"
+            f" worst pair attains the bound in {exact} places.",
         ]
 
     return summary
@@ -205,7 +205,7 @@ def _gap_experiment(id: str, case: str, where: str, title: str) -> Analytic:
         digits=4,
         tolerance=ROUNDING,
         within="no distance, simulated or of the worst pair, is above the bound at any step",
-        made=f"simulated: pairs of passes of {N} steps, always the same ones; the bounds are formulas",
+        made=f"simulated: pairs of passes of {N} steps, always the same pairs; the bounds are formulas",
         summary=gap_summary(case),
         notes=gap_notes(case),
         picture=_draw_gaps(case, f"{title[0].upper()}{title[1:]}"),

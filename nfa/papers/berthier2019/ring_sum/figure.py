@@ -45,10 +45,12 @@ def summary(found: Rows) -> list[str]:
     """What the rows say, a sentence each."""
     best = min(found, key=lambda row: max(row["ours"], row["lost"]))
     return [
-        f"The next node tells two values {DELTA:g} apart with the advantage erf(1 / (2 sqrt2 M)) over guessing: from"
-        f" {found[0]['ours']:.2e} at M = {found[0]['M']} down to {found[-1]['ours']:.2e} at M = {found[-1]['M']}.",
-        f"What the mask costs grows at the same time: values in (0, 1) come back wrong by up to {found[0]['lost']:.1e}"
-        f" and {found[-1]['lost']:.1e}. Of these sizes the larger of the two is least at M = {best['M']}, and never 0.",
+        f"The next node distinguishes two values {DELTA:g} apart with the advantage erf(1 / (2 sqrt2 M)) over"
+        f" guessing: from {found[0]['ours']:.2e} at M = {found[0]['M']} down to {found[-1]['ours']:.2e} at M ="
+        f" {found[-1]['M']}.",
+        f"A larger mask costs more accuracy: the errors of values in (0, 1) are up to {found[0]['lost']:.1e} and"
+        f" {found[-1]['lost']:.1e}. Take the larger of advantage and error for each M. It is smallest at M ="
+        f" {best['M']}, and never 0.",
         "Integers modulo m with one uniform mask leak nothing and lose nothing (`ring_sum.ring_sum` in this folder).",
     ]
 
@@ -58,10 +60,12 @@ def notes(found: Rows) -> list[str]:
     return [
         "## How to read it",
         "",
-        "M is the standard deviation of the mask that node 1 adds to its value before it is sent on. leak: the total",
-        f"variation between what node 2 receives for two values {DELTA:g} apart, which bounds how much better than by",
-        f"guessing it tells them apart. error: the largest error of {VALUES} values in (0, 1] to which M was added and",
-        "from which it was subtracted again. spacing: the distance of M from the next 64-bit float.",
+        "M is the standard deviation of the mask that node 1 adds to its value before it sends the sum on. leak: the",
+        f"total variation between what node 2 receives for two values {DELTA:g} apart. This bounds the advantage of"
+        " node",
+        f"2 over guessing. error: the largest error of {VALUES} values in (0, 1] after adding M and subtracting M"
+        " again.",
+        "spacing: the distance of M from the next 64-bit float.",
         "",
     ]
 
@@ -88,11 +92,11 @@ FIG13 = Analytic(
     id="berthier2019:fig13",
     title="Section 5.4 of Berthier (2019), Figure 13: what a large mask in the ring sum leaks, and what it costs",
     where="Section 5.4, with Figure 13",
-    transcription="The report prints no number and its picture, a ring of nodes, was not seen.",
+    transcription="The report prints no number. We have not seen the picture of the report, a ring of nodes.",
     rows=rows,
     columns=("M", "leak", "error", "spacing", "verdict"),
     measures=f"total variation of what node 2 receives, for two values {DELTA:g} apart",
-    within="it equals the report's, which prints none",
+    within="our number equals the report's number, but the report prints none",
     summary=summary,
     notes=notes,
     picture=draw,

@@ -64,9 +64,9 @@ def fig9_summary(rows: list[dict[str, Any]]) -> list[str]:
         f"At p = 1/2 the largest ratio of two probabilities is {half['with']['e^epsilon']} with replacement"
         f" and {half['without']['e^epsilon']} without, in exact fractions:"
         f" {'log(1.75) and log(4), as printed' if inside else 'not what is printed'}.",
-        "Shuffling is less private here at every p > 0: (1 + 2p)/(1 - p) is the larger.",
-        "This is no argument against Conjecture 1: n = 2, a pass uses all records, only the last iterate is released,"
-        " and the output is discrete.",
+        "Shuffling is less private here at every p > 0: (1 + 2p)/(1 - p) is the larger of the two ratios.",
+        "This example is no argument against Conjecture 1: n = 2, a pass uses all records, only the last iterate is"
+        " released, and the output is discrete.",
     ]
 
 
@@ -111,7 +111,7 @@ FIG9 = Analytic.from_toml(
     measures="the log of the largest ratio of two probabilities, which is computed in exact fractions",
     digits=6,
     tolerance=1e-12,
-    within="the two agree to 10^-12",
+    within="our number and the printed number agree to 10^-12",
     summary=fig9_summary,
     notes=fig9_notes,
     picture=_draw_fig9,
@@ -142,11 +142,13 @@ def conj1_summary(rows: list[dict[str, Any]]) -> list[str]:
     cliff = next(a for a, D in zip(orders, exact, strict=True) if D > 4 * a * 1e-6)
     return [
         f"The leading term with C = 16, without the conjecture's O(...), is below an exact divergence in {len(outside)}"
-        f" of {len(rows)} rows; among these orders from"
-        f" {', '.join(f'{order} at n - t + 1 = {left}' for left, order in first.items())} on.",
-        f"With 1000 records left it holds up to the order {cliff - 1} and fails from {cliff} on; the first step of a"
-        " pass is a draw with replacement, so this is not special to shuffling.",
-        "The bound with every term is above the exact divergence in every row; its proof is ours and unreviewed.",
+        f" of {len(rows)} rows. The orders of these rows begin at"
+        f" {', '.join(f'{order} at n - t + 1 = {left}' for left, order in first.items())}.",
+        f"With 1000 records left, the leading term is a bound up to the order {cliff - 1}, but not from the order"
+        f" {cliff} on. The first step of a pass is a draw with replacement, so this failure is not special to"
+        " shuffling.",
+        "The bound with every term is above the exact divergence in every row. The proof of this bound is ours and"
+        " unreviewed.",
     ]
 
 

@@ -117,8 +117,8 @@ def test_the_rows_are_the_recorded_numbers():
     np.testing.assert_allclose([row["paper"] for row in feedback], printed, rtol=2e-6)
     assert {row["verdict"] for row in without} == {"inside"}
     assert [row["verdict"] for row in feedback][::5] == ["outside: 1.61 above", "outside: 1.36 above"]
-    assert FIG8.summary(feedback)[1].startswith("The variance is 2.5 to 22.2 times the printed one.")
-    assert FIG8.summary(feedback)[2].startswith("It is never below sigma² = 1.69: the least is 1.69.")
+    assert FIG8.summary(feedback)[1].startswith("The variance is 2.5 to 22.2 times the printed variance.")
+    assert FIG8.summary(feedback)[2].startswith("The variance is never below sigma² = 1.69: the smallest is 1.69.")
 
 
 def test_variances_by_impulses_are_those_of_simulated_runs():
