@@ -428,7 +428,7 @@ def test_who_is_ahead_of_dp_sgd_seed_by_seed():
     assert "DP-ULR printed 52.00, DP-ULR sound 22.00." in "\n".join(table1.runs_notes(without))
     alone = by_hand({place: seeds for place, seeds in CURVES.items() if place[0] == "ULR"})
     assert "What these runs show" not in "\n".join(table1.runs_notes(alone))
-    assert caption("table1", alone)[1].endswith("Nothing beside DP-SGD to hold it against.")
+    assert caption("table1", alone)[1].endswith("There is no other rule to compare with DP-SGD.")
 
 
 @pytest.mark.verifies("dpulr2024:fig3")
