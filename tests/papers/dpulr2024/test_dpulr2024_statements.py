@@ -453,7 +453,7 @@ def test_when_the_batch_has_full_rank():
     """Four features and a bias: four generic examples give rank 4 of 5, five are enough; equal inputs never are."""
     net, x, _ = class_net([4, 3], 5, 4)
     loss = np.linspace(1, 2, 5)
-    with pytest.raises(ValueError, match="order 5 has rank 4"):
+    with pytest.raises(ValueError, match="order 5, but rank 4"):
         printed.controller(net, 1, x[:4], loss[:4], K=1, C=1, sigma_0=1)
     assert printed.controller(net, 1, x, loss, K=1, C=1, sigma_0=1) > 0
     dead = np.tile(x, (200, 1))

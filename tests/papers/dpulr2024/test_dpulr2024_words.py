@@ -440,7 +440,7 @@ def test_a_direction_without_noise_gives_a_record_away():
         rng = np.random.default_rng(seed)
         assert (ulr(net, x, y, sigma=1.0, K=3, m=1, rng=rng)[0][1][:, 2] == 0).all()
         assert (ulr(net, *more, sigma=1.0, K=3, m=1, rng=rng)[0][1][:, 2] != 0).all()
-    with pytest.raises(ValueError, match="has rank 3 on this batch"):
+    with pytest.raises(ValueError, match="but rank 3 on this batch"):
         controller(net, 1, x, np.ones(3), K=1, C=1, sigma_0=4)
 
 
@@ -571,7 +571,7 @@ def test_the_imbalance_grows_with_the_model_and_falls_with_the_batch():
             sigma = controller(net, l, h[l - 1], loss, K=1, C=1, sigma_0=1)
             assert sigma**2 == pytest.approx(own[0], rel=1e-5)
         else:
-            with pytest.raises(ValueError, match=f"of order {rows.shape[1]} has rank"):
+            with pytest.raises(ValueError, match=f"has order {rows.shape[1]}, but rank"):
                 controller(net, l, h[l - 1], loss, K=1, C=1, sigma_0=1)
         return own[-1] / own[0]
 
