@@ -459,9 +459,9 @@ def test_when_the_batch_has_full_rank():
     dead = np.tile(x, (200, 1))
     dead[:, 2] = 0
     for inputs in (np.tile(x[:1], (50, 1)), dead):  # equal inputs under any labels; an input that is always 0
-        with pytest.raises(ValueError, match="gives layer 1 no noise"):
+        with pytest.raises(ValueError, match="gives no noise for layer 1"):
             printed.controller(net, 1, inputs, np.ones(len(inputs)), K=1, C=1, sigma_0=1)
-    with pytest.raises(ValueError, match="gives layer 1 no noise"):  # no loss: a matrix of zeros
+    with pytest.raises(ValueError, match="gives no noise for layer 1"):  # no loss: a matrix of zeros
         printed.controller(net, 1, x, np.zeros(5), K=1, C=1, sigma_0=1)
     perfect = zero_net(4, 2)
     perfect.b[1][:] = 800, 0
