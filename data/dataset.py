@@ -25,8 +25,9 @@ from nfa.data.own_data import (
     read_to_predict,
 )
 from nfa.data.registry import VECTORS, File, find
-from nfa.data.search import DataUnavailable, FoundFiles, existing, locate_or_download
+from nfa.data.search import DataUnavailable, FoundFiles, NotReadable, existing, locate_or_download
 from nfa.data.transforms import check_labels
+from nfa.require import path_meant
 
 OWN = (".npz", ".csv")  # ends of the names of files of one's own
 
@@ -158,7 +159,8 @@ def load(
         has no test set and is not taken so, it has one and ``test`` names another, a label is none of the declared
         classes, classes or ``test`` are given for a data set of the registry, or the registry has an unknown layout or
         other sizes than the files
-    DataUnavailable : if the files are nowhere and cannot be downloaded, or cannot be read
+    DataUnavailable : if the files are nowhere and cannot be downloaded, or cannot be read. Of your own file that is
+        not there or cannot be read, the exception is a ValueError too
 
     Notes
     -----
@@ -225,7 +227,7 @@ def load_to_predict(name: str | os.PathLike[str], data_dir: str | os.PathLike[st
     name = os.fspath(name)
     existing(data_dir)
     if is_own(name):
-        with _readable(name):
+        with _readable(name, own=True):
             return read_to_predict(Path(name))
     dataset = load(name, data_dir)
     return Examples(dataset.x_test, np.array(dataset.class_names)[dataset.y_test])
@@ -282,7 +284,7 @@ def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
 
 def _own(path: Path, unsplit: bool, classes: str | None, test: Path | None) -> Dataset:
     names = None if classes is None else class_names(classes)
-    with _readable(str(path)):
+    with _readable(str(path), own=True):
         arrays, whole, columns = read_own(path, names)
     source = f"your own file {path.name}"
     if test is not None:
@@ -290,7 +292,7 @@ def _own(path: Path, unsplit: bool, classes: str | None, test: Path | None) -> D
             raise ValueError(f"test is for data without a test set: leave it out, because {path.name} has its own")
         if test.suffix.lower() not in OWN:
             raise ValueError(f"test must be an {' or a '.join(OWN)} file, got {os.fspath(test)!r}")
-        with _readable(str(test)):
+        with _readable(str(test), own=True):
             if test.samefile(path):
                 raise ValueError(f"test must be another file than the training data, got {test.name}")
             arrays = read_test_set(test, arrays, columns)
@@ -336,10 +338,15 @@ def _check_digest(file: File, path: Path, digest: str) -> None:
 
 
 @contextmanager
-def _readable(name: str) -> Iterator[None]:
+def _readable(name: str, own: bool = False) -> Iterator[None]:
+    """Turn an OSError into one of nfa; that of one's own file is a ValueError too, because the caller has named it."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
         what = (Path(error.filename).name if isinstance(error.filename, str) else "") or name
-        raise DataUnavailable(f"{what}: the file cannot be read ({reason})") from error
+        if not own:
+            raise DataUnavailable(f"{what}: the file cannot be read ({reason})") from error
+        if isinstance(error, FileNotFoundError):
+            raise NotReadable(f"there is no file {name}{path_meant(Path(name), OWN)}") from error
+        raise NotReadable(f"{what}: the file cannot be read ({reason})") from error

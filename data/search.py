@@ -24,6 +24,10 @@ class DataUnavailable(OSError):
     """The files of a data set cannot be found, fetched, read or written; one sentence says what to do."""
 
 
+class NotReadable(DataUnavailable, ValueError):
+    """A file of one's own that is named is not there or cannot be read: a wrong value, not a missing data set."""
+
+
 @dataclass(frozen=True)
 class SearchedFolder:
     """A folder to look into, and what to call it in messages and records (no absolute path of this machine)."""

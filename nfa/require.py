@@ -15,6 +15,7 @@ divergence in `nfa.privacy.divergences.check_order`), and one that is made once 
 """
 
 import math
+import os
 from collections.abc import Collection, Iterable
 from typing import Literal
 
@@ -207,6 +208,16 @@ def meant(name: str, known: Iterable[str], what: str = "") -> str:
     names = [one for spelling in close for one in spelled[spelling]]
     names = ([one for one in known if ":" in one and one.rpartition(":")[2] == name] or names)[:3]
     return f"; did you mean {what}{' or '.join(names)}?" if names else ""
+
+
+def path_meant(path: os.PathLike[str], ends: Collection[str] = ("",)) -> str:
+    """`meant` of a path that is not there: names in its folder with one of the ends; "" if the folder is not there."""
+    folder, name = os.path.split(path)
+    try:
+        known = sorted(one for one in os.listdir(folder or ".") if one.lower().endswith(tuple(ends)))
+    except OSError:
+        return ""
+    return meant(name, known)
 
 
 def _letters(name: str) -> str:

@@ -18,6 +18,7 @@ from types import FunctionType
 from typing import Any
 
 from nfa import ledger
+from nfa.require import path_meant
 
 HEAD = '''"""Exercises: {title}.
 
@@ -116,7 +117,7 @@ def load(path: Path) -> list[tuple[Exercise, FunctionType]]:
     ValueError : if the file cannot be run, or marks nothing
     """
     if not path.is_file():
-        raise ValueError(f"there is no file {path} to take exercises from")
+        raise ValueError(f"there is no file {path} to take exercises from{path_meant(path, ['.py'])}")
     _found.clear()
     run_file(path)
     if not _found:

@@ -20,6 +20,7 @@ from nfa.network import Net
 from nfa.network.net import outputs
 from nfa.network.own import file_digest
 from nfa.noise import Streams
+from nfa.require import path_meant
 
 AGAIN = "train the network again with --no-resume (resume=False)"
 
@@ -196,7 +197,8 @@ def _record(place: Path) -> tuple[Path, dict[str, Any]]:
     """The path of a record that names weights, and the record."""
     if not place.is_dir():
         if not place.exists():
-            raise ValueError(f"there is no folder or record {place}: `nfa train --out {place}` makes this folder")
+            near = path_meant(place) or f": `nfa train --out {place}` makes this folder"
+            raise ValueError(f"there is no folder or record {place}{near}")
         record = records.read(place)
         if "weights" not in record:
             raise ValueError(f"{place} names no weights: {AGAIN}")

@@ -520,15 +520,32 @@ OWN = "or, to load your own, the path of an .npz or a .csv file"
         ("mine.npy", f"dataset must be one of {KNOWN} {OWN}, got 'mine.npy'"),
         ("", f"dataset must be one of {KNOWN} {OWN}, got ''"),
         (".", ".: the file cannot be read (Is a directory)"),
-        ("no/such.csv", "such.csv: the file cannot be read (No such file or directory)"),
+        ("no/such.csv", "there is no file no/such.csv"),
     ],
 )
 def test_what_is_no_data_set(name, told, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code, out, err = typed(capsys, name)
-    assert (code, out) == (1 if "cannot be read" in told else 2, "")
+    assert (code, out) == (2, "")
     assert err == f"nfa: {told}\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_near_that_of_a_file_in_the_folder_is_offered(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "animals.csv")
+    (tmp_path / "animal.txt").write_text("")
+    (tmp_path / "runs_kept").mkdir()
+    (tmp_path / "mine.py").write_text("")
+    table(tmp_path / "public.csv")
+    for words, told in (
+        ("train --dataset animal.csv", "there is no file animal.csv; did you mean animals.csv?"),
+        ("train --dataset animals.csv --test publc.csv", "there is no file publc.csv; did you mean public.csv?"),
+        ("predict run_kept animals.csv", "there is no folder or record run_kept; did you mean runs_kept?"),
+        ("course check min.py", "there is no file min.py to take exercises from; did you mean mine.py?"),
+    ):
+        assert main.main(words.split()) == 2
+        assert capsys.readouterr().err == f"nfa: {told}\n"
 
 
 def test_where_no_file_of_ones_own_is_asked_for_none_is_offered(capsys):
