@@ -354,8 +354,8 @@ OF_USAGE = [
     (r"DFA with clips \(sigma (\d)\) is ([\d.]+) with one seed", input_clipped),
     (r"learning rate for it, 1e-(\d)\. The other rules train with ([\d.]+)\.", learning_rates),
     (
-        r"We tried (\d+) readings with one seed .*\. In one of these readings, the accuracy of BP at sigma ([\d.]+) falls"
-        r" to ([\d.]+) %,\s+close to the paper's ([\d.]+) %\.",
+        r"We tried (\d+) readings with one seed .*\. In one of these readings, the accuracy of BP at sigma ([\d.]+)"
+        r" falls to ([\d.]+) %,\s+close to the paper's ([\d.]+) %\.",
         falls,
     ),
     (r"table1 --scale paper --seeds 1` trains for the paper's\s+(\d+) epochs", lambda: epochs_of("dpulr2024:table1")),
