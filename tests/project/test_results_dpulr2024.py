@@ -247,7 +247,7 @@ def test_the_advantage_falls_as_the_model_grows():
 # Seeds 1 to 3 in the cells by which the sentence on large and small batches is decided
 
 SEEDS = ROOT / "results" / "dpulr2024-table1-seeds"
-FOUR = {"reading": "chosen", "batch": "64,500", "sigma_0": "1,8", "rule": "DP-ULR printed,DP-SGD"}
+FOUR = {"reading": "chosen", "batch": "64,500", "sigma_0": "1,8"}
 
 
 @pytest.fixture(scope="module")
@@ -326,6 +326,8 @@ def test_training_accuracy_in_these_four_cells(three_seeds):
         if "train_accuracy" in record:
             entry = record["history"][0]
             measured.setdefault(place, []).append(100 * record["train_accuracy"])
+            if place[0] == "DP-ULR sound":  # of which the paper says nothing
+                continue
             first.setdefault(place, []).append(100 * (entry["test_accuracy"] - entry["train_accuracy"]))
             last.setdefault(place, []).append(100 * (record["test_accuracy"] - record["train_accuracy"]))
     assert {place: (round(np.mean(shares), 2), len(shares)) for place, shares in measured.items()} == {
@@ -337,6 +339,10 @@ def test_training_accuracy_in_these_four_cells(three_seeds):
         ("DP-ULR printed", "500", "8"): (86.15, 2),
         ("DP-SGD", "500", "1"): (84.53, 3),
         ("DP-SGD", "500", "8"): (85.28, 3),
+        ("DP-ULR sound", "64", "1"): (42.24, 2),
+        ("DP-ULR sound", "64", "8"): (10.93, 2),
+        ("DP-ULR sound", "500", "1"): (90.10, 2),
+        ("DP-ULR sound", "500", "8"): (71.98, 2),
     }
     early, late = (sorted(round(np.mean(gaps), 2) for gaps in found.values()) for found in (first, last))
     assert (early[0], early[-1], late[0], late[-1]) == (0.25, 1.07, -0.2, 1.25)
