@@ -663,3 +663,14 @@ def test_with_equation_8_the_noise_before_the_clip_does_not_depend_on_the_repeat
         settings = PRINTED | {"K": K, "remedy": "parameters", "state": state}
         printed.dp_ulr(net, x, y, **settings, rng=np.random.default_rng(0))
         assert math.log(3) ** 2 / (K * state["sigma"][0] ** 2) == pytest.approx(16 / 25, rel=1e-12)
+
+
+@pytest.mark.verifies("dpulr2024:eq24")
+def test_the_first_term_of_the_variance_dominates_unless_the_loss_is_0():
+    """Of l_0 + g z with Gaussian z, by the moments of z: cov = l_0^2 / sigma^2 I + g g^T + |g|^2 I."""
+    linear = {"g": np.array([0.7, -0.4]), "H": np.zeros((2, 2))}
+    for sigma in (1.0, 0.01):
+        covariance = variances.proxy_covariance(loss=0.0, sigma=sigma, **linear)
+        np.testing.assert_allclose(covariance, [[1.14, -0.28], [-0.28, 0.81]], rtol=1e-12)
+    trace = variances.proxy_covariance(loss=1.3, sigma=0.01, **linear).trace()
+    assert (trace, trace - 1.95) == pytest.approx((33801.95, 33800.0), rel=1e-12)
