@@ -1,10 +1,9 @@
-"""Forward Learning with Differential Privacy (DP-ULR), sections 3.2, 3.4 and 4.2 on rejection.
+"""Forward Learning with Differential Privacy (DP-ULR), sections 3.2 and 3.4 on rejection.
 
-dpulr2024:rejection-text, dpulr2024:impairment-text, dpulr2024:fig3. Claim: with rejection the cost γ "diminishes
-quadratically with the subsampling rate but adds a very small term that is not related to α" (section 3.2, "Batch
-subsampling with rejection"); it is "extremely small to be ignored compared to the latter term" (section 3.4); "the
-impairment term in the DP bound is negligible" (section 4.2). The terms are those of (10): q p(N_B-1; N, q)/(1 -
-P(N_B-1; N, q)) and 2q²α/σ².
+dpulr2024:rejection-text, dpulr2024:impairment-text. Claim: with rejection the cost γ "diminishes quadratically with the
+subsampling rate but adds a very small term that is not related to α" (section 3.2, "Batch subsampling with rejection");
+it is "extremely small to be ignored compared to the latter term" (section 3.4). The terms are those of (10): q
+p(N_B-1; N, q)/(1 - P(N_B-1; N, q)) and 2q²α/σ².
 
 The reading refuted: q = N_B/N, as line 195 of Algorithm 1 has it. (For thresholds well below qN it is true.)
 

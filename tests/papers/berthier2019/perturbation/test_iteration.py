@@ -387,6 +387,26 @@ def test_the_printed_rates_beside_the_sum_that_the_proof_bounds():
 
 
 @pytest.mark.verifies("berthier2019:prop3.1")
+def test_proposition_3_1_holds_in_the_limit_without_a_condition_on_sigma():
+    """Ratios of Lemma 3.1 to the printed bounds: the second fails at finite n below the smallest sigma."""
+
+    def ratio(alpha, sigma, n, power):
+        printed = 4 * alpha / sigma**2 * math.log(n) / n**power
+        return float(rdp_shuffled_epoch(alpha, 1, sigma, 1 + n**-power, n)) / printed
+
+    seconds = [ratio(2, 1, 100, 1.0), ratio(2, 1, 10**6, 1.0), ratio(8, 4, 10**6, 1.0)]
+    assert seconds[0] == pytest.approx(1.659, abs=6e-4)
+    assert seconds[0] > seconds[1] > 1
+    assert seconds[2] > 1
+    for alpha, sigma in ((2, 1), (8, 4)):
+        assert max(ratio(alpha, sigma, n, 0.5) for n in (2, 10, 100, 10**3, 10**4, 10**5)) < 0.95
+    # the bound of the entry is below the second printed value at log n = 10^5; n l <= 2, and n l^2 <= 4 / n
+    for alpha, sigma in ((2, 1), (8, 4)):
+        y = 2 * alpha * (alpha - 1) / sigma**2
+        assert 2 + 1 + 1e5 + y * math.exp(y) * (1e-9 + math.pi**2 / 6) <= 2e5
+
+
+@pytest.mark.verifies("berthier2019:prop3.1")
 def test_proposition_3_1_holds_where_we_say_it_does():
     """y = (alpha - 1) 2 alpha L^2 / sigma^2 = 1, the smallest sigma allowed and the largest ratio, below n = 110; the
     inequalities of the proof from there on."""
