@@ -173,7 +173,7 @@ def _add_ridge(net: Net, dW: list, db: list, ridge: float) -> None:
 def mechanism(*, L: float | None, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
     """What one step releases: a Gaussian mechanism of sensitivity L, or 2 L for a record replaced.
 
-    Source: [berthier2019:alg1] [berthier2019:sec4.1-known] [berthier2019:rem-largest-rate]
+    Source: [berthier2019:alg1] [berthier2019:rem-largest-rate]
 
     Parameters
     ----------

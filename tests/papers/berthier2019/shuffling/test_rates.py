@@ -71,7 +71,7 @@ def test_the_difference_does_not_depend_on_the_noise(sigma, both):
     assert got[0] - got[1] == pytest.approx(0.0170491, abs=1e-7)
 
 
-@pytest.mark.verifies("berthier2019:sec4.1-known")
+@pytest.mark.verifies("berthier2019:alg1")
 def test_a_whole_pass_costs_one_release_whatever_the_loss():
     """Two records, both outputs released, gradients sin(5 theta) and its opposite for the record that is replaced.
 
