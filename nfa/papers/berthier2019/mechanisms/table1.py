@@ -19,8 +19,6 @@ def excess_loss_of_mean(*, d: int, n: int, epsilon: float, delta: float) -> floa
     .. math:: E\, \frac{1}{2n} \sum_i \|\bar x + \eta - x_i\|^2 - \frac{1}{2n} \sum_i \|\bar x - x_i\|^2
               = \frac{d \sigma^2}{2}, \qquad \sigma = \sqrt{2 \log(1.25/\delta)}\, \frac{2}{n \epsilon}
 
-    Source: [berthier2019:table1]
-
     Parameters
     ----------
     d, n : ints >= 1, dimension and records
@@ -46,8 +44,6 @@ def excess_loss_of_mean(*, d: int, n: int, epsilon: float, delta: float) -> floa
 def powers_of_mean() -> tuple[float, float, float]:
     """The powers of d, n and epsilon in `excess_loss_of_mean`, from doubling each.
 
-    Source: [berthier2019:table1]
-
     Examples
     --------
     >>> [round(power, 12) for power in powers_of_mean()]
@@ -61,19 +57,13 @@ def powers_of_mean() -> tuple[float, float, float]:
 
 
 def order(row: dict[str, Any], *, d: float, n: float, epsilon: float) -> float:
-    """What a row of Table 1 says of d, n and epsilon with its constant set to 1.
-
-    Source: [berthier2019:table1]
-    """
+    """What a row of Table 1 says of d, n and epsilon with its constant set to 1."""
     of_d, of_n, of_epsilon = row["powers"]
     return d**of_d * n**of_n * epsilon**of_epsilon
 
 
 def table1_rows() -> list[dict[str, Any]]:
-    """The table as printed, and beside a row the powers that an example has.
-
-    Source: [berthier2019:table1]
-    """
+    """The table as printed, and beside a row the powers that an example has."""
     found = "d^{:.2f} n^{:.2f} epsilon^{:.2f}".format(*powers_of_mean())
     rows = []
     for printed in _TABLE1["rows"]:

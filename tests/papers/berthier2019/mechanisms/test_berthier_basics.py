@@ -89,7 +89,6 @@ def test_the_noise_of_proposition_2_2_in_units_of_the_sensitivity(epsilon, delta
         )
 
 
-@pytest.mark.verifies("berthier2019:table1")
 def test_table_1_as_printed_and_the_example_of_its_first_two_rows():
     rows = TABLE1.rows()
     assert [(row["method"], row["assumptions"], row["paper"]) for row in rows] == [
@@ -105,7 +104,6 @@ def test_table_1_as_printed_and_the_example_of_its_first_two_rows():
     assert [row["ours"] is None for row in rows] == [False, False, True, True]
 
 
-@pytest.mark.verifies("berthier2019:table1")
 def test_the_excess_loss_of_a_mean_by_simulation():
     """20,000 noisy means in 6 dimensions, by output and by objective perturbation; 4 sd fail one time in 10,000."""
     rng, d, n, trials = np.random.default_rng(61), 6, 40, 20_000
