@@ -226,7 +226,7 @@ WRONG = [
     (("eq", "dpulr2024:prop3", "--certificate"), "dpulr2024:prop3 has no certificate: it is an approximation", None),
     (("eq", "lee2020", "--certificate"), "--certificate prints one file: name one statement, not ", None),
     (("eq", "--certificate"), "--certificate prints one file: name one statement, not 0", None),
-    (("errata", "ohana2022"), "did you mean the document ohana2021?", None),
+    (("errata", "ohana2022"), "did you mean the document ohana2021 or ", None),
     (("data", "path", "cifar10"), "did you mean cifar-10?", None),
     (("data", "fetch", "imagenet"), "dataset must be one of ", None),
     (("data", "list", "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'", None),
