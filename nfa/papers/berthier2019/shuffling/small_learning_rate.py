@@ -104,8 +104,8 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
     Raises
     ------
     ValueError : if an argument is out of range
-    NoGuarantee : if n is smaller, or sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders: the report leaves out
-        this condition, and what happens without it is open
+    NoGuarantee : if n is smaller, or sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders. Without this condition
+        both bounds hold for n large enough, but at a given n Lemma 3.1 may exceed the second
 
     Notes
     -----
