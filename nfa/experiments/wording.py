@@ -21,9 +21,8 @@ class Wording:
 class Keywords(Wording):
     """The settings as keywords of `nfa.fit`: ``delta=``, ``sampling=poisson``, ``rule_settings={'C': ...}``."""
 
-    called: ClassVar = {"architecture": "net"}  # what has another name there
-    anyway = ""
     called: ClassVar = {"target_epsilon": "epsilon"}
+    anyway = ""
 
     def setting(self, name: str, value: str = "") -> str:
         value = "True" if name == "secure" else value

@@ -20,12 +20,13 @@ import numpy as np
 from scipy import optimize
 
 from nfa import require
-from nfa.privacy.dominating import ROUNDING, DominatingPair, Profile
+from nfa.privacy.dominating import ROUNDING, DominatingPair, Profile, Values
 
 UNIT = 2.0**-53  # relative rounding of one operation
 OUTSIDE = 1e-9  # share of delta, or of a tilted law, that may lie outside a window
 OFF = 1e-9  # relative; above what a slope of a profile can be wrong by
-MOST_CELLS = 2**21  # of a grid
+MOST_CELLS = 2**22  # of a grid
+MOST_LOG = 700.0  # of what a float can hold
 GAP, SMALL = 1.001, 5e-5  # the bounds are close if their ratio or their difference is at most that
 
 
@@ -218,12 +219,8 @@ def compose(parts: Sequence[tuple[Losses, int]], delta: float, *, upper: bool) -
     - Sums outside the window, which a cyclic transform puts inside it, by Chernoff's bound.
     - Rounding of masses, of their sum and of K^T, as a factor.
     """
-    h, uses, tail, unknown = (
-        parts[0][0].interval,
-        sum(count for _, count in parts),
-        Tail(parts),
-        math.inf if upper else 0.0,
-    )
+    h, uses, tail = parts[0][0].interval, sum(count for _, count in parts), Tail(parts)
+    unknown = math.inf if upper else 0.0
     infinite = sum(count * losses.infinite for losses, count in parts)
     nothing = any(losses.masses.sum() == 0 for losses, _ in parts) or tail.scale() == 0
     if (upper and infinite >= delta) or nothing:
@@ -250,18 +247,23 @@ def compose(parts: Sequence[tuple[Losses, int]], delta: float, *, upper: bool) -
 
     eta = 10 * UNIT * math.log2(N)
     once = math.sqrt(N) * eta * norm  # of the transforms before the product, T times the error of each
-    if once > 1:
+    if once > 1 or log_K - lam * near > MOST_LOG:
         return unknown
     error = eta * norm * math.exp(once) * 1.01 + (eta + 2.5 * UNIT * uses) * float(np.linalg.norm(law)) * 1.01
-    factor = UNIT * (uses * (40 + 4 * furthest) + 8 * abs(log_K) + 4 * N)
+    factor = UNIT * (uses * (4 * MOST_LOG + 4 * furthest) + 8 * abs(log_K) + 4 * N)
 
     s = origin + h * np.arange(first, first + N)
-    with np.errstate(over="ignore", under="ignore"):
-        scale = math.exp(min(log_K - lam * near, 700.0))
-        decay = np.exp(np.minimum(-lam * (s - near), 600.0))
+    here = s > near - MOST_LOG / lam  # epsilon is at most `near`; far below it, what follows overflows
+    s, law = s[here], law[here]
+    with np.errstate(under="ignore"):
+        scale = math.exp(log_K - lam * near)
+        decay = np.exp(-lam * (s - near))
         weight = scale * law * decay  # P(S = s)
         A = np.cumsum(weight[::-1])[::-1]
-        B = np.cumsum((weight * np.exp(np.clip(near - s, -700.0, 80.0)))[::-1])[::-1]
+        at_most = float(s[max(np.count_nonzero(A > delta) - 1, 0)])  # from here on P(S >= s) <= delta; epsilon is near
+        here = s > at_most - MOST_LOG
+        s, decay, weight, A = s[here], decay[here], weight[here], A[here]
+        B = np.cumsum((weight * np.exp(at_most - s))[::-1])[::-1]
         steepest = scale * decay / math.sqrt(-math.expm1(-2 * lam * h))  # 2-norm of the weights of sums above s
         highest = scale * decay * math.exp(-lam * math.log1p(1 / lam)) / (1 + lam)  # the largest of these weights
     rise = error * steepest
@@ -269,15 +271,15 @@ def compose(parts: Sequence[tuple[Losses, int]], delta: float, *, upper: bool) -
         rise, rest = rise * (1 + factor), infinite + OUTSIDE * delta
     else:
         factor, rise, rest = -factor, -rise - 2 * OUTSIDE * highest, 0.0
-    spent = (A - np.exp(np.minimum(s - near, 600.0)) * B) * (1 + factor) + rise + rest  # delta at each s
+    spent = (A - np.exp(np.minimum(s - at_most, MOST_LOG)) * B) * (1 + factor) + rise + rest  # delta at each s
     over = np.flatnonzero(spent > delta)
     if len(over) == 0:
         return max(float(s[0]), 0.0) if upper else 0.0
     k = int(over[-1])
-    if k == N - 1:
+    if k == len(s) - 1:
         return unknown
     left = A[k + 1] - (delta - rise[k] - rest) / (1 + factor)
-    solved = near + math.log(left / B[k + 1]) if left > 0 else -math.inf
+    solved = at_most + math.log(left / B[k + 1]) if left > 0 else -math.inf
     return max(min(max(solved, s[k]), s[k + 1]), 0.0) * (1 + (1 if upper else -1) * 2.0**-48)
 
 
@@ -350,15 +352,13 @@ def _in_order(spent: list[tuple[DominatingPair, int]], delta: float, gap: float,
     variation = [float(pair.forward(np.zeros(1))[1][0]) for pair, _ in spent]
     if sum(count * one for (_, count), one in zip(spent, variation, strict=True)) <= delta:
         return 0.0, 0.0  # what two laws of all steps differ by is at most the sum of what they differ by in each
-    ends = [
-        (_end(pair.backward, 1e-12 * one), _end(pair.forward, OUTSIDE * delta / uses))
-        for (pair, _), one in zip(spent, variation, strict=True)
-    ]
+    share = OUTSIDE * delta / uses
+    ends = [(_end(_below(pair.backward), share), _end(pair.forward, share)) for pair, _ in spent]
     variances = [count * _variance(pair, *end) for (pair, count), end in zip(spent, ends, strict=True)]
     main = int(np.argmax(variances))  # the release that matters most
     forth = ends[main][1]
     finest = max(8 * max(map(max, ends)), 32 * math.sqrt(sum(variances))) / MOST_CELLS
-    h = math.sqrt(sum(variances) / uses) / 2
+    h = max(math.sqrt(sum(variances) / uses) / 2, 128 * finest)
     low, high = 0.0, math.inf
     while True:
         h = max(h, finest)
@@ -378,7 +378,7 @@ def _in_order(spent: list[tuple[DominatingPair, int]], delta: float, gap: float,
         if high <= gap * low or high - low <= small or h <= finest:
             return low, high
         off = high / low - 1 if low > 0 and high < math.inf else 1.0
-        h *= min(max(0.8 * math.sqrt((gap - 1) / off), 1 / 16), 1 / 2)
+        h *= min(max(0.8 * math.sqrt((gap - 1) / off), 1 / 4), 1 / 2)
 
 
 def _variance(pair: DominatingPair, back: float, forth: float) -> float:
@@ -388,6 +388,16 @@ def _variance(pair: DominatingPair, back: float, forth: float) -> float:
         at = np.geomspace(1e-6, 1, 200) * end
         total += float(np.trapezoid(profile(at)[1], at))
     return total
+
+
+def _below(backward: Profile) -> Profile:
+    """In the place of the divergence of Q from P a bound on P(L <= -epsilon), which is at most e^-epsilon that of Q."""
+
+    def below(epsilons: np.ndarray) -> Values:
+        mass = np.exp(-epsilons) * backward(epsilons)[2]
+        return mass, mass, mass
+
+    return below
 
 
 def _end(profile: Profile, share: float) -> float:
