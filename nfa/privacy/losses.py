@@ -260,7 +260,7 @@ def compose(parts: Sequence[tuple[Losses, int]], delta: float, *, upper: bool) -
         decay = np.exp(-lam * (s - near))
         weight = scale * law * decay  # P(S = s)
         A = np.cumsum(weight[::-1])[::-1]
-        at_most = float(s[max(np.count_nonzero(A > delta) - 1, 0)])  # from here on P(S >= s) <= delta; epsilon is near
+        at_most = float(s[max(int((A > delta).sum()) - 1, 0)])  # from here on P(S >= s) <= delta; epsilon is near
         here = s > at_most - MOST_LOG
         s, decay, weight, A = s[here], decay[here], weight[here], A[here]
         B = np.cumsum((weight * np.exp(at_most - s))[::-1])[::-1]

@@ -156,6 +156,7 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "at",
         "momentum",
         "data_dir",
+        "test",
         "conversion",
     }  # not for this rule
     unused |= {
