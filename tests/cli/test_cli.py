@@ -381,7 +381,7 @@ def test_data_that_are_not_on_this_machine_are_a_failure(nfa, folder, monkeypatc
     assert (code, out) == (2, "")
     assert "mnist: layout must be one of idx, cifar, npz, got 'idz'" in one_sentence(err)
     code, out, err = nfa("train", "--dataset", "missing/own.npz")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert "own.npz" in one_sentence(err)
 
 

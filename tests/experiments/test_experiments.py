@@ -94,7 +94,7 @@ def test_experiments_are_found_by_id_and_alias_of_the_ledger():
     for id in index.EXPERIMENTS:
         assert index.find(id).id == index.find(ledger.find(id).id).id == id
     assert index.find("ohana2021:tab1") is TABLE1
-    with pytest.raises(index.NotRerun, match=r"no experiment for lee2020:eq5; `nfa reproduce --list` lists what"):
+    with pytest.raises(index.NotRerun, match=r"no experiment for lee2020:eq5[.] `nfa reproduce --list` lists"):
         index.find("lee2020:eq5")
     with pytest.raises(index.NotRerun, match="no-such-thing"):
         index.find("ohana2021:no-such-thing")

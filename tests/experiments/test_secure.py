@@ -496,7 +496,7 @@ def test_another_conversion_of_a_finished_run_is_called_by_its_name(secure, sett
     capsys.readouterr()
     assert main.main([*words, "--conversion", "canonne2020"]) == 2
     told = capsys.readouterr().err
-    assert "this command counts it by the conversion canonne2020: give --conversion mironov2017" in told
+    assert "this command would compute epsilon by the conversion canonne2020: give --conversion mironov2017" in told
     assert main.main(words) == (2 if secure else 0)  # a seeded record is told as it is
     assert "edited" not in capsys.readouterr().err
     assert files_of(out) == before

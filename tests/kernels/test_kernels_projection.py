@@ -189,7 +189,7 @@ def test_a_rule_takes_it_for_a_feedback_matrix(rule):
         (lambda rng: never_stored.Unstored(3, 2, rng=rng, scale=np.inf), "the scale of a projection must be positive"),
         (
             lambda rng: never_stored.Unstored(3, 2, rng=rng).project(np.ones((4, 2))),
-            r"takes errors of shape \(m, 3\), got \(4, 2\)",
+            r"needs errors of shape \(m, 3\), got \(4, 2\)",
         ),
     ],
 )

@@ -624,7 +624,7 @@ def test_orders_that_a_theorem_does_not_cover():
     error = refusal(poisson, orders=[1.5], conversion="mironov2017")
     assert error.id == "lee2020:fn1"
     error = refusal(release(1.0, sampling="poisson", adjacency="add-remove"), bound="mironov2019:thm11")
-    assert (error.id, "noise multiplier >= 4" in error.why) == ("mironov2019:thm11", True)
+    assert (error.id, "noise multiplier z >= 4" in error.why) == ("mironov2019:thm11", True)
 
 
 def test_epsilons_under_different_adjacencies_do_not_add_up():

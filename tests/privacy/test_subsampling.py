@@ -427,7 +427,7 @@ BOUNDS = [
 
 @pytest.mark.parametrize("bound, theorem", BOUNDS)
 def test_orders_and_rates_that_a_theorem_does_not_cover(bound, theorem):
-    with pytest.raises(NoGuarantee, match=r"integer orders, got 2\.5") as caught:
+    with pytest.raises(NoGuarantee, match=r"integer orders, got the order 2\.5") as caught:
         bound([2, 2.5])
     assert caught.value.id == theorem
     for orders in ([1], [0.5, 2], [math.nan], [INF]):

@@ -319,7 +319,7 @@ def test_the_closed_form_of_dp_sgd_holds_from_4_on_and_fails_at_one_half(sigma, 
             found = subsampling.poisson_gaussian_closed_form([alpha], sampling_rate=float(q), noise_multiplier=sigma)
             assert found == pytest.approx([closed], rel=1e-12)
     if sigma < 4:
-        with pytest.raises(NoGuarantee, match="noise multiplier >= 4"):
+        with pytest.raises(NoGuarantee, match="noise multiplier z >= 4"):
             subsampling.poisson_gaussian_closed_form([2], sampling_rate=float(q), noise_multiplier=sigma)
 
 
