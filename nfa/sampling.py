@@ -296,7 +296,10 @@ class Poisson(Sampler):
         super().__init__(x, y)
         require.within("(0, 1]", **{"the sampling rate q": q})
         if q < LEAST_RATE:
-            raise ValueError(f"the sampling rate q must be at least 2^-30, because a draw has 53 bits, got {q}")
+            raise ValueError(
+                f"the sampling rate q must be at least 2^-30, got {q}. The random numbers are multiples of 2^-53, so a"
+                " smaller rate would be inexact"
+            )
         self.streams, self.rate, self.steps_per_epoch = streams, q, _poisson_steps(q)
 
     @classmethod

@@ -211,8 +211,7 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     given = whole_as_counts(given, types)
     if settings.feedback_law != "normal":
         raise ValueError(
-            f"the feedback of an OPU has the law normal, but feedback_law {settings.feedback_law!r} needs matrices:"
-            " leave out opu or feedback_law"
+            f"feedback_law must be normal for an OPU, got {settings.feedback_law!r}: leave out opu or feedback_law"
         )
     counted = settings.kernels and given.get("photons") is not None
     counting = {"count": _kernels().shot.poisson} if counted else {}
@@ -230,8 +229,8 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     """One matrix a hidden layer that is never stored, layer 1 drawn first."""
     if settings.feedback_law != "normal":
         raise ValueError(
-            f"feedback that is not stored has the law normal, but feedback_law {settings.feedback_law!r} needs stored"
-            " matrices: store the matrices, or leave out feedback_law"
+            f"feedback_law must be normal if stored is false, got {settings.feedback_law!r}: set stored to true, or"
+            " leave out feedback_law"
         )
     kind = partial(feedback.Unstored, **_tiles(settings), **_product(settings))
     return feedback.draw_devices(kind, net, scale=settings.feedback_scale, rng=rng, at=settings.at)

@@ -123,8 +123,7 @@ BAD = {
     "opu must be a dictionary of parameters, got 3": OPTICAL | {"opu": 3},
     "an error for an OPU must be ternary": {"rule": "pdfa", "rule_settings": {"sigma": 0.1}, "opu": {}},
     "rule bp does not project, so it takes no OPU: leave out opu": {"rule": "bp", "opu": {}},
-    "the feedback of an OPU has the law normal, but feedback_law 'uniform' needs matrices": OPTICAL
-    | {"opu": {}, "feedback_law": "uniform"},
+    "feedback_law must be normal for an OPU, got 'uniform'": OPTICAL | {"opu": {}, "feedback_law": "uniform"},
     "the scale of an OPU must be positive": OPTICAL | {"opu": {}, "feedback_scale": -1.0},
     "rule dfa has no setting 'project'. The settings of this rule are m": {
         "rule": "dfa",
@@ -132,7 +131,7 @@ BAD = {
     },
     "whether the medium of an OPU is stored must be true or false, got 0": OPTICAL | {"opu": {"stored": 0}},
     "for OPUs, set the parameter of the device, as in opu stored=false": OPTICAL | {"opu": {}, "stored": False},
-    "feedback that is not stored has the law normal, but feedback_law 'spectral' needs stored matrices": OPTICAL
+    "feedback_law must be normal if stored is false, got 'spectral'": OPTICAL
     | {"stored": False, "feedback_law": "spectral"},
     "rule dp_dfa reads its feedback matrices directly, so these matrices must be stored": {
         "rule": "dp_dfa",
