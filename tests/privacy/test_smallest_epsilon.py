@@ -288,15 +288,14 @@ def test_it_is_never_below_the_exact_epsilon_where_that_is_known():
 @pytest.mark.slow
 @pytest.mark.verifies("mironov2019:sec3.3", "balle2018:poisson", "lee2020:def1")
 def test_it_is_never_below_the_composed_privacy_losses():
-    """dp-accounting on a fine grid is above the truth by its grid; what is below that by more would be false."""
+    """On Poisson batches some data attain the dominating pair: what is below its lower bound would be false."""
     rng = np.random.default_rng(8)
     for law in ("gaussian", "laplace"):
         for _ in range(12):
             z, q, steps = 10 ** rng.uniform(-0.2, 0.8), 10 ** rng.uniform(-3, -0.5), int(10 ** rng.uniform(0, 3))
             m = release("poisson", "add-remove", law, z, q)
             ours = spend(m, steps, delta=1e-6)
-            fine = privacy_losses([(m, steps)], delta=1e-6, interval=max(1e-5, 2e-5 * ours.epsilon))
-            assert ours.epsilon >= fine.epsilon * (1 - 5e-3) - 2e-5, (law, z, q, steps)
+            assert ours.epsilon >= privacy_losses([(m, steps)], delta=1e-6).at_least, (law, z, q, steps)
 
 
 def test_the_noise_for_a_target_uses_what_gives_the_least():
