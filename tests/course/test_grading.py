@@ -582,7 +582,7 @@ def test_a_class_of_twenty(course, capsys):
         else:
             assert (row["status"], row["reason"], float(table[student]["score"])) == ("graded", "", 4)
             assert "HIDDEN" not in page.read_text(encoding="utf-8")
-    assert "Python died" in rows["dead"]["reason"]
+    assert "Python process died" in rows["dead"]["reason"]
     assert "could not be stopped" in rows["busy"]["reason"]
 
     kept = (course / "feedback" / "s02" / "ps0" / "ps0.html").read_bytes()
