@@ -395,7 +395,7 @@ def test_the_epsilons_of_every_reading():
         same = found[row["tau"], row["epochs"]]
         assert row == {name: pytest.approx(v, abs=2e-8) if isinstance(v, float) else v for name, v in same.items()}
     said = FIG12.summary(list(found.values()))
-    assert "1.42 to 1.45 times that of tau = 1/n, not 2" in said[2]
+    assert "1.42 to 1.45 times the epsilon of tau = 1/n, not twice" in said[2]
     assert "as the power 0.52 of the epochs" in said[1]
 
 
