@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from nfa import require
 from nfa.mechanism import Mechanism, NoGuarantee, Release
@@ -258,12 +257,9 @@ def amplified_profile(epsilons: np.ndarray, *, sampling_rate: float, noise_multi
             "this bound needs a sampling rate in (0, 1], a positive and finite noise multiplier and epsilons without "
             f"NaN, got {q}, {z} and {epsilons}"
         )
-    size = np.abs(epsilons)
-    whole = size + np.log1p(-np.expm1(-size) * (1 - q) / q)  # log a
-    up = log_ndtr(0.5 / z - whole * z)
-    stick = np.exp(up) * -np.expm1(whole + log_ndtr(-0.5 / z - whole * z) - up)
-    half = q * np.maximum(stick, 0.0)
-    return np.where(epsilons >= 0, half, -np.expm1(-size) + np.exp(-size) * half)
+    (pair,) = dominating.without_replacement(dominating.gaussian(z), q)
+    half, below = pair.forward(np.abs(epsilons))[1], np.minimum(epsilons, 0.0)
+    return -np.expm1(below) + np.exp(below) * half
 
 
 def _has_worst_pair(mechanism: Mechanism) -> bool:

@@ -151,6 +151,15 @@ def test_rounding_stays_within_its_margin_in_200_settings(seed):
     holds_at_60_digits(np.random.default_rng(10 + seed), 1e6, 40)
 
 
+def test_infinite_losses_count_in_full():
+    """A loss of 1 with probability 1 - i, infinite with i: delta is (1 - i)(1 - e^(epsilon - 1)) + i."""
+    i, delta = 1e-4, 3e-4
+    found = losses.Losses(0.0, 0.5, np.array([0.0, 1e-9, 1 - i - 1e-9]), i)
+    exact = 1 + math.log1p(-(delta - i) / (1 - i))
+    assert exact <= losses.compose([(found, 1)], delta, upper=True) <= exact * (1 + 1e-6)
+    assert losses.compose([(found, 4)], delta, upper=True) == math.inf
+
+
 def test_gaussian_and_laplace_releases_have_their_exact_epsilon():
     for z, steps, delta in itertools.product((0.5, 2.0, 40.0), (1, 30, 10**6), (1e-2, 1e-6, 1e-12)):
         exact = epsilon_gaussian(delta=delta, noise_multiplier=z / math.sqrt(steps))
