@@ -296,6 +296,18 @@ def test_the_closed_form_and_the_exact_sum(B, closed, exact):
     assert by_form * (1 - 1e-6) < got["mironov2019:thm11"] < 1.02 * by_form  # on a grid of orders
 
 
+@pytest.mark.verifies("dpulr2024:exp-eps")
+@pytest.mark.parametrize("q", [1 / 1000, 1 / 300, 1 / 120])
+def test_the_closed_form_is_no_bound_at_noise_1(q):
+    """E (1 - q + q L)^16 under N(0, s^2) by the trapezoid rule: above 2 q^2 alpha / s^2 at s = 1, below it at s = 4."""
+    alpha, u = 16, np.linspace(-60, 90, 150_001)
+    for sigma, holds in ((1.0, False), (4.0, True)):
+        ratio = np.logaddexp(np.log1p(-q), np.log(q) + (2 * u - 1) / (2 * sigma**2))
+        log_density = stats.norm.logpdf(u, scale=sigma) + alpha * ratio
+        exact = math.log(np.trapezoid(np.exp(log_density), u)) / (alpha - 1)
+        assert (exact <= 2 * q**2 * alpha / sigma**2) is holds
+
+
 def log_normal(mean, std):
     return lambda u: -(((u - mean) / std) ** 2) / 2 - math.log(2 * math.pi * std**2) / 2
 
