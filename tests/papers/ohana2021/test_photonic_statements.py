@@ -244,7 +244,21 @@ def test_how_far_z_may_reach_for_equation_17_to_be_defined():
     assert reach(ops.sigmoid) == pytest.approx(4.12888732, abs=5e-9)
 
 
-# --- equations 8, 11, 12 and Algorithm 1 -----------------------------------------------------------------------
+# --- equations 1, 8, 11, 12 and Algorithm 1 -----------------------------------------------------------------------
+
+
+@pytest.mark.verifies("ohana2021:eq1")
+def test_the_clip_of_equation_1_acts_on_what_the_layer_reads_and_not_on_the_derivative():
+    """V-12 without an offset: equation (8) clips h. With phi' clipped in its place, as the brace says, dW differs."""
+    net, x, y, B = v11()
+    z, h = forward(net, x)
+    dW = v12(tau_h_min=0.0)
+    for l, of_h, of_dphi in ((1, 0.0753293490, 0.1187729831), (2, 0.1838645057, 0.1267506611)):
+        p = np.array([printed_scale(row, 0.5) for row in (h[3] - y) @ B[l].T]) + noise_v12(l)[0]
+        dphi, c = 1 / np.cosh(z[l]) ** 2, 1 / math.sqrt(h[l - 1].shape[1])
+        assert_close(dW[l], (p * dphi).T @ np.clip(h[l - 1], -c, c) / 3)
+        assert np.linalg.norm(dW[l]) == pytest.approx(of_h, abs=5e-11)
+        assert np.linalg.norm((p * np.clip(dphi, -c, c)).T @ h[l - 1] / 3) == pytest.approx(of_dphi, abs=5e-11)
 
 
 @pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.16")
