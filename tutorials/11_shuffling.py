@@ -127,12 +127,28 @@ plt.show()
 #
 # Shuffle, and nobody knows their $t$. Then the cost is a kind of average over the curve
 # ({ref}`berthier2019:sec3.3.2-mean <berthier2019-sec3-3-2-mean>`), and this is a theorem that the accountant
-# takes, under its conditions:
+# takes, under its conditions. There are two averages. `softmax` is Lemma 3.1. `mean` is twice the mean over the
+# records, and it needs high noise, $\sigma \ge L \sqrt{2 \alpha (\alpha - 1)}$. The report takes `mean`. It says
+# that in `softmax` the weakest record, the one used last, dominates the average.
+#
+# **Predict**: at $\sigma = 4$, which of the two is smaller? How near is `softmax` to the weakest record, `max`?
+#
+# (shown-berthier2019-rem-softmax)=
 
 # %%
 for method in ("max", "mean", "softmax"):
     cost = rdp_shuffled_epoch(2, L, 4.0, 1.001, 1000, method=method)
     print(f"{method:7}: order 2, one pass of 1000 records: {float(cost):.6f}")
+for noise in (4.0, 2.0, 0.3):
+    low, high = (float(rdp_shuffled_epoch(2, L, noise, 1.001, 1000, method=name)) for name in ("softmax", "max"))
+    print(f"σ = {noise}: softmax is {low / high:.3f} of max")
+
+# %% [markdown]
+# With high noise `softmax` is about half of `mean` and a small share of `max`, so the report's sentence is false
+# where it needs the sentence ({ref}`berthier2019:rem-softmax <berthier2019-rem-softmax>`). The weakest record
+# dominates only at $\sigma = 0.3$, and there `mean` is not allowed. So the accountant takes `softmax`:
+
+# %%
 setting = {"L": 1.0, "sigma": 4.0, "C": 1.001, "n": 1000}
 for order in ("fixed", "shuffled"):
     release = one_pass(order=order, released="last", **setting)
@@ -210,6 +226,27 @@ for name, covariance in recursion.items():
 # iteration had gained. What is left is about one noise on the output of the pass. And given the iterates before
 # it, each is a sum of all gradients so far under one fresh noise, so that one step is no mechanism of its own
 # ({ref}`berthier2019:nf-update <berthier2019-nf-update>`).
+#
+# The report expects less of feedback than it can do. Section 3.4.1 says that a model which converges cannot be
+# private. Put the noise on the gradient, so that it is $\gamma \sigma$ on the iterate. The gradients are $\theta -
+# x_t$, and one record moves a gradient by at most $2L$.
+#
+# **Predict**: lower $\gamma$ from 0.1 to 0.01. What happens to the noise in the last iterate, and what to the
+# divergence that the last record causes? One plain release has the divergence $2 \alpha L^2 / \sigma^2 = 1$.
+#
+# (shown-berthier2019-rem-feedback-private)=
+
+# %%
+ones = np.ones((2000, 1, 1))
+for rate in (0.1, 0.01):
+    left = laws.corrected_feedback_covariances(ones, gamma=rate, sigma=2 * rate)[-1, 0, 0]  # σ = 2 on the gradient
+    causes = renyi_gaussian(2 * rate * L, left, 0.0, left, alpha=2)
+    print(f"γ = {rate}: standard deviation {left**0.5:.4f}, divergence of order 2: {causes:.3f}")
+
+# %% [markdown]
+# The noise falls with $\gamma$, so the last iterate converges. The gap that a record causes falls with $\gamma$ too,
+# and the divergence stays below that of one release. So the sentence is false where steps contract
+# ({ref}`berthier2019:rem-feedback-private <berthier2019-rem-feedback-private>`).
 #
 # ## The crossing: one pass, counted both ways
 #
@@ -511,6 +548,28 @@ for sigma in (0.0, 0.2, 1.0):
 # problem, one step size.) In squares it is still there, as large as without noise; what vanishes is its share
 # ({ref}`berthier2019:sec4.6.3-sense <berthier2019-sec4-6-3-sense>`). The choice between the two is then one of privacy
 # alone.
+#
+# One setting does matter: the learning rate. No step's $\epsilon$ depends on it. The report concludes that one should
+# take the largest rate at which the loss does not diverge, here just below 2.
+#
+# **Predict**: $\sigma = 1$, without a clip, from a start 3 away from 0. At which of the rates below does the run end
+# nearest to the minimiser?
+#
+# (shown-berthier2019-rem-largest-rate)=
+
+# %%
+given |= {"tau": 1, "sigma": 1.0, "L": np.inf, "theta_0": np.array([3.0, 0.0])}
+for rate in (0.002, 0.02, 0.2, 1.9):
+    given["gamma"] = rate
+    ends = [private_sgd_shuffling(points, streams=Streams(k), **given) for k in range(30)]
+    off = np.sum((np.array(ends) - points.mean(axis=0)) ** 2, axis=1)
+    print(f"γ = {rate:5}: distance to the minimiser {np.sqrt(off.mean()):.3f}")
+
+# %% [markdown]
+# At 0.02, far below the largest. The noise keeps the last iterate at a distance from the minimiser, and this distance
+# grows with the rate. So the advice is false ({ref}`berthier2019:rem-largest-rate <berthier2019-rem-largest-rate>`).
+# At 0.002 the opposite happens: 400 steps are too few to come near. And the guarantee of the last iterate alone does
+# depend on the rate, through $C$.
 #
 # ## Exercises
 #

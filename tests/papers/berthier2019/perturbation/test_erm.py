@@ -340,6 +340,25 @@ def test_the_gap_of_two_passes_is_within_the_bound_at_every_step(loss):
         assert gaps[-1] == 2 * gamma * problem.L
 
 
+@pytest.mark.verifies("berthier2019:outpert")
+def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
+    """Losses (theta - x)^2 / 2 from 0: far from its record a clipped step is one move by gamma L, whatever theta is."""
+    gamma, L, n = 0.1, 1.0, 10
+
+    def steps(first, bound):
+        return [lambda theta, x=x: clip_l2((theta - x)[None], bound)[0] for x in (first, *[5.0] * (n - 1))]
+
+    rho = contraction(gamma=gamma, mu=1.0, beta=1.0)
+    bounds = output_gaps(n, gamma=gamma, L=L, rho=rho)  # for the n places of the record that differs
+    pair = simulate_pair(steps(9.0, L), steps(-9.0, L), theta0=np.zeros(1), gamma=gamma)
+    np.testing.assert_allclose(pair[0] - pair[1], [[0.0], *[[2 * gamma * L]] * n], rtol=1e-12)  # +-0.1, then k 0.1 more
+    assert bounds[0] == pytest.approx(0.2 * 0.9**9, rel=1e-12)
+    assert abs(pair[0] - pair[1])[-1] > 2.5 * bounds[0]
+    free = simulate_pair(steps(9.0, np.inf), steps(-9.0, np.inf), theta0=np.zeros(1), gamma=gamma)
+    gaps = abs(free[0] - free[1])[1:, 0]
+    np.testing.assert_allclose(gaps, 18 * gamma * rho ** np.arange(n), rtol=1e-12)  # it contracts, and has no L
+
+
 @pytest.mark.verifies("berthier2019:outpert", "berthier2019:fig3")
 def test_the_gap_is_attained_by_a_step_of_opposite_gradients_and_then_the_least_curvature():
     gamma, mu, L, n = Fraction(1, 4), Fraction(1, 2), 1, 6

@@ -5,14 +5,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import optimize
+from scipy import integrate, optimize, stats
 
 from nfa.clip import clip_l2
-from nfa.papers.berthier2019.perturbation.last_iterate import softmax_average, weak_convexity
+from nfa.noise import Streams
+from nfa.papers.berthier2019.perturbation.last_iterate import rdp_shuffled_epoch, softmax_average, weak_convexity
 from nfa.papers.berthier2019.perturbation.noise_feedback import affine_covariances, corrected_feedback_covariances
 from nfa.papers.berthier2019.perturbation.problem import Problem
 from nfa.papers.berthier2019.shuffling.small_learning_rate import mean_share
-from nfa.rules.shuffled_sgd import mechanism
+from nfa.rules.shuffled_sgd import mechanism, private_sgd_shuffling
+from tests.oracles.chance import follows, has_rate, has_variance
 
 
 @pytest.mark.verifies("berthier2019:rem-clip")
@@ -61,6 +63,25 @@ def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_lar
     assert softmax_average(2, loud) / loud.max() == pytest.approx(of_largest, abs=6e-4)
 
 
+@pytest.mark.verifies("berthier2019:rem-softmax")
+def test_no_weakest_guarantee_dominates_a_mixture_with_much_noise():
+    """Gaussians as far from N(0, 1) as Theorem 3.6 allows at each place: the mixture's divergence by quadrature."""
+    n, order = 30, 2
+    C = 1 + 1 / n
+    D = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])  # sigma = 2 L: the last place has 1
+    centres = np.sqrt(2 * D / order)
+    assert D == pytest.approx(order * centres**2 / 2)
+    x = np.linspace(-12, 16, 28_001)
+    density = np.exp(-((x[:, None] - centres) ** 2) / 2).mean(axis=1)
+    moment = integrate.simpson(density**order * np.exp((order - 1) * x**2 / 2), x=x) / math.sqrt(2 * math.pi)
+    exact = math.log(moment) / (order - 1)
+    assert exact == pytest.approx(math.log(np.exp(np.outer(centres, centres)).mean()), rel=1e-9)  # in closed form
+    softmax, twice = softmax_average(order, D), weak_convexity(order, D)
+    assert exact < softmax < twice
+    assert softmax < D.max() / 4
+    assert softmax / twice == pytest.approx(0.57, abs=0.02)
+
+
 @pytest.mark.verifies("berthier2019:sec3.3.3")
 def test_the_mean_share_grows_with_C():
     """In fractions, the ratio as one over a geometric sum; for C > 1 it tends to 1 - 1/C^2."""
@@ -105,6 +126,28 @@ def test_feedback_on_the_gradient_converges_and_the_last_iterate_is_private(gamm
     assert (on_the_iterate[1:, 0, 0] >= sigma**2).all()
 
 
+@pytest.mark.verifies("berthier2019:rem-feedback-private")
+def test_who_sees_a_converged_last_iterate_guesses_the_last_record_hardly_better_than_from_one_release():
+    """20,000 runs with either record, by the update itself; the guess is the likelier of the two."""
+    T, gamma, sigma, L, runs = 200, 0.05, 2.0, 1.0, 20_000
+    rng = np.random.default_rng(11)
+    ends = []
+    for last in (0.0, 2 * L):  # the gradient theta - x of the last record moves by 2 L
+        theta, eta = np.full(runs, 10.0), np.zeros(runs)
+        for t in range(1, T + 1):
+            fresh = sigma * rng.standard_normal(runs)
+            theta, eta = theta - gamma * (theta - last * (t == T) + fresh - eta), fresh
+        ends.append(theta)
+    std = math.sqrt(corrected_feedback_covariances(np.ones((T, 1, 1)), gamma=gamma, sigma=gamma * sigma)[-1, 0, 0])
+    left, gap = 10 * (1 - gamma) ** T, 2 * gamma * L
+    follows(ends[0], stats.norm(left, std).cdf, sees=0.04, tests=2)
+    follows(ends[1], stats.norm(left + gap, std).cdf, sees=0.04, tests=2)
+    assert math.hypot(left + gap, std) < 0.16  # of a distance of 10 at the start
+    right = (ends[0] < left + gap / 2).sum() + (ends[1] > left + gap / 2).sum()
+    has_rate(right, 2 * runs, stats.norm.cdf(gap / (2 * std)), sees=0.04)
+    assert stats.norm.cdf(gap / (2 * std)) < stats.norm.cdf(L / sigma)  # of one release, whose gap is 2 L under sigma
+
+
 @pytest.mark.verifies("berthier2019:linreg")
 def test_the_gradient_of_linear_regression():
     x, y, theta = np.array([[1.0, 2.0]]), np.array([3.0]), np.array([0.5, -1.0])
@@ -129,3 +172,31 @@ def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
     assert affine_covariances(np.ones((600, 1, 1)), gamma=2.01, sigma=2.01)[-1, 0, 0] > 1e6
     step = mechanism(L=1.0, sigma=2.0, adjacency="replace-one", sampling="epoch-partition", sampling_rate=1e-3)
     assert (step.sensitivity, step.noise_std) == (2.0, 2.0)  # of the gradient: the rate scales both alike
+
+
+@pytest.mark.verifies("berthier2019:rem-largest-rate")
+def test_algorithm_1_ends_nearer_at_a_rate_far_below_the_largest():
+    """2,000 coordinates, each from 10, one record at 0, no clip: laws of the last iterate from exact fractions."""
+    square = {}
+    for gamma in (Fraction(1, 10), Fraction(19, 10)):
+        given = {"gamma": float(gamma), "grad": lambda theta, x: theta - x, "L": math.inf, "tau": 1, "sigma": 1.0}
+        end = private_sgd_shuffling(np.zeros((1, 2000)), np.full(2000, 10.0), e=100, streams=Streams(7), **given)
+        mean, variance = Fraction(10), Fraction(0)
+        for _ in range(100):
+            mean, variance = (1 - gamma) * mean, (1 - gamma) ** 2 * variance + gamma**2
+        has_variance(((end - float(mean)) ** 2).sum() / float(variance), 2000, sees=0.4, tests=2)
+        square[gamma] = (end**2).mean()
+    small, large = square.values()
+    assert large > 100 * small
+    assert large < 10**2  # it does not diverge
+
+
+@pytest.mark.verifies("berthier2019:rem-largest-rate")
+def test_the_guarantee_of_the_last_iterate_depends_on_the_rate():
+    """On losses of smoothness 1: through C = 1 + gamma the bound grows with the rate; one step's curve has no rate."""
+    last = [float(rdp_shuffled_epoch(2, 1.0, 4.0, 1 + gamma, 1000)) for gamma in (0.001, 0.01, 0.1)]
+    assert last == sorted(last)
+    assert last[-1] > 10 * last[0]
+    shares = [np.array([1 - C**-2]) / (1 - C ** (-2.0 * np.arange(1, 1001))) for C in (1.001, 1.01, 1.1)]
+    typed = [math.log(np.exp(2 * 2 * share / 4**2).mean()) for share in shares]
+    assert last == pytest.approx(typed, rel=1e-12)
