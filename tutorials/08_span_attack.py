@@ -21,7 +21,7 @@
 # The statements we meet: {ref}`ohana2021:eq13 <ohana2021-eq13>`, {ref}`ohana2021:prop3 <ohana2021-prop3>`,
 # {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>`, {ref}`ohana2021:prop3-layers <ohana2021-prop3-layers>`,
 # {ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`, {ref}`ohana2021:eq9a <ohana2021-eq9a>`, {ref}`ohana2021:eq9c
-# <ohana2021-eq9c>`, {ref}`ohana2021:prop3-corrected <ohana2021-prop3-corrected>`.
+# <ohana2021-eq9c>`, {ref}`ours:column-bound <ours-column-bound>`.
 
 # %%
 from functools import partial
@@ -413,8 +413,8 @@ for a in (64, 86, 87):
 
 # %% [markdown]
 # The verdict on {ref}`ohana2021:prop3 <ohana2021-prop3>` is `false`, as a bound at every order; at small orders
-# it is true both ways, and very loose. {ref}`ohana2021:prop3-corrected <ohana2021-prop3-corrected>` holds, for
-# one column. This third gap is the smallest in practice: what voids the theorem for Table 1 is the step from
+# it is true both ways, and very loose. {ref}`ours:column-bound <ours-column-bound>` is our bound for one column, in
+# both orders. This third gap is the smallest in practice: what voids the theorem for Table 1 is the step from
 # one column to many.
 #
 # ## What the noise does protect

@@ -24,7 +24,7 @@ VERDICTS = {
 }
 
 KINDS = frozenset(
-    "algorithm assumption claim conjecture correction definition equation experiment figure lemma"
+    "algorithm assumption claim conjecture definition equation experiment figure lemma"
     " proof-step proposition remark table theorem".split()
 )
 

@@ -80,9 +80,11 @@ def test_documents_without_an_order_come_last_by_name(monkeypatch):
 def test_each_statement_stands_once_and_in_the_file_of_its_document():
     ids = [item.id for item in ledger.items()]
     assert len(set(ids)) == len(ids)
-    # Others cite these names: more may come, but none may change, move before another or vanish.
+    # Others cite these names: more may come, and one may become an alias, but none may change, move before another or
+    # vanish.
     cited = (ROOT / "tests" / "ledger" / "ids.txt").read_text(encoding="utf-8").split()
-    assert [id_ for id_ in ids if id_ in cited] == cited
+    aliases = {alias for item in ledger.items() for alias in item.aliases}
+    assert [id_ for id_ in ids if id_ in cited] == [name for name in cited if name not in aliases]
     for name in (*ledger.documents(), "ours"):
         headers, items = parse(files("nfa").joinpath("papers", name, "statements.toml").read_text(encoding="utf-8"))
         assert [h.paper for h in headers] == [name]
@@ -372,6 +374,14 @@ def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
     ):
         with pytest.raises(ValueError, match=f"ours:dfa-sensitivity: {sentence}"):
             read(text.replace(line, "", 1))
+
+
+def test_what_is_ours_may_have_the_name_of_a_statement_of_a_document():
+    """A correction of a statement is found beside this statement and is ours."""
+    for item in ledger.items("ours"):
+        assert all(alias.partition(":")[0] in ("ours", *ledger.documents()) for alias in item.aliases)
+    assert ledger.find("ohana2021:prop3-corrected").id == "ours:column-bound"
+    assert ledger.find("ohana2021:prop3-corrected") not in ledger.items("ohana2021")
 
 
 def test_a_bad_file_or_header_is_named():

@@ -106,9 +106,8 @@ def statement(item: Item) -> list[str]:
 
 
 def said(item: Item) -> list[str]:
-    """What the document says, all of it in our words; or that it is ours."""
-    claim = "The claim." if item.kind != "correction" else "Ours, not the document's."
-    return [f"**{claim}** {prose(_marked(item), linked=True)}"]
+    """What the document says, all of it in our words."""
+    return [f"**The claim.** {prose(_marked(item), linked=True)}"]
 
 
 def _first_sentences(text: str) -> tuple[str, str]:

@@ -75,7 +75,7 @@ def corrected_column_renyi(
               \Big[ \log(1 - k) + (\alpha - 1) \log \Big(1 + \frac{r - 1}{m}\Big) \Big], \qquad
               k = \frac{(\alpha - 1)(r - 1)}{m}
 
-    Source: [ohana2021:prop3-corrected] [ohana2021:rem3.1] [ours:column-bound]
+    Source: [ours:column-bound] [ohana2021:rem3.1]
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
 
     .. math:: \frac{m - 1 + r}{r - 1}
 
-    Source: [ohana2021:prop3-corrected]
+    Source: [ours:column-bound]
 
     Parameters
     ----------

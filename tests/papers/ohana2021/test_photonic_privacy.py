@@ -147,7 +147,7 @@ V9 = [
     "ohana2021:A1-alt",
     "ohana2021:A2",
     "ohana2021:A3",
-    "ohana2021:prop3-corrected",
+    "ours:column-bound",
 )
 @pytest.mark.parametrize(("arguments", "want"), V9)
 def test_v9_the_printed_formulas_and_the_corrected_one(arguments, want):
@@ -166,7 +166,7 @@ def test_v9_the_printed_formulas_and_the_corrected_one(arguments, want):
     assert got == pytest.approx(want, rel=1e-11)
 
 
-@pytest.mark.verifies("ohana2021:prop3", "ohana2021:prop3-corrected")
+@pytest.mark.verifies("ohana2021:prop3", "ours:column-bound")
 def test_v10_the_worst_column_in_the_direction_that_the_proof_leaves_out():
     """r = 4, m = 256: variances 259 and 256 in 512 rows, means equal. Equation 17's logarithm is passed at 69.3."""
     D = np.zeros((256, 512)), np.ones((256, 512)), np.where(np.arange(256) == 0, 2.0, 1)[:, None]

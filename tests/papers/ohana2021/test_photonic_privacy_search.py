@@ -68,9 +68,7 @@ def search(pairs, seed):
     return counts
 
 
-@pytest.mark.verifies(
-    "ohana2021:prop3", "ohana2021:A1-alt", "ohana2021:prop3-corrected", "ohana2021:A1-s7", "ours:column-bound"
-)
+@pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-alt", "ohana2021:A1-s7", "ours:column-bound")
 def test_a_search_over_neighbours_passes_the_claims_in_one_direction_only_and_never_the_corrected_bound():
     counts = search(3000, seed=1)
     assert counts["signed"] > 600
@@ -79,7 +77,7 @@ def test_a_search_over_neighbours_passes_the_claims_in_one_direction_only_and_ne
 
 
 @pytest.mark.nightly
-@pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-alt", "ohana2021:prop3-corrected", "ohana2021:A1-s7")
+@pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-alt", "ours:column-bound", "ohana2021:A1-s7")
 def test_the_full_search_over_neighbours():
     counts = search(40_000, seed=2)
     assert counts["signed"] > 8000
@@ -106,7 +104,7 @@ def extremes(m, n_l, r, sigma, orders):
                 yield eq7(shift, a2, 0 * shift, a22, alpha, sigma), bool((a22 >= a2).all()), limits
 
 
-@pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-alt", "ohana2021:prop3-corrected", "ours:column-bound")
+@pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-alt", "ours:column-bound")
 @pytest.mark.parametrize(
     ("m", "n_l", "r"),
     [
@@ -230,7 +228,7 @@ def test_where_the_published_bound_is_passed_at_the_latest(r, sigma, crossing):
     )
 
 
-@pytest.mark.verifies("ohana2021:prop3", "ohana2021:prop3-corrected")
+@pytest.mark.verifies("ohana2021:prop3", "ours:column-bound")
 @pytest.mark.parametrize(
     ("n_l", "crossings"), [(512, {4: 16.6, 16: 7.38, 100: 2.76}), (10, {4: 3.48, 16: 2.22, 100: 1.49})]
 )
@@ -260,7 +258,7 @@ def test_how_loose_the_logarithm_is_at_order_2(r, ratio):
     assert logarithm / exact == pytest.approx(ratio, rel=2e-3)
 
 
-@pytest.mark.verifies("ohana2021:prop3-corrected", "ours:column-bound")
+@pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
     """r = 4, order 2, no shift of the means: 0.0351587 against 6.0354333."""
     layer = bounds(4, m=256, sigma=1e9)
@@ -272,7 +270,7 @@ def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
     assert corrected_column_renyi(alpha=16, n_l=512, **layer) > claimed_column_renyi(alpha=16, n_l=512, **layer)
 
 
-@pytest.mark.verifies("ohana2021:prop3-corrected")
+@pytest.mark.verifies("ours:column-bound")
 @pytest.mark.parametrize("x", [1e-12, 1e-7, 1e-3, 0.0399, 0.0401, 5, 800])
 @pytest.mark.parametrize("alpha", [1.0001, 1.3, 2])
 def test_the_variance_part_keeps_its_digits(x, alpha):
@@ -289,7 +287,7 @@ def test_the_variance_part_keeps_its_digits(x, alpha):
     assert corrected_column_renyi(alpha=alpha, n_l=3, **layer) == pytest.approx(float(want), rel=1e-11)
 
 
-@pytest.mark.verifies("ohana2021:prop3-corrected")
+@pytest.mark.verifies("ours:column-bound")
 def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
     """r = 100: orders end at 3.586, and Theorem 2 then costs at least 4.45 at delta = 1e-5."""
     order = critical_column_order(m=256, clips=clips(100))
@@ -301,7 +299,7 @@ def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
 # --- every hypothesis of the corrected bound is needed ---------------------------------------------------------------
 
 
-@pytest.mark.verifies("ohana2021:prop3-corrected")
+@pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out():
     """r = 1, m = 4, order 2: four equal records against three of them, 0.0589 and a bound of 0."""
     exact = column_renyi(flat([[1]] * 4), flat([[1]] * 3), alpha=2, sigma=1)[0]
@@ -310,7 +308,7 @@ def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out()
     assert column_renyi(flat([[1]] * 4), flat([[1]] * 4), alpha=2, sigma=1)[0] == 0
 
 
-@pytest.mark.verifies("ohana2021:prop3-corrected")
+@pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_is_for_the_size_of_the_batch_itself():
     """The last batch of an epoch has 240 records: 18.24 at order 80.9, the bound with m = 256 says 5.84."""
     (u, dphi, h), (u2, dphi2, h2) = reversed_pair(4)
@@ -321,7 +319,7 @@ def test_the_corrected_bound_is_for_the_size_of_the_batch_itself():
     assert exact <= corrected_column_renyi(alpha=80.9, n_l=512, **(layer | {"m": 240})) * SLACK
 
 
-@pytest.mark.verifies("ohana2021:prop3-corrected", "ohana2021:eq14")
+@pytest.mark.verifies("ours:column-bound", "ohana2021:eq14")
 @pytest.mark.parametrize(("shift", "infinite"), [(offset, True), (offset_signed, False)])
 def test_the_corrected_bound_is_for_the_signed_offset(shift, infinite):
     """Three units at -nu, one far above: as printed, the offset takes their noise away and leaves the fourth's."""
@@ -336,7 +334,7 @@ def test_the_corrected_bound_is_for_the_signed_offset(shift, infinite):
     assert (max(exact) <= bound) is not infinite
 
 
-@pytest.mark.verifies("ohana2021:prop3-corrected", "ohana2021:eq9c")
+@pytest.mark.verifies("ours:column-bound", "ohana2021:eq9c")
 @pytest.mark.parametrize("clamped", [True, False])
 def test_the_corrected_bound_is_for_a_clamped_derivative(clamped):
     """tanh' of seven units at z = 3 is 0.0099 where the bound was told 0.5."""
