@@ -22,7 +22,10 @@
 # The statements we meet: {ref}`dpulr2024:eq8 <dpulr2024-eq8>`, {ref}`dpulr2024:alg1.L205 <dpulr2024-alg1-l205>`,
 # {ref}`dpulr2024:thm2 <dpulr2024-thm2>`, {ref}`dpulr2024:extra-noise <dpulr2024-extra-noise>`,
 # {ref}`dpulr2024:thm4 <dpulr2024-thm4>`, {ref}`dpulr2024:eq32 <dpulr2024-eq32>`, {ref}`dpulr2024:fig2
-# <dpulr2024-fig2>` and {ref}`dpulr2024:alg1.L198 <dpulr2024-alg1-l198>`.
+# <dpulr2024-fig2>`, {ref}`dpulr2024:alg1.L198 <dpulr2024-alg1-l198>`, {ref}`dpulr2024:alg1.L209
+# <dpulr2024-alg1-l209>`, {ref}`dpulr2024:noise-redundancy <dpulr2024-noise-redundancy>`, {ref}`dpulr2024:joint-loss
+# <dpulr2024-joint-loss>`, {ref}`dpulr2024:A5-claims <dpulr2024-a5-claims>` and
+# {ref}`dpulr2024:claims <dpulr2024-claims>`.
 
 # %%
 from functools import partial
@@ -56,12 +59,15 @@ delta = 1e-5
 # of record $i$ has the covariance $\frac{\ell_i^2}{K \sigma^2} J_i^\top J_i$. The controller chooses $\sigma$
 # such that their sum has at least the variance $\sigma_0^2 C^2$ in every direction ({ref}`dpulr2024:eq8
 # <dpulr2024-eq8>`): then, the argument goes, the batch's estimate is as noisy as the release of a Gaussian
-# mechanism with noise multiplier $\sigma_0$.
+# mechanism with noise multiplier $\sigma_0$. Section 3.4 says that this variance provides the protection
+# ({ref}`dpulr2024:noise-redundancy <dpulr2024-noise-redundancy>`).
 #
 # Line 205 of Algorithm 1 then clips each $\hat g_i$ to the norm $C$.
 #
 # **Predict before you run the next cell**: $\sigma_0 = 4$ and $C = 1$, so at least 16 in every direction before
 # the clip. And after it, at the most?
+#
+# (shown-dpulr2024-noise-redundancy)=
 
 # %%
 sigma_0, C, K = 4.0, 1.0, 100
@@ -171,7 +177,14 @@ print(f"standard deviation without the target: {without.std():.3f}, claimed at l
 # $\epsilon$ of Theorem 2 and the paper's Proposition 1 for one step of this case, $\sigma_0 = 4$, $q = 1/5$, $N_B =
 # 10$.
 #
+# Two more claims depend on this number. The abstract promises nearly the same limits of privacy loss as those of DP-SGD
+# ({ref}`dpulr2024:claims <dpulr2024-claims>`). Appendix A.5 says that the cost does not depend on $K$
+# ({ref}`dpulr2024:A5-claims <dpulr2024-a5-claims>`). The claimed number does not. We also count what the game shows for
+# three values of $K$.
+#
 # (shown-dpulr2024-thm2)=
+# (shown-dpulr2024-claims)=
+# (shown-dpulr2024-a5-claims)=
 
 # %%
 game = play(
@@ -188,6 +201,12 @@ for where, k, n in zip(("without", "with"), game.hits, game.trials, strict=True)
     print(f"sums of at least 0.7 {where} the target: {k:,} of {n:,}")
 print(game.words)
 print(f"without it, by an inequality: a chance of at most {case.false_positives(0.7):.0e}")
+for repeats in (64, 1024, 16_384):
+    other = Clipping(K=repeats)
+    share = np.mean(other.law(1, np.random.default_rng(8), 2000) >= 0.7)
+    print(
+        f"K = {repeats:6,}: claimed {claim(other, delta):.2f}, {share:.1%} of the sums with the target are at least 0.7"
+    )
 
 # %% [markdown]
 # The target's world is drawn by a shortcut too. So that you need not trust it: `SMALL` is the same case with
@@ -449,7 +468,31 @@ for name, moved in (("one clip over all layers", 1.0), ("C for each of four", 2.
     print(f"{name:26}: ε = {spent:.3f} after 25 epochs, batches of 500 of 60,000")
 
 # %% [markdown]
-# The rule as printed makes no promise here:
+# The clip has another limit. Section 3.4 offers DP-ULR for losses that are no sum over the records
+# ({ref}`dpulr2024:joint-loss <dpulr2024-joint-loss>`). Noise goes on the output of one record at a time, so each record
+# has its own estimate to clip. But every estimate reads the joint loss. Take ten records with outputs $v_i$ and the
+# loss $(\sum_i v_i)^2$. The mean of every estimate is $2 \sum_i v_i$.
+#
+# **Predict**: we replace one record. Does the sum of the ten clipped estimates move by at most $2C$?
+#
+# (shown-dpulr2024-joint-loss)=
+
+# %%
+outputs, replaced = np.ones(10), np.r_[np.ones(9), -19.0]
+sums = []
+for v in (outputs, replaced):
+    own = np.random.default_rng(6).standard_normal((2000, 10))  # noise for each record's own output
+    estimates = (own * (v.sum() + 0.5 * own) ** 2).mean(axis=0) / 0.5
+    sums.append(clip_l2(estimates[:, None], C).sum())
+print(f"sum of the clipped estimates: {sums[0]:.1f}, with one record replaced {sums[1]:.1f}; 2C is {2 * C:.0f}")
+
+# %% [markdown]
+# It moves by $20\,C$, because the replaced record turns the sign of all ten estimates.
+#
+# Line 209 outputs the privacy cost of the run ({ref}`dpulr2024:alg1.L209 <dpulr2024-alg1-l209>`). It is the number of
+# Theorem 2, so it is no bound. The code states no mechanism for the rule as printed:
+#
+# (shown-dpulr2024-alg1-l209)=
 
 # %%
 try:

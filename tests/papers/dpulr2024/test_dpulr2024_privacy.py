@@ -354,7 +354,7 @@ def target_first_coordinate(rng, n, *, d, K, R):
     return along / max(1.0, math.hypot(along, across * math.sqrt(rng.chisquare(d - 1))))
 
 
-@pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:alg1.L205", "dpulr2024:eq8")
+@pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:alg1.L205", "dpulr2024:alg1.L209", "dpulr2024:eq8")
 def test_theorem_2_fails_where_the_clip_takes_the_noise():
     """Noise on the parameters, d = 1024, K = 16384: every premise holds, claim 3.859, shown at least 13.6.
 
@@ -378,6 +378,26 @@ def test_theorem_2_fails_where_the_clip_takes_the_noise():
     hits = int((np.array(runs) > tau).sum())
     true = 0.2374016441458 * stats.beta.ppf(0.025, hits, 600 - hits + 1)
     assert math.log((true - 1e-5) / false) > 13.6
+
+
+@pytest.mark.verifies("dpulr2024:A5-claims", "dpulr2024:claims")
+def test_what_the_attack_shows_depends_on_the_repeats_and_the_printed_cost_does_not():
+    """The same attack with 600 runs of the target for each K: nothing at 64, three times the printed cost at 1024."""
+    d, tau, found = 1024, 0.65, {}
+    n, p = sizes_of_batches(target=False)
+    false = float((p * np.exp(-(tau**2) * d / (2 * n))).sum())
+    k, p = sizes_of_batches(target=True)
+    for K in (64, 1024, 4096):
+        rng = np.random.default_rng(1)
+        runs = [
+            -target_first_coordinate(rng, size, d=d, K=K, R=1e3) - on_the_sphere(rng, size, d)
+            for size in rng.choice(k, p=p, size=600)
+        ]
+        hits = int((np.array(runs) > tau).sum())
+        true = 0.2374016441458 * stats.beta.ppf(0.025, hits, 600 - hits + 1) if hits else 0.0
+        found[K] = math.log((true - 1e-5) / false) if true > 1e-5 else 0.0
+    assert found[64] == 0
+    assert 3 * claimed_epsilon() < 11.9 < found[1024] < 13.6 < found[4096]
 
 
 @pytest.mark.verifies("dpulr2024:thm2")

@@ -18,8 +18,8 @@ from nfa.experiments.experiment import Cell
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, accuracy, forward, mlp
 from nfa.network.architectures import dpulr2024_resnet5
-from nfa.network.dense import Dense
-from nfa.network.ops import gelu, identity, squared_error, step, tanh
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.ops import gelu, identity, relu, squared_error, step, tanh
 from nfa.noise import Streams
 from nfa.optim import SGD, Adam
 from nfa.papers.dpulr2024 import table1, table_c1, theorems
@@ -427,6 +427,56 @@ def test_clipped_derivatives_of_a_joint_loss_all_move_with_one_record():
         assert means == pytest.approx([2 * v.sum()] * 10, rel=1e-12)
         sums.append(clip_l2(np.array(means)[:, None], 1.0).sum())
     assert sums == pytest.approx([10, -10], rel=1e-12)
+
+
+@pytest.mark.verifies("dpulr2024:joint-loss")
+def test_the_clip_limits_a_loss_that_is_a_sum_and_no_joint_loss():
+    """sum v^2 has the derivatives 2 v, of which a record moves one; (sum v)^2 moves all, by up to 2 C each."""
+    rng, n, C = np.random.default_rng(0), 10, 1.0
+    moved = []
+    for _ in range(500):
+        v = rng.normal(scale=3, size=n)
+        other = v.copy()
+        other[-1] = rng.normal(scale=30)
+        both = np.array([v, other])
+        for gradient in (2 * both, np.repeat(2 * both.sum(axis=1, keepdims=True), n, axis=1)):
+            before, after = (float(clip_l2(one[:, None], C).sum()) for one in gradient)
+            moved.append(abs(after - before))
+    of_sum, of_joint = moved[::2], moved[1::2]
+    assert 2 * C * 0.99 < max(of_sum) <= 2 * C * (1 + 1e-12)
+    assert 2 * C * n * 0.99 < max(of_joint) <= 2 * C * n * (1 + 1e-12)
+
+
+@pytest.mark.verifies("dpulr2024:efficiency")
+@pytest.mark.parametrize("convolution", [False, True])
+def test_one_backward_pass_has_the_norms_of_all_examples(convolution):
+    """DP-SGD goes down as often as SGD, a layer at a time with the whole batch, and clips as passes one by one do."""
+    calls, rng = [], np.random.default_rng(0)
+
+    class Counted(Dense):
+        def transpose(self, W, dz):
+            calls.append(len(dz))
+            return super().transpose(W, dz)
+
+    shape, first = ((1, 4, 4), Conv2d(3, 2)) if convolution else ((6,), Dense(5))
+    net = Net(shape, [(first, relu), (Counted(5), gelu), (Counted(2),)], rng=rng)
+    x, y = rng.normal(size=(20, *shape)), np.eye(2)[rng.integers(2, size=20)]
+    bp(net, x, y)
+    assert calls == [20, 20]
+    calls.clear()
+    state = {}
+    dW, db = dp_sgd.dp_sgd(net, x, y, C=0.3, m=20, sigma=0.0, rng=rng, state=state)
+    assert calls == [20, 20]
+    each = []
+    for i in range(20):
+        one = bp(net, x[i : i + 1], y[i : i + 1])
+        each.append(np.concatenate([part.ravel() for parts in one for part in parts[1:]]))
+    norms = np.linalg.norm(each, axis=1)
+    assert 0 < np.mean(norms > 0.3) == state["clipped"][0]
+    clipped = np.mean(each * np.minimum(1, 0.3 / norms)[:, None], axis=0)
+    np.testing.assert_allclose(
+        np.concatenate([part.ravel() for part in (*dW[1:], *db[1:])]), clipped, rtol=1e-9, atol=1e-15
+    )
 
 
 # --- what the text says of covariance, batches and cost --------------------------------------------------------
