@@ -259,7 +259,7 @@ for rule in (sound_dp_sgd, clips_the_average):
 # ## Two claims that fall
 #
 # {doc}`05_sensitivity` measures, without noise, that one label moves a step of DP-DFA farther than the printed formula
-# allows ({ref}`lee2020:sens-total <lee2020-sens-total>`, `conditional`: it depends on a reading). With noise, in the
+# allows ({ref}`lee2020:sens-total <lee2020-sens-total>`, `ambiguous`: it depends on a reading). With noise, in the
 # same game; `printed` is what the accountant would say with the printed sensitivity:
 
 # %%

@@ -34,7 +34,7 @@ def dfa(
               \qquad dW^l = \frac1m \sum_i \delta z_i^l (h_i^{l-1})^\top
 
     Source: [lee2020:eq5] [lee2020:dfa-update] [ohana2021:eq4] [ohana2021:eq1] [lee2020:dfa-backward]
-    [lee2020:relu-dfa] [ohana2021:dfa-parallel] [ohana2021:dfa-archs]
+    [ohana2021:dfa-parallel] [ohana2021:dfa-archs]
 
     Parameters
     ----------
