@@ -102,12 +102,12 @@ def adam_beside_sgd(runs: Trained, first: str) -> list[str]:
         by_sgd = found.get((batch, model, first, sigma_0), {}).get(BASE)
         if reading == "adam" and BASE in own and by_sgd:
             sgd, adam = (statistics.fmean(values.values()) for values in (by_sgd, own[BASE]))
-            told.append(f"in batches of {batch} at sigma_0 = {sigma_0} SGD has {sgd:.2f} and Adam {adam:.2f}")
+            told.append(f"In batches of {batch} at sigma_0 = {sigma_0}, SGD has {sgd:.2f} and Adam {adam:.2f}.")
     if not told:
         return []
     return [
         "- Adam for DP-SGD: the authors also tried Adam, at 0.01, and found the default, SGD at 0.1, better"
-        f" (`dpulr2024:exp-adam`). They do not state the batch sizes of this comparison. Here {', '.join(told)}.",
+        f" (`dpulr2024:exp-adam`). They do not state the batch sizes of this comparison. Our runs: {' '.join(told)}",
         "",
     ]
 

@@ -364,7 +364,8 @@ def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
     assert "| DP-SGD | chosen | 2 | 12.50 | 25.00 |" in text
     told = {"N_B": 8, "q": 0.25, "draws": 20, "accepted": 0.6, "acceptance": 0.75, "mean_batch": 9.5}
     text = "\n".join(table1.runs_notes([(runs[0][0], runs[0][1] | {"rejection": told, "steps": 12})]))
-    assert "20 draws for 12 steps, 60.0% accepted where 75.0% are expected; 9.5 records in a batch" in text
+    assert "12 steps took 20 draws. 60.0% of the draws are accepted, and 75.0% are expected." in text
+    assert "A batch has 9.5 records on average, and the step divides their sum by 8." in text
     rows = report.rows(TABLE1, short_runs)
     assert "| DP-SGD | chosen | 1 | 0.00 | 0.00 |" in report.report(TABLE1, "demo", [1], rows, short_runs)
 
