@@ -1,4 +1,4 @@
-"""The page "How far you can trust this": what was tried, from the files that the trying wrote into ``results/``."""
+"""The page "How far you can trust this": our tests of the code, from the files that they wrote into ``results/``."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -9,18 +9,19 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 START = """# How far you can trust this
 
-What was tried on this code, how often, and what came of it. Every number of this page is read from a file in
-`results/` that the command beside it made; the command does it again.
+This page reports how we tested this code, and the results. Every number of the page comes from a file in `results/`.
+The command of each section wrote its file, and you can run this command again.
 """
 
-END = """## What none of this says
+END = """## Limits of these tests
 
-- **No proof here was checked by a machine.** What a guarantee rests on is named with it (`nfa epsilon --explain`). A
-  few proofs are ours, nobody else has reviewed them, and the statement says so.
-- **Floats are not reals.** The low-order bits of a seeded run's noise can tell neighbours apart. A secure run has noise
-  on a grid, and counts the rounding of its sums: {doc}`/pitfalls`. {doc}`/threat_model` says what it promises.
-- **A search that finds nothing proves nothing.** It says how hard somebody has looked.
-- **One kind of machine.** The numbers above are from Linux on x86-64.
+- **No program has checked our proofs.** Each guarantee names the theorem from which it follows (`nfa epsilon
+  --explain`). We proved a few theorems ourselves. Nobody else has reviewed these proofs, and their statements say so.
+- **Floats are not real numbers.** The low-order bits of a seeded run's noise can reveal which of two neighbours the
+  data set is. A secure run has noise on a grid, and epsilon includes the rounding of its sums ({doc}`/pitfalls`).
+  {doc}`/threat_model` explains the promise of a secure run.
+- **A search without a finding is not a proof.** It only shows how thoroughly we searched.
+- **We used one kind of machine.** The numbers above are from Linux on x86-64.
 """
 
 
@@ -39,20 +40,20 @@ def _table(head: list[str], rows: Iterable[list[Any]]) -> str:
 def _kills(found: dict[str, Any]) -> str:
     columns = ("kills", "rounds", "records", "differ")
     rows = [[f"`--{how}`", *(told[column] for column in columns)] for how, told in found["figures"].items()]
-    return f"""## Runs that are killed
+    return f"""## Runs that we killed
 
 ```sh
 {found["command"]}
 ```
 
-A small table by `nfa reproduce`, killed by SIGKILL at random moments and run again until it is done, as many rounds
-as it takes. Its records are held against those of a run that nobody disturbed: `differ` counts those with another
-byte anywhere but in their times.
+`nfa reproduce` computes a small table. We kill the command with SIGKILL at random moments, and run it again until the
+table is complete. Then we compare the records with those of a run without interruptions. The column `differ` counts
+the records that differ in any byte, except in their times.
 
 {_table(["how", *columns], rows)}
 
-SIGTERM, Ctrl-C, a full disk, a read-only folder and data that vanish are tests (`tests/trust/test_trust_runs.py`): one
-sentence each, and finished runs are kept.
+`tests/trust/test_trust_runs.py` tests SIGTERM, Ctrl-C, a full disk, a read-only folder and data that vanish. In each
+case, the command prints one sentence, and finished runs are not lost.
 """
 
 
@@ -66,8 +67,8 @@ def _workers(found: dict[str, Any]) -> str:
 {found["command"]}
 ```
 
-{told["runs"]} runs on {found["machine"]}. The records are {same} however they were made, but for times. The load before
-says whether the machine had other work. {{doc}}`/cluster` is about more machines.
+We did {told["runs"]} runs on {found["machine"]} in several ways. Except for times, the records are {same} in all ways.
+The load before a run shows whether the machine had other work. {{doc}}`/cluster` describes runs on several machines.
 
 {_table(["how", "seconds", "load before"], rows)}
 """
@@ -85,14 +86,16 @@ def _accountants(found: dict[str, Any]) -> str:
 python -m tests.trust.accountant_edges
 ```
 
-{found["settings"]:,} random settings (seed {found["seed"]}), out to orders of 10^4, deltas of 1e-300, noise
-multipliers from 1e-3 to 1e6 and 10^9 steps: **{len(found["faults"])} faults**. A fault is a nan, an epsilon that falls
-where the theorem rises, or one that is below the same theorem, evaluated with mpmath at eighty digits, by more than
-1e-12. The lowest is {gap["below"]["gap"]:.1e} below it, relatively, the highest {gap["above"]["gap"]:.1e} above.
+We tried {found["settings"]:,} random settings (seed {found["seed"]}), with orders up to 10^4, deltas down to 1e-300,
+noise multipliers from 1e-3 to 1e6 and up to 10^9 steps. There were **{len(found["faults"])} faults**. We compare each
+epsilon with the same theorem, evaluated with mpmath at eighty digits. An epsilon is a fault if it is not a number, if
+it decreases although the theorem's epsilon increases, or if it is below the exact value by more than 1e-12. The largest
+relative difference below the exact value is {gap["below"]["gap"]:.1e}, and the largest one above it is
+{gap["above"]["gap"]:.1e}.
 
-Where dp-accounting 0.6.0 has the same theorem, both are held against mpmath:
+dp-accounting 0.6.0 has some of the same theorems. For these we compare both libraries with mpmath:
 
-{_table(["theorem", "values of both", "theirs off by more than 1e-7", "farthest apart elsewhere"], rows)}
+{_table(["theorem", "values of both", "dp-accounting off by more than 1e-7", "largest other difference"], rows)}
 """
 
 
@@ -105,15 +108,16 @@ def _fuzz(found: dict[str, Any]) -> str:
         [name, f"{told['inputs']:,}", told["seconds"], told["edges"] or "", told["finding"] or "none"]
         for name, told in found["readers"].items()
     ]
-    return f"""## Readers of files, fuzzed
+    return f"""## Fuzzing of all functions that read files
 
 ```sh
 make fuzz
 ```
 
-Inputs guided by coverage (atheris {found["versions"]["atheris"]}, seed {found["seed"]}). The command gives each reader
-a million or an hour; the table says what these had. A finding is anything but a result or one sentence, more than ten
-seconds, more than 48 MB in use, or anything unpickled. What earlier runs found is repaired and has its test.
+Coverage guides the inputs (atheris {found["versions"]["atheris"]}, seed {found["seed"]}). The command gives each
+reader a million inputs or one hour. The table has the actual numbers. A reader must return a result or print one
+sentence, within ten seconds and 48 MB, and must not unpickle anything. Everything else is a finding. We repaired all
+findings of earlier runs, and each has a test.
 
 {_table(["reader", "inputs", "seconds", "edges covered", "findings"], rows)}
 """
@@ -139,37 +143,41 @@ def _mechanisms(found: dict[str, Any]) -> str:
                 f"{audits['above_exact']} of {audits['audits']}",
             ]
         )
-    head = ["rule", "kinds", "searches", "most above the bound, float64", "float32", "least where it is attained"]
+    head = ["rule", "kinds", "searches", "excess over the bound, float64", "float32", "least share of attained bounds"]
     broken = found["broken"].values()
     by = {way: sum(rule[way] for rule in broken) for way in ("search", "noise", "game")}
     caught = sum(any(rule[way] for way in by) for rule in broken)
     unseen, games = found["unseen_in_means"].values(), found["games"].values()
-    return f"""## Mechanisms keep their promise
+    return f"""## Tests of the mechanisms
 
 ```sh
 python -m tests.trust.mechanism_search
 ```
 
-What every rule says that a record can move, against the neighbours that random draws and then ascent find, on several
-kinds of network, neighbours and clips (seed {found["seed"]}). Nothing may lie above the bound beyond rounding; where
-the bound is said to be attained, the search must come within 1 % of it. The last column counts audits at 95 % that
-refute a sound rule; more than {found["most_false_alarms"]} would be too many.
+Every rule states a sensitivity. We search for neighbours that move the rule's output further, by random draws and then
+by gradient ascent. We use several kinds of network, neighbours and clips (seed {found["seed"]}). Except for rounding,
+no neighbour may move the output by more than the stated sensitivity. If a rule states that its bound is attained, the
+search must reach at least 99 % of this bound. The last column counts the audits that refute a sound rule with 95 %
+confidence. At most {found["most_false_alarms"]} such audits are acceptable.
 
 {_table([*head, "false alarms"], rows)}
 
-{len(broken)} rules are broken on purpose, and **{caught} are caught**: {by["search"]} by the search, {by["noise"]} by
-looking at the noise on each number, {by["game"]} by a distinguishing game, most by more than one.
-{len(found["refused"])} further combinations are refused before they run. `nfa audit --rule module:function` does the
-same for your own rule.
+We put errors into {len(broken)} rules on purpose, and the tests **find {caught} of them**. The search finds
+{by["search"]}, measurements of the noise on each number find {by["noise"]}, and a distinguishing game finds
+{by["game"]}. Most errors are found in more than one way. nfa refuses {len(found["refused"])} further combinations
+before they run. `nfa audit --rule module:function` does the same tests for your own rule.
 
-{len(unseen)} more have a mistake that no mean of one step shows: noise whose spread or correlation depends on the data,
-steps without noise, noise that is used twice or taken back, a clip that an outlier passes. The games of `nfa audit
---rule` and its records of every size catch **{sum(told["refuted"] for told in unseen)}**. The same games at 95 % on
-neighbours that attain what a sound rule states refuted it {sum(told["refuted"] for told in games)} times in
-{sum(told["audits"] for told in games):,}, on {len(games)} of the rules above.
+The error of {len(unseen)} other rules changes no mean of a single step. Examples are noise with a spread or a
+correlation that depends on the data, steps without noise, noise that is used twice or subtracted again, and a clip that
+does not clip an outlier. `nfa audit --rule` finds **{sum(told["refuted"] for told in unseen)}** of these errors by its
+distinguishing games and by records of every size. We played the same games at 95 % confidence with sound rules, on
+neighbours that attain the stated sensitivity. The games refuted a sound rule
+{sum(told["refuted"] for told in games)} times in {sum(told["audits"] for told in games):,} audits of
+{len(games)} of the rules above.
 
-Floats: a linear algebra library may round a row differently when there are two, and where ReLUs stand at 0 exactly,
-that flips them. In a case made for this, DP-SGD moves by {found["rounding_beside_a_kink"]:.3f} times its sensitivity.
+Rounding can increase the sensitivity. A linear algebra library may round a row differently if there are two rows. If
+the input of a ReLU is exactly 0, this rounding can change its derivative. In a case that we constructed, one record
+moves DP-SGD by {found["rounding_beside_a_kink"]:.3f} times its sensitivity.
 """
 
 
@@ -180,28 +188,30 @@ def _mutants(found: dict[str, Any]) -> str:
 
     first = "No test was written for this sample."
     if before := found["at first"]:
-        first = f"""Survivors led to new tests. Before these, when nothing had been held against this sample, it was
+        first = f"""We wrote new tests for changes that no test noticed. Before these new tests, the tests noticed
 {share(before["all"])}."""
     listed = "\n".join(
         f"- `{one['file']}:{one['line']}` `{one['old'].strip()}` → `{one['new'].strip()}`: {one['why']}"
         for one in found["survivors"]
     )
-    return f"""## Changed lines that tests notice
+    return f"""## Do the tests notice a changed line?
 
 ```sh
 make mutants
 ```
 
-One small change at a time, drawn over the files of rules, privacy, clips, batches, feedback, sensitivity, optimizers
-and kernels (mutmut {found["versions"]["mutmut"]}; for kernels cosmic-ray {found["versions"]["cosmic-ray"]}, nothing
-compiled; seed {found["seed"]}; text of messages left out): do the fast tests fail? Intervals are exact, at
-{found["confidence"]:.0%}.
+We make one small change to the code at a time, and run the fast tests. At least one test should fail. The changes are
+drawn at random from the files of rules, privacy, clips, batches, feedback, sensitivity, optimizers and kernels (seed
+{found["seed"]}). mutmut {found["versions"]["mutmut"]} makes the changes, and cosmic-ray
+{found["versions"]["cosmic-ray"]} makes those in kernels, which are not compiled. The text of messages is not changed.
+The intervals are exact, at a confidence of {found["confidence"]:.0%}.
 
 {_table(["what", "noticed"], [[name, share(found[name])] for name in ("plain", "kernels", "all")])}
 
 {first}
 
-The {len(found["survivors"])} that no fast test notices, each with why it changes nothing that is promised:
+No fast test notices the following {len(found["survivors"])} changes. For each we explain why it does not affect a
+documented result:
 
 {listed}
 """
@@ -226,13 +236,13 @@ def _packages(found: dict[str, Any]) -> str:
 {found["command"]}
 ```
 
-The sdist has {sdist["files of the repository"]:,} files of the repository and misses {len(sdist["missing"])}; the
-wheel has {wheel["files"]} and misses {len(wheel["missing"])}. Each environment below has the wheel and its extras, with
-the newest libraries, the pinned ones, or the lowest that are allowed. In each every module was imported and
-{len(found["commands"])} commands ran under a watch that refuses the network, other programs, and files outside of the
-folder given, the user's cache and the place for temporary files.
+The sdist has {sdist["files of the repository"]:,} files of the repository, and {len(sdist["missing"])} are missing. The
+wheel has {wheel["files"]} files, and {len(wheel["missing"])} are missing. In each environment below we installed the
+wheel and its extras, with the newest libraries, the pinned libraries, or the oldest libraries that nfa allows. In each
+environment we imported every module and ran {len(found["commands"])} commands. A monitor refused the network, other
+programs, and files outside the given folder, the user's cache and the folder for temporary files.
 
-{_table(["Python, libraries", "NumPy", "SciPy", "pip check", "fast tests", "known holes (pip-audit)"], rows)}
+{_table(["Python, libraries", "NumPy", "SciPy", "pip check", "fast tests", "known vulnerabilities (pip-audit)"], rows)}
 """
 
 
