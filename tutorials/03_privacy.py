@@ -254,7 +254,11 @@ print("delta at epsilon = 0:", divergences.hockey_stick(with_me, without_me, eps
 # ({ref}`berthier2019:def-tv <berthier2019-def-tv>`); for the coin it is $p$. It has a meaning of its own. One of
 # two neighbours is chosen by a fair coin, you see the output and say which it was. The best answer is the
 # likelier one, and it is right with probability $\frac12 + \frac12 TV$ ({ref}`berthier2019:lecam
-# <berthier2019-lecam>`):
+# <berthier2019-lecam>`). For the coin this is more than a half. So privacy bounds what can be inferred about one
+# person. It does not make the inference impossible, as a paper on photonic training says
+# ({ref}`ohana2021:dp-impossible <ohana2021-dp-impossible>`):
+#
+# (shown-ohana2021-dp-impossible)=
 
 # %%
 test = testing.best_test(no, yes)

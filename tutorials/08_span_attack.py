@@ -292,10 +292,12 @@ print(f"together at order 2: {matrix_renyi(D, D2, alpha=2, sigma=100.0)}")
 #
 # Is this a matter of formulas? Take the most favourable case, in which Proposition 3 holds for each column,
 # with noise 500 times the paper's largest, and let the rule run: two batches of 256 that differ in one image,
-# 16 updates each.
+# 16 updates each. The paper calls the constraints of its Table 1 strong ({ref}`ohana2021:claim-strong
+# <ohana2021-claim-strong>`), so we also print the $\epsilon$ that its formula gives for the largest $\sigma$ there.
 #
 # (shown-ohana2021-prop3-layers)=
 # (shown-ohana2021-prop3-dp)=
+# (shown-ohana2021-claim-strong)=
 
 # %%
 settings = AuditOptions(trials=16)
@@ -374,9 +376,14 @@ print(f"divergence of order 2: {divergence:.1f}, promised at most {promised:.4f}
 # to the lower ones, $r = 4$, in a column of 512 rows of a batch of 256, means equal. Then the preprint's formula
 # ({ref}`ohana2021:pre-prop3 <ohana2021-pre-prop3>`) and the last lines of both proofs ({ref}`ohana2021:prop3-proof-3
 # <ohana2021-prop3-proof-3>`, {ref}`ohana2021:A1-s7 <ohana2021-a1-s7>`) have the same value as Equation 17. The
-# appendix has an alternative to it ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`):
+# appendix has an alternative to it ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`). The paper multiplies Equation 17 by
+# the number $T$ of iterations ({ref}`ohana2021:prop3-T <ohana2021-prop3-t>`), and the figure is the case $T = 1$. The
+# paper also says that a tighter bound would be very challenging ({ref}`ohana2021:rem3.1 <ohana2021-rem3-1>`). Compare
+# the three curves at small orders:
 #
 # (shown-ohana2021-prop3)=
+# (shown-ohana2021-prop3-t)=
+# (shown-ohana2021-rem3-1)=
 # (shown-ohana2021-pre-prop3)=
 # (shown-ohana2021-prop3-proof-3)=
 # (shown-ohana2021-a1-s7)=

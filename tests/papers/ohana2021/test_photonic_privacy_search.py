@@ -258,6 +258,21 @@ def test_how_loose_the_logarithm_is_at_order_2(r, ratio):
     assert logarithm / exact == pytest.approx(ratio, rel=2e-3)
 
 
+@pytest.mark.verifies("ohana2021:rem3.1")
+def test_the_worst_column_is_far_below_equation_17():
+    """Table 1's largest sigma, r = 4, order 2, 512 rows. By Equation 7 no extreme column with equal rows passes 1.6162,
+    with means shifted along one row or all, and some column comes near. Equation 17 says 7.5979."""
+    layer, largest = bounds(4, m=256, sigma=0.2), 0.0
+    for high, old, new in itertools.product(range(256), (1.0, 4.0), (1.0, 4.0)):
+        rest = 255 + 3.0 * high
+        for axis in (np.eye(512)[0], np.full(512, 512**-0.5)):
+            f, f2 = axis * math.sqrt(old), -axis * math.sqrt(new)
+            largest = max(largest, eq7(f, np.full(512, rest + old), f2, np.full(512, rest + new), 2, 0.2))
+    assert 1.5 < largest <= 1.6162
+    assert corrected_column_renyi(alpha=2, n_l=512, **layer) == pytest.approx(1.6162, abs=5e-5)
+    assert claimed_column_renyi(alpha=2, n_l=512, **layer) == pytest.approx(7.5979, abs=5e-5)
+
+
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
     """r = 4, order 2, no shift of the means: 0.0351587 against 6.0354333."""

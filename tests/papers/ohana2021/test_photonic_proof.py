@@ -380,6 +380,19 @@ def test_iterations_and_epochs_at_table_1():
     assert short / claimed_column_renyi(alpha=2, n_l=512, **bounds(1, m=256, sigma=0.2)) == pytest.approx(256 / 240)
 
 
+@pytest.mark.verifies("ohana2021:prop3-T")
+def test_iterations_do_not_make_the_bound_of_a_column_true():
+    """The column of four records whose one record goes from 2 down to 1, order 2.33, joint law of T updates with fresh
+    noise by quadrature: 1.97262 T, where the claim is 1.21431 T."""
+    layer = bounds(4, m=4, sigma=1e9)
+    for T in (1, 3):
+        exact = renyi_by_quadrature([(0, 7, 0, 4)] * T, 2.33)
+        claimed = claimed_network_renyi(alpha=2.33, T=T, sizes=(1, 1), **layer)
+        assert exact > 1.6 * claimed
+        assert exact == pytest.approx(T * corrected_column_renyi(alpha=2.33, n_l=1, **layer), rel=1e-9)
+    assert (exact, claimed) == pytest.approx((5.91787, 3.64293), abs=5e-6)
+
+
 class Given:
     """Stands for an rng whose normals are known: hands out these arrays, one a call."""
 

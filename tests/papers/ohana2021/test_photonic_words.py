@@ -25,6 +25,7 @@ from nfa.papers.ohana2021.table1 import (
     table1_settings,
 )
 from nfa.privacy.divergences import hockey_stick
+from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa
@@ -86,6 +87,28 @@ def test_what_can_be_inferred_under_differential_privacy_is_bounded_and_not_noth
     assert max(right.values()) == Fraction(3, 4) == Fraction(1, 2) + Fraction(1, 2) * Fraction(1, 2)
     apart = hockey_stick(*(np.array(law[k], float) for k in (0, 1)), epsilon=0.0)
     assert apart == float(2 * max(right.values()) - 1)  # what a guess gains, and 0 if and only if epsilon = delta = 0
+
+
+@pytest.mark.verifies("ohana2021:dp-impossible")
+def test_what_others_tell_of_one_person_is_not_bounded():
+    """101 people with one bit in common answer as above: their majority is right with probability 0.99999997, by the
+    binomial law and by summing over all numbers of true answers of five people."""
+
+    def majority(n, truth=Fraction(3, 4)):
+        return sum(math.comb(n, k) * truth**k * (1 - truth) ** (n - k) for k in range(n // 2 + 1, n + 1))
+
+    by_hand = sum(
+        math.prod(Fraction(3, 4) if told else Fraction(1, 4) for told in answers)
+        for answers in itertools.product((0, 1), repeat=5)
+        if sum(answers) > 2
+    )
+    assert majority(5) == by_hand
+    assert majority(1) == Fraction(3, 4) < majority(5) < majority(101)
+    assert float(majority(101)) == pytest.approx(0.99999997, abs=5e-9)
+    for n in (1, 5, 101):  # the numbers of ones among n answers, for either bit
+        ones = np.array([math.comb(n, k) * 0.75**k * 0.25 ** (n - k) for k in range(n + 1)])
+        apart = hockey_stick(ones, ones[::-1], epsilon=0.0)
+        assert apart == pytest.approx(float(2 * majority(n) - 1), abs=1e-12)
 
 
 @pytest.mark.verifies("ohana2021:data-covariance")
@@ -323,6 +346,25 @@ def test_how_much_noise_reaches_the_released_average():
     empty = dp_sgd(net, x[:0], y[:0], C=1.0, m=256, sigma=1 / 256, rng=rng(3))
     noise = math.sqrt(sum(np.sum(a**2) for part in empty for a in part[1:]))
     assert noise == pytest.approx(math.sqrt(669_706) / 256, rel=0.02)
+    assert noise > 200 * share
+
+
+@pytest.mark.verifies("ohana2021:exp-inline")
+def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step():
+    """Noise of 10 % of the largest signal is a multiplier of 0.0313: unit Gaussians at a distance of 1 / 0.0313."""
+    multiplier = 0.1 * 256 / math.sqrt(669_706)
+    assert multiplier == pytest.approx(0.0313, abs=5e-5)
+    half, tilt = 1 / (2 * multiplier), 646.34 * multiplier
+
+    def tail(t):
+        return math.erfc(t / math.sqrt(2)) / 2
+
+    # P[loss > epsilon] - e^epsilon Q[loss > epsilon]; the second by its asymptotic series, as e^epsilon overflows.
+    t = tilt + half
+    series = 1 / t - 1 / t**3 + 3 / t**5
+    second = math.exp(646.34 - t * t / 2) * series / math.sqrt(2 * math.pi)
+    assert tail(tilt - half) - second == pytest.approx(1e-5, rel=0.01)
+    assert epsilon_gaussian(delta=1e-5, noise_multiplier=multiplier) == pytest.approx(646.34, abs=5e-3)
 
 
 @pytest.mark.verifies("ohana2021:claim-strong")
@@ -333,6 +375,26 @@ def test_what_the_papers_own_formula_says_of_its_most_private_run():
     found, _ = claimed_pdfa_epsilon(sizes=(784, 512, 512, 10), T=15, m=256, sigma=0.2, clips=clips, delta=1e-5)
     assert found == pytest.approx(a + 2 * math.sqrt(a * c), rel=1e-6)
     assert found == pytest.approx(5790.77, abs=0.005)
+
+
+@pytest.mark.verifies("ohana2021:claim-strong")
+def test_one_update_of_the_most_private_run_tells_who_was_in_the_batch():
+    """Table 1's network and batch, sigma = 0.2: the rows of dW^1 are in the span of the batch, by least squares.
+
+    With one record replaced they are not, so that delta is 1 at every epsilon.
+    """
+    net = ARCHITECTURES["ohana2021"](rng=rng(0), dtype=np.float64)
+    B = feedback.draw(net, law="normal", scale=0.0225, rng=rng(1))
+    x, y = rng(2).uniform(size=(257, 784)), np.eye(10)[np.arange(257) % 10]
+    batch_, other = np.arange(256), np.r_[1:257]  # the first record or the last
+    read = np.clip(x[batch_], -1 / 28, 1 / 28).T
+    residuals = []
+    for rows in (batch_, other):
+        dW = pdfa(net, x[rows], y[rows], B=B, m=256, sigma=0.2, t=0.15, rng=rng(3))[0][1][:20].T
+        fitted = read @ np.linalg.lstsq(read, dW, rcond=None)[0]
+        residuals.append(np.linalg.norm(dW - fitted, axis=0) / np.linalg.norm(dW, axis=0))
+    assert residuals[0].max() < 1e-10
+    assert residuals[1].min() > 1e-4
 
 
 def ends_of_bp(lr, seed):

@@ -3,7 +3,7 @@
 Claim: differential privacy adds noise, "making the contribution of a single data-point hardly distinguishable from the
 added noise. Therefore it is impossible to infer information on individuals from the aggregate".
 
-The reading refuted: under (ε, δ) with some ε > 0. (For ε = δ = 0 it is true, and else what can be inferred is bounded.)
+The paper defines (ε, δ)-privacy for ε, δ > 0. (For ε = δ = 0 the claim is true. Else what can be inferred is bounded.)
 
 Counterexample: each individual has a bit, 0 or 1 with probability 1/2. The answer to its bit is true with the
 probability TRUTH, so it is (ε, 0)-private for every ε with e^ε >= TRUTH/(1 - TRUTH). Who takes an answer for the bit is

@@ -1,11 +1,11 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, Proposition 3 in section 3.3.
 
-ohana2021:prop3, ohana2021:pre-prop3, ohana2021:prop3-proof-3, ohana2021:A1-s7 and ohana2021:A1-alt. Claim: with the
-laws P and Q of one column of an update under neighbours D and D', of m records, for every α > 1 D_α(P ‖ Q) <= ε_PDFA =
-2α/(mσ²) r τ_B² + n α/(2(α-1)) log[m/(m+1-r)], r = (γ^max τ_h^max/(γ^min τ_h^min))² (17), n the number of units; or, in
-the preprint, n times the first term, which is the same here, for n = 1; or, the alternative of Appendix A.1, with
-log[(m-1)/m + r/m]. Hypotheses: entries of h, offset and clipped, between τ_h^min/sqrt(n) and
-τ_h^max/sqrt(n), slopes between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
+ohana2021:prop3, ohana2021:pre-prop3, ohana2021:prop3-proof-3, ohana2021:A1-s7, ohana2021:A1-alt and, for T = 1,
+ohana2021:prop3-T. Claim: with the laws P and Q of one column of an update under neighbours D and D', of m records, for
+every α > 1 D_α(P ‖ Q) <= ε_PDFA = 2α/(mσ²) r τ_B² + n α/(2(α-1)) log[m/(m+1-r)], r = (γ^max τ_h^max/(γ^min τ_h^min))²
+(17), n the number of units; or, in the preprint, n times the first term, which is the same here, for n = 1; or, the
+alternative of Appendix A.1, with log[(m-1)/m + r/m]. Hypotheses: entries of h, offset and clipped, between
+τ_h^min/sqrt(n) and τ_h^max/sqrt(n), slopes between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
 
 The proof lets D and D' be chosen so that the new record has the larger term; a guarantee is for all neighbours.
 

@@ -1,8 +1,9 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, below Proposition 3 in section 3.3.
 
-ohana2021:prop3-dp. Claim: the training is (L T n_{l-1} ε_PDFA + log(1/δ)/(α-1), δ)-differentially private for all δ in
-(0, 1), with (17), ε_PDFA = 2α/(mσ²) r τ_B² + n_l α/(2(α-1)) log[m/(m+1-r)], r = (γ^max τ_h^max/(γ^min τ_h^min))².
-Hypotheses: h offset and clipped as in (9), slopes between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
+ohana2021:prop3-dp, ohana2021:claim-strong. Claim: the training is (L T n_{l-1} ε_PDFA + log(1/δ)/(α-1), δ)-private for
+all δ in (0, 1), with (17), ε_PDFA = 2α/(mσ²) r τ_B² + n_l α/(2(α-1)) log[m/(m+1-r)], r = (γ^max
+τ_h^max/(γ^min τ_h^min))². With σ <= 0.2 these are "strong privacy constraints" (section 4). Hypotheses: h offset and
+clipped as in (9), slopes between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
 
 Counterexample: T = 1, L = 1, one unit with slope 1, two records of three inputs at their bounds; D' has another second
 record. The update (1/m) Σ (B e_i + g_i) h_i is in the span of the h_i. NORMAL is orthogonal to that of D, so that under

@@ -1,0 +1,41 @@
+"""Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 4: ohana2021:exp-inline.
+
+Claim: "At σ = 0.01, this means that the noise is roughly 10 % of the norm of the DFA learning signal. This is in line
+with differentially-private setup using backpropagation, and is in fact more demanding".
+
+Counterexample: DP-SGD on the network of section 4 with its batches and the noise multiplier MULTIPLIER. Its gradients
+are clipped to norm 1, so that their sum has a norm of at most BATCH. The noise on this sum is N(0, MULTIPLIER² I), with
+one entry for each parameter. The noise of the paper is N(0, σ² I) on each projected error of norm 1, before a mean over
+the batch makes it smaller.
+
+Arithmetic: fractions, by squares. For n entries of standard deviation s, s² (n-1) <= (E‖noise‖)² <= s² n.
+"""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+SIGMA = Fraction("0.01")
+SIZES = (784, 512, 512, 10)
+BATCH = 256
+MULTIPLIER = 1
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(Fraction("0.01") == SIGMA, "the claim is of sigma = 0.01")
+need(SIZES == (784, 512, 512, 10), "the network must be that of section 4")
+need(BATCH == 256, "the batches must be those of section 4")
+need(0 < MULTIPLIER <= 8, "a usual noise multiplier is positive and at most 8")
+parameters = sum((SIZES[l - 1] + 1) * SIZES[l] for l in range(1, len(SIZES)))
+theirs = SIGMA**2 * max(SIZES[1:])  # in every layer (E‖g‖)² is at most this, and the signal 1
+usual = Fraction(MULTIPLIER**2 * (parameters - 1), BATCH**2)  # (E‖noise‖)² is at least this, the signal at most 1
+if usual <= 4 * theirs:
+    raise SystemExit("not refuted: the noise of DP-SGD is not shown to be twice that of the paper")
+down, up = Context(prec=4, rounding=ROUND_FLOOR), Context(prec=4, rounding=ROUND_CEILING)
+most = up.divide(theirs.numerator, theirs.denominator).sqrt(up).next_plus(up)
+least = down.divide(usual.numerator, usual.denominator).sqrt(down).next_minus(down)
+print(f"refuted: claimed more than DP-SGD, noise over signal is at most {most}, that of DP-SGD at least {least}")
