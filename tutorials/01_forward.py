@@ -276,10 +276,10 @@ for l in range(1, cnn.L + 1):
 #    `W[1]`, `b[1]`, `W[2]`, `b[2]` (arrays of two and of one dimension), and call `network.forward`. The loss is 1.720.
 # 2. **Without biases.** Ohana et al. have no $b$ in Equation 2; "biases are columns of $W^l$"
 #    ({ref}`ohana2021:eq2 <ohana2021-eq2>`). What must be appended to $h^{l-1}$? Rewrite layer 2 so. Check: your
-#    $z^2$ is `z[2]`; `pytest --eq ohana2021:eq2` does the same to a small network.
+#    $z^2$ is `z[2]`. In the clone, `pytest --eq ohana2021:eq2` does the same to a small network.
 # 3. **Only loops.** Write the forward pass with `for` over records and units and no matrix product, and hold it
-#    against `z[3]` to twelve digits; all 64 records take some seconds. Check: `pytest --eq lee2020:eq1` is what
-#    verifies ours.
+#    against `z[3]` to twelve digits; all 64 records take some seconds. Check: `pytest --eq lee2020:eq1`, in the
+#    clone, is what verifies ours.
 # 4. **Other losses.** For `ops.squared_error` and `ops.logistic` find $e$ on paper. Check by central differences
 #    as above, with their `value` and `error`. For which of the three is $\|e\|$ bounded for all $z$, and by what?
 #    Check: the lengths of `error(1000 * z[3], y)` for the two, beside $\sqrt{10}$.

@@ -370,9 +370,9 @@ for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
 #
 # 1. **Equation 5 by hand.** `nfa course stub lee2020:eq5 --out mine.py` writes the head of a function `dfa(net, x, y,
 #    *, B, ...)`; write the body, with a loop over $l$ and the shapes at the right margin. Check: `pytest
-#    --stub=mine.py` runs what verifies ours on yours, and {doc}`student` shows the way, mistakes included. Here,
-#    `alignment(mine.dfa(...)[0], dfa(...)[0], l)` is 1 for every layer and the norms agree. Then train with it: `nfa
-#    train --rule mine:dfa`.
+#    --stub=mine.py`, in the clone, runs what verifies ours on yours, and {doc}`student` shows the way, mistakes
+#    included. Here, `alignment(mine.dfa(...)[0], dfa(...)[0], l)` is 1 for every layer and the norms agree. Then train
+#    with it: `nfa train --rule mine:dfa`.
 # 2. **The scale of $B$.** Repeat the run with `scale=0.03` and `scale=3` (it is set in `run`). Which layers does it
 #    matter for, and which of SGD and Adam does not care? Check: `optim.Adam(1e-3)` in place of `optim.SGD` reaches
 #    0.81 at all three. Lee & Kifer fix the spectral norm instead, `law="spectral"` ({ref}`lee2020:A1-A2

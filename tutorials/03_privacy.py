@@ -505,7 +505,7 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 #
 # 1. **Another coin.** The first coin shows heads with probability 0.2. Find $\epsilon$ and the number of people
 #    that gives the share to ±0.03 (one standard deviation), with pencil and paper. Check:
-#    `rr.randomised_response_epsilon`, `rr.debiased_variance`; `pytest --eq berthier2019:rr`.
+#    `rr.randomised_response_epsilon`, `rr.debiased_variance`; in the clone, `pytest --eq berthier2019:rr`.
 # 2. **By counting.** Show $\epsilon = \log 3$ by a run: 100,000 answers in either world, the ratio of the shares
 #    of yes. How near to 3 can you come, and can you exclude 3.1? Check: of such ratios the standard deviation is 0.017;
 #    {doc}`12_auditing` does it with an error bar.

@@ -436,7 +436,7 @@ for times in (0.1, 1, 10, 100):
 # 3. **Find a worse pair.** Take `network.mlp([3, 3, 2], sigmoid, ...)` and search, at random or uphill, over
 #    weights, records and feedback of norm 0.9 for two records that move `dp_dfa` farther than
 #    `corrected_dfa_sensitivity` allows. You should come close and not pass: some thousand random draws reach 0.99
-#    of it. Check: `pytest --eq lee2020:sens-total` runs our searches.
+#    of it. Check: `pytest --eq lee2020:sens-total`, in the clone, runs our searches.
 # 4. **Find the mistake.** Somebody clips each of the $L$ layers' gradients to $C$ and states a sensitivity of
 #    $2C/m$. What is it? Check: `dp_sgd` with `clip="layer"` clips each layer to $C / \sqrt L$; give it
 #    $C \sqrt L$ with $C = 0.01$, `m=1`, `sigma=0.0`, and measure how long one record's update gets: $\sqrt L \, C$.

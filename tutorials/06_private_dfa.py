@@ -425,7 +425,7 @@ plt.show()
 #    noise DP-DFA stays below 20 %.
 # 4. **Identities.** The hybrid with no layer below (`ell=0`) is DFA; with `ell` of $L - 1$ it is
 #    backpropagation. Show both on a random net with `nfa.rules.hybrid`, bit by bit. Check: `pytest --eq
-#    lee2020:hybrid-delta`.
+#    lee2020:hybrid-delta`, in the clone.
 # 5. **The real size.** `nfa reproduce lee2020:fig4 --scale small` runs the table above on all of Fashion-MNIST,
 #    which it downloads, in about half an hour.
 #

@@ -423,7 +423,7 @@ plt.show()
 #    does `recover` make of them? Check: the docstring of `nfa.feedback.camera.recover`.
 # 2. **No anchor.** Take $|R e_+|^2 - |R e_-|^2$ for a projection. Is it linear in $e$? Show with `opu.intensity` a
 #    pair of errors that refutes it (one each with a $+1$; what do a $+1$ and a $-1$ show?). Check: `pytest --eq
-#    ohana2021:exp-twoproj`.
+#    ohana2021:exp-twoproj`, in the clone.
 # 3. **Dark noise.** Replace the photons of the cell on shot noise by `Camera(dark_std=...)`, and light two mirrors,
 #    then four. Which of the two noises depends on the data, which only on the pixel? Which is nearer to equation 10,
 #    and why does the paper speak of temperature? Check: the std is `dark_std / np.sqrt(I_a)` then, and

@@ -367,7 +367,8 @@ except NoGuarantee as refusal:
 #    H=[[0]], sigma=...)` of `nfa.papers.dpulr2024.variances`.
 # 2. **A pair or two?** A pair costs two losses. At $\sigma = 0.1$, which has less variance for the same number of
 #    losses, pairs or the baseline? Use `estimates` with `K=40, copies=20_000` for both. Check: 0.026 and 0.013, both
-#    entries together; `pytest --eq dpulr2024:prop2` runs both for three logits, where the variances are known exactly.
+#    entries together. In the clone, `pytest --eq dpulr2024:prop2` runs both for three logits, where the variances are
+#    known exactly.
 # 3. **The best $\sigma$.** For $K = 40$ without baseline, find the $\sigma$ that minimises the mean squared
 #    distance to the gradient in the example of the first half, the square of the bias (`smoothed_gradient`) plus the
 #    variance (`estimates`). Is there a best one with the baseline? Check: 0.059 between 1.4 and 1.8; 0.013 for all

@@ -581,7 +581,7 @@ for rate in (0.002, 0.02, 0.2, 1.9):
 #    <berthier2019-prop3-3>` has more numbers.
 # 3. **Try to break it.** Draw random tables `phi` of fractions, with $n$ up to 6 and 1 to $n - 2$ outputs (for the
 #    last record $c = 1$, and there is no $O$), and compare `decomposition` with your own enumeration. Check: a hundred
-#    tables take seconds; `pytest --eq berthier2019:conj1` does the same, in minutes.
+#    tables take seconds. In the clone, `pytest --eq berthier2019:conj1` does the same, in minutes.
 # 4. **Batches of two.** Take `next_batch` and `non_common_mass_of_batches` of
 #    `nfa.papers.berthier2019.shuffling.beliefs` and find an output after which more than $b/(n - b)$ is not common.
 #    Check: the docstring of the second has one, with $5/6$.

@@ -440,7 +440,7 @@ look(leaks_seldom, float, threshold=20.0)
 #    four pass; `nfa audit dp_sgd` is what the sound one gives, {doc}`13_your_own_rule` has a pair for the first.
 # 4. **Columns.** Ohana et al. add up the privacy of the columns of one matrix as if each had noise of its own
 #    ({ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>`). Audit it: `nfa audit ohana2021:prop3-cols --trials
-#    200`. What does the attack look at? Check: `pytest --eq ohana2021:prop3-cols`.
+#    200`. What does the attack look at? Check: `pytest --eq ohana2021:prop3-cols`, in the clone.
 # 5. **Repair.** `nfa.rules.dp_ulr_sound` puts $N(0, (\sigma_0 C)^2 I)$ on the clipped sum. Show that the attack
 #    above, with $N(0, 16)$ added to what `case.law` draws, finds nothing beyond what it grants, $\epsilon = 0.227$
 #    exactly. Check: the table "The sound rule" of `nfa audit dpulr2024:thm2 --trials 20000`.

@@ -170,7 +170,7 @@ def stub(
 ) -> None:
     """Write a file with the functions of nfa that compute these statements, without the bodies of the functions.
 
-    Fill in the bodies, then check the functions with `nfa course check FILE`. In a checkout, `pytest --stub=FILE` runs
+    Fill in the bodies, then check the functions with `nfa course check FILE`. In the clone, `pytest --stub=FILE` runs
     all tests of these statements.
 
     Example:
@@ -291,7 +291,7 @@ def _show_way_on(path: Path, code: str, after: Any) -> None:
     elif code.startswith(CODE):
         print(f"\nRight. This task is the last of the ladder of {code.removeprefix(CODE).partition('/')[0]}.")
     else:
-        print(f"\nRight. In a checkout, run all tests of these statements:\npython -m pytest --stub={path}")
+        print(f"\nRight. In the clone, run all tests of these statements:\npython -m pytest --stub={path}")
 
 
 def _judged(one: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from nfa import __version__, __year__
 from nfa.cli.layout import hanging, plain_table, right, unbroken
 from nfa.ledger import OURS, VERDICTS, Header, Item, certificates, coverage, documents, header, source_of
 from nfa.ledger.breaking import broken
+from nfa.ledger.entries import in_the_clone
 from nfa.ledger.formulas import in_text, spelled
 from nfa.ledger.lines import lines_of, runs
 
@@ -152,7 +153,8 @@ def show_item(console: Console, item: Item, *, code: bool = True, whole: bool = 
         _show_field(console, "also", ", ".join(item.aliases))
     _show_printed(console, item)
     for name in ("claims", "right", "use", "number", "check", "reason"):
-        _show_field(console, name, getattr(item, name))
+        text = getattr(item, name)
+        _show_field(console, name, in_the_clone(text) if name == "check" else text)
     if item.certificate:
         place = certificates.place(item)
         its = f"{place}, by a counterexample of its own and without nfa"
@@ -169,7 +171,7 @@ def _show_computed(console: Console, item: Item, whole: bool) -> None:
     for entry in item.code:
         _show_code(console, item, entry, whole)
     if item.tests:
-        _show_field(console, "tests", f"pytest --eq {item.id}")
+        _show_field(console, "tests", in_the_clone(f"pytest --eq {item.id}"))
         for test in item.tests:
             console.print(hanging("", test, LABEL_WIDTH))
     _show_field(console, "tutorial", item.tutorial)

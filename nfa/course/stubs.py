@@ -26,7 +26,7 @@ Fill in the bodies, and keep names and signatures. Then let nfa judge your funct
 
     nfa course check THIS_FILE
 
-The command goes from simple cases to harder cases and stops at the first failure. In a checkout, run all tests of these
+The command goes from simple cases to harder cases and stops at the first failure. In the clone, run all tests of these
 statements:
 
     python -m pytest {options} --stub=THIS_FILE

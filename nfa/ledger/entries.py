@@ -37,6 +37,7 @@ OURS = "ours"  # the document of what is ours, and its one verdict
 NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
 PAPER = rf"(?:[a-z]+[0-9]{{4}}|{OURS})"
 ID = re.compile(rf"({PAPER}):({NAME})")
+_TESTS = re.compile(rf"pytest\s+--eq\s+{PAPER}:{NAME}(?<!\.)")
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,17 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
     if not (isinstance(entries, list) and all(isinstance(table, dict) for table in entries)):
         raise ValueError("a ledger file's items must be tables [[item]]")
     return [_header(*paper) for paper in papers.items()], [_item(table, set(papers)) for table in entries]
+
+
+def in_the_clone(text: str) -> str:
+    """The text with each command that runs the tests of a statement marked: the tests are only in a clone.
+
+    Examples
+    --------
+    >>> in_the_clone("pytest --eq lee2020:eq5; nfa reproduce lee2020:fig2; then pytest --eq lee2020:clip.")
+    'pytest --eq lee2020:eq5 (in the clone); nfa reproduce lee2020:fig2; then pytest --eq lee2020:clip (in the clone).'
+    """
+    return _TESTS.sub(lambda found: f"{found[0]} (in the clone)", text)
 
 
 def check_names(items: list[Item]) -> None:

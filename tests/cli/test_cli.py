@@ -1102,6 +1102,10 @@ def test_errata_are_what_neither_holds_nor_waits(nfa):
     kinds = [i["kind"] in ("theorem", "proposition", "lemma") for i in found if i["verdict"] == "false"]
     assert kinds == sorted(kinds, reverse=True)
     out = words(nfa("errata")[1])
+    commands = re.findall(r"pytest--eq\w+:[\w.-]*\w(\(intheclone\))?", out)
+    assert len(commands) > 50
+    assert all(commands)  # a command that runs tests says where
+    out = out.replace("(intheclone)", "")
     for item in expected:
         for field in ("id", "verdict", "claims", "right", "use", "number", "check"):
             assert words(spelled(getattr(item, field))) in out

@@ -18,6 +18,7 @@ from terms import marked, typeset
 from nfa import ledger
 from nfa.ledger import VERDICTS, Header, Item
 from nfa.ledger.breaking import columns
+from nfa.ledger.entries import in_the_clone
 from nfa.ledger.formulas import DISPLAY, in_text
 from nfa.ledger.lines import lines_of, runs
 
@@ -99,7 +100,7 @@ def statement(item: Item) -> list[str]:
     more += fields(item, without=("claims", "right", "use", "reason"))
     if item.tests:
         tests = "".join(f"<li><code>{test}</code></li>" for test in item.tests)
-        more += [f"Tests: <code>pytest --eq {item.id}</code><ul>{tests}</ul>", ""]
+        more += [f"Tests: <code>pytest --eq {item.id}</code> (in the clone)<ul>{tests}</ul>", ""]
     if more:
         lines += ["<details>", f"<summary>{_contents(item, rest)}</summary>", "", *more, "</details>", ""]
     return [*lines, *taught(item), *reference(item)]
@@ -190,5 +191,6 @@ def fields(item: Item, without: tuple[str, ...] = ()) -> list[str]:
     lines = [] if "claims" in without else printed(item)
     for name, title in (titles | {"reason": "Why it is not run"}).items():
         if name not in without and (text := getattr(item, name)):
+            text = in_the_clone(text) if name == "check" else text
             lines += [f"**{title}.** " + prose(text, linked=name != "check"), ""]  # a check is commands
     return lines
