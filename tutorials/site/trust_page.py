@@ -43,7 +43,7 @@ def _kills(found: dict[str, Any]) -> str:
     return f"""## Runs that we killed
 
 ```sh
-{found["command"]}
+python -m tests.trust.trust_runs kills --out results/trust-runs/kills.json
 ```
 
 `nfa reproduce` computes a small table. We kill the command with SIGKILL at random moments, and run it again until the
@@ -64,7 +64,7 @@ def _workers(found: dict[str, Any]) -> str:
     return f"""## More than one process or machine
 
 ```sh
-{found["command"]}
+python -m tests.trust.trust_runs workers --out results/trust-runs/workers.json
 ```
 
 We did {told["runs"]} runs on {found["machine"]} in several ways. Except for times, the records are {same} in all ways.
