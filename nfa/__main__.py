@@ -1,8 +1,34 @@
-"""`python -m nfa` is the command `nfa`."""
+"""The command `nfa`, which is also `python -m nfa`: Ctrl-C ends it quietly while Python imports, too."""
 
+import os
+import signal
 import sys
 
-from nfa.cli.main import main
+INTERRUPTED = 130  # `nfa.cli.terminal.INTERRUPTED`, which is not imported yet
+
+
+def main() -> int:
+    """Import the command line, run it, and return its exit code.
+
+    An import can swallow a KeyboardInterrupt or print it with a traceback. So Ctrl-C ends the process at once while the
+    modules are imported, when no file is open. If the parent has switched Ctrl-C off, it stays off.
+    """
+    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if heeded:
+        signal.signal(signal.SIGINT, _end)
+    from nfa.cli.main import main as command_line
+
+    try:
+        if heeded:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        return command_line()
+    except KeyboardInterrupt:  # before the command begins or after it
+        return INTERRUPTED
+
+
+def _end(number: int, frame: object) -> None:
+    os._exit(INTERRUPTED)
+
 
 if __name__ == "__main__":
     sys.exit(main())
