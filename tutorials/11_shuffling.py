@@ -34,7 +34,9 @@
 # <berthier2019-thm3-6>`, {ref}`berthier2019:prop3.3 <berthier2019-prop3-3>`, {ref}`berthier2019:sec3.4.3
 # <berthier2019-sec3-4-3>`, {ref}`berthier2019:sec4.5 <berthier2019-sec4-5>`, {ref}`berthier2019:sec4.4.2-belief
 # <berthier2019-sec4-4-2-belief>`, {ref}`berthier2019:conj1 <berthier2019-conj1>` and {ref}`berthier2019:conj2
-# <berthier2019-conj2>`.
+# <berthier2019-conj2>`. Three remarks are false: {ref}`berthier2019:rem-softmax <berthier2019-rem-softmax>`,
+# {ref}`berthier2019:rem-feedback-private <berthier2019-rem-feedback-private>` and {ref}`berthier2019:rem-largest-rate
+# <berthier2019-rem-largest-rate>`.
 
 # %%
 from fractions import Fraction
