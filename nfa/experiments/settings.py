@@ -26,28 +26,30 @@ from nfa.experiments.declaration import (
 class Settings:
     """One training run, completely described: equal settings and data give bitwise identical results on one machine.
 
-    Each field is declared once: its check and its option of `nfa train` follow from here. The first sentence of a
-    meaning is the help of the option.
+    Each field is declared only here. Its check and its option of `nfa train` follow from this declaration. The first
+    sentence of a meaning is the help of the option.
 
     Parameters
     ----------
     rule : Rule of nfa.rules or, for your own rule, module:function.
-    rule_settings : Setting of the rule, such as sigma=0.01. All settings together are the rule's own keyword
-        arguments, JSON values.
+    rule_settings : Setting of the rule, such as sigma=0.01. All settings together are the keyword arguments of the
+        rule. Their values are JSON values.
     dataset : Data set: a name of `nfa data list`, or your own .npz or .csv file. See `nfa.data.load`.
     test : Test set of your own .npz or .csv file, in another such file. A table needs the columns of the training data.
-        In a secure run it is public. See `nfa.data.load`.
+        The test set of a secure run must be public. See `nfa.data.load`.
     classes : Classes of your own file: their names a,b,c, or a number K for the labels 0 to K-1. Their order is that
-        of the columns. A run that is counted or secure needs them; a data set of the registry declares its own. See
-        `nfa.data.own_data.class_names`.
+        of the columns. A run that is counted or secure needs this setting. A data set of the registry declares its own
+        classes. See `nfa.data.own_data.class_names`.
     records : Public number of training records of your own file. The normaliser of the rule, the sampling rate and the
-        number of steps follow from it. A run that is counted under add-remove needs it, and never compares it with the
-        file. Under another adjacency it must be the number in the file. See `nfa.experiments.public`.
-    data_dir : Folder that is searched for data before NFA_DATA_HOME and the cache. No part of a run's identity.
+        number of steps follow from this number. A run that is counted under add-remove needs the number, and nfa never
+        compares it with the file. Under another adjacency it must be the number in the file. See
+        `nfa.experiments.public`.
+    data_dir : Folder that is searched for data before NFA_DATA_HOME and the cache. Runs with different folders count
+        as the same run.
     train_examples : Number of training examples to use, drawn at random.
     validation : Share of the training set held out.
     pixels : Scale of the pixels: standard (mean 0, deviation 1), unit (0 to 1) or as-is. Mean and deviation are those
-        of the training pixels. Each feature of a table, and each channel of images, has its own.
+        of the training pixels. Each feature of a table and each channel of images has its own mean and deviation.
     architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or
         module:function for your own network. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
     activation : Activation of the hidden layers, for a network given as sizes or layers.
@@ -58,19 +60,20 @@ class Settings:
         `nfa.feedback.draw`.
     feedback_scale : Scale of the feedback, for rules with B or V. See `nfa.feedback.draw`.
     at : Place where B e enters a pooled layer: h or z. For rules that take B.
-    opu : Simulated OPUs that project the error: ideal, or KEY=VALUE such as bits=8. Parameters of
-        `nfa.feedback.opu.OPU` and of its `Camera`, for rules that take project: OPUs in place of the matrices of B,
-        with feedback_scale and the "normal" law; {} for an ideal one, None for matrices.
-    stored : Store the feedback matrices, or compute these matrices again at each use. For rules that take B and
-        project, with the "normal" law: other matrices than the stored ones, a function of the seed all the same. The
-        medium of an OPU has its own parameter of this name.
-    align_every : Number of steps between comparisons with the gradient. The rule's direction is compared, at the steps
-        that this number divides.
+    opu : Simulated OPUs that project the error: ideal, or KEY=VALUE such as bits=8. The keys are parameters of
+        `nfa.feedback.opu.OPU` and of its `Camera`. In rules that take project, the OPUs replace the matrices of B. They
+        use feedback_scale and need the "normal" law. {} is an ideal OPU, and None means matrices.
+    stored : Store the feedback matrices, or compute these matrices again at each use. This setting is for rules that
+        take B and project, with the "normal" law. The computed matrices differ from the stored ones, but they are also
+        a function of the seed. The medium of an OPU has its own parameter of this name.
+    align_every : Number of steps between comparisons with the gradient. If this number divides a step, the rule's
+        direction is compared with the gradient at this step.
     sampling : Sampling scheme of the batches: {nfa.sampling.SAMPLERS}.
     batch : Batch size; {nfa.sampling.BATCH_IS}.
-    N_B : Smallest size of a batch, with poisson-rejection. Under no other sampling.
-    tau : Share of the data in a pass, with partial-passes. Of the training examples; under no other sampling.
-    epochs : Number of passes over the training examples. In expectation, where batches are drawn afresh at every step.
+    N_B : Smallest size of a batch, with poisson-rejection. No other sampling has this setting.
+    tau : Share of the data in a pass, with partial-passes. The data are the training examples. No other sampling has
+        this setting.
+    epochs : Number of passes over the training examples. If each step draws a new batch, this is the expected number.
     optimizer : Optimizer: sgd or adam.
     lr : Learning rate.
     lr_every : Number of epochs between two multiplications of the learning rate by --lr-factor.
@@ -78,28 +81,28 @@ class Settings:
     momentum : Momentum of sgd.
     adam_eps : Constant added to the square root in Adam's denominator.
     adjacency : Difference between neighbouring data sets, to count epsilon: {nfa.mechanism.ADJACENCIES}. The record has
-        the count; None for no count.
+        this epsilon. With None, no epsilon is counted.
     delta : Delta at which epsilon is counted, between 0 and 1.
-    conversion : Conversion to (epsilon, delta): mironov2017 or canonne2020. The items of the papers
-        name the first. No part of a run's identity: it changes the count, not the run.
+    conversion : Conversion to (epsilon, delta): mironov2017 or canonne2020. The items of the papers use mironov2017.
+        Runs with different conversions count as the same run, because only epsilon differs.
     target_epsilon : Largest allowed epsilon, which determines the noise of the rule (sigma, the standard deviation on
-        the mean). It is for all steps of an uninterrupted run; the record has the noise. Sigma of pdfa is on a record's
-        errors, the noise of pdfa_isotropic is s, that of dp_ulr_sound sigma_0.
+        the mean). The target is for all steps of an uninterrupted run. The record has the noise. Sigma of pdfa is the
+        standard deviation on a record's errors. The noise of pdfa_isotropic is s, and that of dp_ulr_sound is sigma_0.
     noise_multiplier : Standard deviation of the noise divided by the rule's sensitivity, instead of a target epsilon.
-    seed : Seed of all randomness. Runs with one seed share initialisation, feedback and batches whatever their rule.
-    secure : Draw batches and noise under a key of the operating system instead of a seed. The key is kept nowhere. What
-        such a run promises, to whom and under which assumptions: tutorials/threat_model.md. See `nfa.noise.secure`; the
-        data are told by a digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its
-        default, and is no part of the run. An example's own pass is bitwise the same in any batch, by
-        `nfa.kernels.rows`.
-    dtype : Format of the numbers in the run: float32 or float64. A secure run takes float64 alone: its sensitivity
-        counts what rounding adds, see `nfa.sensitivity.rounding`.
-    threads : Threads that share the examples of a step. Any number of them gives bitwise the same numbers, so that a
-        run can go on with another. See `nfa.parts`.
-    kernels : Compiled noise, clips and convolutions, or plain NumPy. A secure run refuses NumPy if it rounds an
-        example's pass differently in another batch. See `nfa.experiments.company`. A run has every kernel of
-        `nfa.kernels` that fits it. Kernels compute what NumPy computes, up to rounding. They draw from the same law,
-        but other values, so a run cannot go on with the other choice.
+    seed : Seed of all randomness. Runs of all rules with the same seed have the same initialisation, feedback and
+        batches.
+    secure : Draw batches and noise under a key of the operating system instead of a seed. nfa keeps this key nowhere.
+        tutorials/threat_model.md explains the promise of such a run, and `nfa.noise.secure` the draws. The record has a
+        digest of the data under the user's key, see `nfa.data.keyed_digest`. Leave the seed at its default, because a
+        secure run has no seed. The results of an example are bitwise identical in every batch, see `nfa.kernels.rows`.
+    dtype : Format of the numbers in the run: float32 or float64. A secure run needs float64. Its sensitivity includes
+        the effect of rounding, see `nfa.sensitivity.rounding`.
+    threads : Threads that share the examples of a step. The results are bitwise identical for any number of threads, so
+        a run can continue with another number. See `nfa.parts`.
+    kernels : Compiled noise, clips and convolutions, or plain NumPy. A secure run refuses NumPy if NumPy rounds the
+        results of an example differently in another batch. See `nfa.experiments.company`. A run has every kernel of
+        `nfa.kernels` that fits. Kernels compute the same as NumPy, up to rounding. They draw other values from the same
+        distribution, so a run cannot continue with the other choice.
     """
 
     rule: str = "dfa"
