@@ -10,27 +10,28 @@ from nfa.ledger import Item, certificates, documents
 
 START = """# Certificates
 
-A refutation that is a computation, in one file each: at most 80 lines of Python's standard library, nothing of this
-project. It states the claim with its place in the paper, takes a counterexample, checks that it satisfies the
-hypotheses, computes in fractions or in numbers rounded outwards, and ends with a line `refuted: claimed ..., at least
-...`. With another number in the counterexample it fails and says why, unless that is a counterexample too.
+A certificate is one file of Python that refutes a statement by a computation. It has at most 80 lines and uses only
+Python's standard library, and nothing of this project. The file states the claim and its place in the paper. It checks
+that a counterexample satisfies the hypotheses, and computes with fractions or with numbers that are rounded outwards.
+The last line of its output is `refuted: claimed ..., at least ...`. You can change a number of the counterexample. If
+the changed example refutes nothing, the file fails and prints the reason.
 
-Where a statement is true under a condition, the file names the reading that it refutes.
+If a statement is true under a condition, the certificate names the reading that it refutes.
 
-Save one from here, or let nfa print it, and run it with any Python from 3.11 on:
+Save a certificate from this page, or let nfa print it. Run it with Python 3.11 or newer:
 
 ```sh
 nfa eq lee2020:sens-total --certificate > sens_total.py
 python -I -S sens_total.py
 ```
 
-If you find a step that does not follow: [how to dispute it](../contributing.md#how-to-dispute-a-verdict).
+If you find a wrong step, read [how to dispute a verdict](../contributing.md#how-to-dispute-a-verdict).
 """
 
-WITHOUT = """## Statements without one
+WITHOUT = """## Statements without a certificate
 
-Every false statement has one. These are true under a condition that the document does not state, and no reading of them
-fails by a computation:
+Every false statement has a certificate. The following statements are true under a condition that the document does not
+state. For these statements, no computation refutes a reading:
 """
 
 

@@ -1,4 +1,4 @@
-"""The page "Errata": what is not right as printed in any of the documents, by its weight for who builds on it."""
+"""The page "Errata": all statements that are not right as printed, the most important ones for users first."""
 
 from certificates_page import reference
 from in_print import items
@@ -15,26 +15,28 @@ tocdepth: 2
 
 # Errata
 
-What is not right as printed, or needs a condition, or can be read in two ways; each with the number that shows it and
-how to check it. What is refuted by a computation has a file that needs nothing of this project: {{doc}}`certificates`.
-The order is that of weight, over all documents: what fails, then what lacks a condition, down to slips of the pen;
-within each, theorems before what nobody builds on. The same from the command line: `nfa errata`. How to dispute one:
-[here](../contributing.md#how-to-dispute-a-verdict).
+This page lists all statements that are not right as printed, that need a condition, or that readers can understand in
+several ways. Each entry has a number that shows the problem, and a way to check this number. If a computation refutes a
+statement, there is also a file that runs without this project ({{doc}}`certificates`). The most important findings of
+all documents come first: false statements, then missing conditions, and misprints at the end. In each section, theorems
+come before statements that nothing else depends on. `nfa errata` prints the same list. If you disagree with a verdict,
+read [how to dispute it](../contributing.md#how-to-dispute-a-verdict).
 
 {counts}
 
-## First of all: the {number} that fail
+## The {number} false statements
 
-And what to do about each. What a reader of one document must know stands at the top of its page: {pages}.
+For each false statement we say what to do. The page of each document begins with the main points for its readers:
+{pages}.
 """
 HEADINGS = {
-    "false": "What fails",
-    "conditional": "Conditions that are missing",
+    "false": "False statements",
+    "conditional": "Missing conditions",
     "differs": "Numbers that differ",
     "unproven": "Neither proved nor refuted",
     "conjecture": "Conjectures",
-    "ambiguous": "What can be read in several ways",
-    "typo": "Slips of the pen",
+    "ambiguous": "Ambiguous statements",
+    "typo": "Misprints",
 }
 
 

@@ -7,17 +7,17 @@ from typing import Any
 LOG = Path(__file__).with_name("other_tools.toml")
 
 OUTCOMES = {
-    "right": "nfa does what is right",
-    "refused": "nfa refuses, in a sentence",
-    "repaired": "nfa was wrong; it is repaired",
-    "open": "nfa is not right yet",
+    "right": "nfa handles the situation correctly",
+    "refused": "nfa refuses and prints one sentence",
+    "repaired": "nfa had the error, and we repaired it",
+    "open": "nfa still has the error",
 }
 
 START = """# What users of other tools met
 
-Users of other tools report in public what went wrong for them. We read such reports and try each situation on nfa.
-This page is the log. The situations are in our words, and each link leads to the report. The last column says what nfa
-does, and which test checks it.
+Users of other tools report errors in public. We read such reports and try each situation with nfa. This page is the log
+of these trials. We describe each situation in our words, and link to the report. The last column says what nfa does,
+and names the test that checks it.
 
 """
 
@@ -35,7 +35,7 @@ def page() -> str:
         for outcome, text in OUTCOMES.items()
         if any(one["outcome"] == outcome for one in found)
     ]
-    lines = [START + f"{len(found)} reports were tried:", "", *counts]
+    lines = [START + f"We tried {len(found)} reports:", "", *counts]
     for kind in dict.fromkeys(one["kind"] for one in found):
         lines += ["", f"## {kind}", "", "| report | situation | what nfa does |", "|---|---|---|"]
         lines += [_row(one) for one in found if one["kind"] == kind]

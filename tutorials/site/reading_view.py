@@ -65,8 +65,8 @@ def symbols(papers: list[str]) -> list[str]:
     if not own:
         return []
     every = tables["Symbols of all papers"]
-    rest = "{doc}`/notation` has those of the other papers, and which letters clash."
-    summary = "<summary>What the letters mean, here and where a formula is pointed at, and their code</summary>"
+    rest = "{doc}`/notation` has the symbols of the other papers, and the letters with several meanings."
+    summary = "<summary>The symbols, their meanings and their names in code</summary>"
     return ['<details class="letters">', summary, "", *own, "", every, "", rest, "", "</details>", ""]
 
 

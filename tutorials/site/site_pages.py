@@ -79,27 +79,29 @@ def papers() -> dict[str, str]:
             [
                 "# Papers",
                 "",
-                "Every statement of the documents: what it claims, what we found of it, the code that computes it and "
-                "the tests that show it. A statement is named by its document and its number there, `lee2020:eq5` is "
-                "Equation 5 of Lee & Kifer (2020). The same from the command line: `nfa eq`, `nfa eq lee2020:eq5`.",
+                "These pages have every statement of the documents, with its claim, our verdict, the code that "
+                "computes it and its tests. The id of a statement has the name of the document and the number in "
+                "this document. For example, `lee2020:eq5` is Equation 5 of Lee & Kifer (2020). `nfa eq` and "
+                "`nfa eq lee2020:eq5` print the same on the command line.",
                 "",
                 *(
-                    f"- [{named(one)}]({one.paper}.md): {escape(one.title)}. Judged: {escape(one.version)}."
+                    f"- [{named(one)}]({one.paper}.md): {escape(one.title)}. Judged version: {escape(one.version)}."
                     for one in map(ledger.header, documents())
                 ),
-                "- [What is ours](ours.md): corrections, bounds and proofs that the documents do not have, unreviewed.",
-                "- [Theorems from elsewhere](external.md): what the documents build on, and what our accountant takes.",
+                "- [Our own results](ours.md): corrections, bounds and proofs that are not in the documents. Nobody "
+                "else has reviewed them.",
+                "- [Theorems of other works](external.md): theorems that the documents or our accountant use.",
                 "",
-                "How many statements have which verdict:",
+                "The table counts the statements with each verdict:",
                 "",
                 *table(heads, rows),
                 "",
-                "What the verdicts mean:",
+                "The verdicts have these meanings:",
                 "",
                 *(f"- {badge(verdict)} {VERDICTS[verdict]}" for verdict in used),
                 "",
-                "The {doc}`../errata` have what is not right as printed, needs a condition or can be read in two ways. "
-                "If you think that a verdict is wrong: [how to dispute it]"
+                "The {doc}`../errata` list all statements that are not right as printed, that need a condition, or "
+                "that are ambiguous. If you think that a verdict is wrong, read [how to dispute it]"
                 "(../../contributing.md#how-to-dispute-a-verdict).",
                 "",
                 *toctree([*documents(), OURS, "external"], ":hidden:"),
@@ -109,9 +111,9 @@ def papers() -> dict[str, str]:
     for paper in documents():
         header = ledger.header(paper)
         pages[f"papers/{paper}.md"] = document(named(header), [header], items(paper))
-    pages["papers/ours.md"] = document("What is ours", [ledger.header(OURS)], ledger.items(OURS))
+    pages["papers/ours.md"] = document("Our own results", [ledger.header(OURS)], ledger.items(OURS))
     elsewhere = [item for paper in others for item in ledger.items(paper)]
-    pages["papers/external.md"] = document("Theorems from elsewhere", [ledger.header(p) for p in others], elsewhere)
+    pages["papers/external.md"] = document("Theorems of other works", [ledger.header(p) for p in others], elsewhere)
     return pages
 
 
@@ -137,12 +139,13 @@ def experiments() -> dict[str, str]:
         [
             "# Experiments",
             "",
-            "The papers' tables and figures, rerun: our numbers beside theirs, with data, seeds and readings. Each "
-            "page is the report that `nfa reproduce` wrote.",
+            "We reran the tables and figures of the papers. These pages show our numbers next to those of the papers, "
+            "with data, seeds and readings. Each page is the report that `nfa reproduce` wrote.",
             "",
-            "A *reading* is one way to fill in what a paper leaves open. *Inside* and *outside* say whether our number "
-            "is within a band around the paper's, which the page names; *not comparable*, why there is nothing to "
-            "compare with. An *epsilon* of none means that no theorem gives the run one.",
+            "A *reading* is one way to choose the settings that a paper leaves open. *Inside* means that our number is "
+            "in a band around the paper's number, and *outside* means that it is not. The page names the band. *Not "
+            "comparable* means that we cannot compare the numbers, and the page gives the reason. If *epsilon* is "
+            "none, no theorem gives an epsilon for the run.",
             "",
             *toctree(sorted(Path(page).stem for page in pages)),
         ]
@@ -164,8 +167,9 @@ def sets() -> str:
     lines = [
         "# Problem sets",
         "",
-        "Notebooks for a course, graded by nbgrader; `nfa course new DIR` makes a course of them, and {doc}`/teacher` "
-        "shows the whole way. {doc}`/student` has an exercise that needs no teacher.",
+        "A problem set is a notebook for a course, and nbgrader grades it. `nfa course new DIR` makes a course with "
+        "these problem sets. {doc}`/teacher` shows all steps of a course. {doc}`/student` has an exercise that needs "
+        "no teacher.",
         "",
         *table(["set", "about", "minutes", "points"], rows),
     ]
@@ -200,10 +204,10 @@ def api() -> dict[str, str]:
     options = "   :members:\n   :ignore-module-all:"
     orphan = "---\norphan: true\n---\n"  # else the navigation of every page would name all of them
     pages = {f"api/{m}.md": f"{orphan}# {m}\n\n```{{eval-rst}}\n.. automodule:: {m}\n{options}\n```\n" for m in modules}
-    about = """Every public module, function and class. The ids after "Source" lead to what the paper states and to what
-we found of it. Where to begin: {mod}`nfa.rules.dfa` is a rule, {mod}`nfa.rules.dp_dfa` a private one with its
-`mechanism`, {mod}`nfa.train` the loop that runs them, {mod}`nfa.privacy.accountant` what a run costs,
-{mod}`nfa.audit.game` how a claim is tested."""
+    about = """These pages describe every public module, function and class. The ids after "Source" are links to the
+statements of the papers and to our verdicts. You can begin with these modules: {mod}`nfa.rules.dfa` is a rule, and
+{mod}`nfa.rules.dp_dfa` is a private rule with its `mechanism`. {mod}`nfa.train` has the training loop.
+{mod}`nfa.privacy.accountant` computes epsilon, and {mod}`nfa.audit.game` tests a claim."""
     listing = [f"- {{mod}}`{m}`: {_first_sentence(found[m])}" for m in modules]
     pages["api/index.md"] = "\n".join(["# API", "", about, "", *listing, ""])
     return pages
