@@ -177,9 +177,9 @@ plt.show()
 # epochs DP-BP is ahead in these two as well ({doc}`again </generated/experiments/lee2020-claim-gain-paper>`). So
 # {ref}`lee2020:claim-gain <lee2020-claim-gain>` is `unproven`, not `false`. So is what the paper says in words
 # besides: that DP-DFA is ahead by a wide margin with various activations ({ref}`lee2020:claim-fc
-# <lee2020-claim-fc>`), that it needs fewer epochs ({ref}`lee2020:claim-epochs <lee2020-claim-epochs>`), that DP-BP is
-# far below the network without privacy ({ref}`lee2020:claim-gap <lee2020-claim-gap>`; this one we see too), and that
-# all layers can be trained from scratch ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
+# <lee2020-claim-fc>`), that it needs fewer epochs ({ref}`lee2020:claim-epochs <lee2020-claim-epochs>`), and that DP-BP
+# is far below the network without privacy ({ref}`lee2020:claim-gap <lee2020-claim-gap>`; this one we see too). One
+# claim holds: all layers can be trained from scratch ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
 #
 # ## What reaches the weights
 #

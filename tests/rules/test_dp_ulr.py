@@ -186,6 +186,22 @@ def test_the_controller_equals_brute_force(make, l, k):
     assert leading[0] == pytest.approx((4.0 * 0.5) ** 2, rel=1e-9)
 
 
+@pytest.mark.verifies("dpulr2024:L256")
+def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_under_the_controller():
+    """The covariance of the sum of estimates by brute force, to leading order: its losses are divided by sigma."""
+    net = mlp([2, 3, 2], ops.tanh, rng=rng(0))
+    x, y = batch(net, 5)
+    z, h = forward(net, x)
+    loss = net.loss.value(z[net.L], y)
+    once, twice = (net.input(1, h), loss), (np.tile(net.input(1, h), (2, 1)), np.tile(loss, 2))
+    sigmas = [controller(net, 1, *own, K=1, C=1.0, sigma_0=4.0) for own in (once, twice)]
+    assert sigmas[1] ** 2 == pytest.approx(2 * sigmas[0] ** 2, rel=1e-10)
+    one_sigma = [covariance(net, 1, inputs, losses / 0.1) for inputs, losses in (once, twice)]
+    np.testing.assert_allclose(one_sigma[1], 2 * one_sigma[0], rtol=1e-12, atol=1e-12)
+    each = [covariance(net, 1, own[0], own[1] / sigma) for own, sigma in zip((once, twice), sigmas, strict=True)]
+    np.testing.assert_allclose(each[1], each[0], rtol=1e-9, atol=1e-9 * np.abs(each[0]).max())
+
+
 @pytest.mark.verifies("dpulr2024:asm1", "dpulr2024:eq8", "dpulr2024:L256", "dpulr2024:rank-claim", "dpulr2024:rayleigh")
 def test_when_the_matrix_is_singular():
     """One record: rank at most n_l. With biases n_{l-1} records give rank n_{l-1} of n_{l-1} + 1; a dead input, never.
