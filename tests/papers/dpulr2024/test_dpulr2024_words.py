@@ -690,7 +690,7 @@ def test_dp_sgd_clips_each_gradient_and_moves_by_its_bound():
 
 @pytest.mark.verifies("dpulr2024:memorise")
 def test_a_network_repeats_random_labels_and_a_private_one_does_not():
-    """100 images with random labels. Nothing in an image tells its label, so what is repeated was stored."""
+    """100 images with random labels. No image predicts its label, so a repeated label is a memorised one."""
     small = data.load("fashion-mnist-small")
     x = small.x_train[:100].reshape(100, 784) / 255.0
     labels = np.random.default_rng(0).integers(10, size=100)
