@@ -268,6 +268,34 @@ def test_the_two_laws_of_the_noise_and_their_size(law):
     assert np.abs(drawn.mean(axis=0)).max() < 5 * drawn.std() / math.sqrt(1000)
 
 
+@pytest.mark.verifies("berthier2019:objpert")
+@pytest.mark.parametrize(("law", "s", "bound"), [("entries", math.sqrt(2), 1.286), ("norm", 1.0, 0.954)])
+def test_under_both_laws_the_minimiser_of_a_regularised_logistic_loss_is_private(law, s, bound):
+    """The density of the minimiser at theta is that of eta = -gradient, times the Jacobian by differences."""
+    n, b, lam = 5, 0.5, 0.3
+    assert 2 * s / (n * b) + math.log(1 + 1 / (4 * n * lam)) == pytest.approx(bound, abs=5e-4)
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((n, 2))
+    x /= np.linalg.norm(x, axis=1)[:, None]
+    x[0] = 1 / math.sqrt(2)
+    y = np.array([0.0, 1, 0, 1, 1])
+
+    def log_density(problem, theta):
+        eta = problem.gradient(theta)
+        size = np.abs(eta).sum() if law == "entries" else np.linalg.norm(eta)
+        step = 1e-5 * np.eye(2)
+        moved = [(problem.gradient(theta + h) - problem.gradient(theta - h)) / 2e-5 for h in step]
+        return -size / b + math.log(abs(np.linalg.det(moved)))
+
+    problems = [Problem(loss="logistic", x=x, y=np.append(label, y[1:]), lam=lam, x_bound=1.0) for label in (0.0, 1.0)]
+    replaced = Problem(loss="logistic", x=np.vstack([-x[:1], x[1:]]), y=y, lam=lam, x_bound=1.0)
+    thetas = [*rng.uniform(-6, 6, (300, 2)), *(r * np.ones(2) for r in np.linspace(-30, 30, 61))]
+    apart = [
+        abs(log_density(problems[0], t) - log_density(other, t)) for t in thetas for other in (problems[1], replaced)
+    ]
+    assert 0.4 * bound < max(apart) <= bound
+
+
 def test_no_epsilon_is_claimed_for_any_other_objective():
     with pytest.raises(NoGuarantee, match="berthier2019:objpert"):
         objective_mechanism(loss="logistic", n=10, R=1.0, b=1.0)

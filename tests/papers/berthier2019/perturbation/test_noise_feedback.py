@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from nfa import network, ops, optim
 from nfa.experiments.run import run
@@ -213,6 +213,42 @@ def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fr
     alone = [S[t, t] - S[t, t - 1] ** 2 / S[t - 1, t - 1] for t in range(1, 6)]
     assert alone[0] == pytest.approx(1.69, rel=1e-12)  # theta_1 tells eta_1
     assert min(alone[1:]) > 1.69 * 1.01
+
+
+@pytest.mark.verifies("berthier2019:nf-update")
+def test_given_the_last_iterate_alone_the_noise_is_gaussian_for_affine_and_not_for_logistic_gradients():
+    """theta_2 = s_2 - eta_2, with s_2 = theta_0 - gamma (g_0 + g_1) from theta_1, and the noise is eta_2 - eta_3.
+
+    eta_3 is Gaussian and independent, so the noise has the fourth cumulant of eta_2 given theta_2. The law of theta_1
+    is on a grid. A simulation of the printed update near theta_2 = 1 gives the same cumulant within a fifth of it.
+    """
+
+    def fourth_cumulant(values, weights):
+        centred = values - weights @ values
+        return weights @ centred**4 - 3 * (weights @ centred**2) ** 2
+
+    def logistic(theta):
+        return special.expit(theta) - 1
+
+    def affine(theta):
+        return 0.2 * theta - 0.4
+
+    found = {}
+    for gradient in (affine, logistic):
+        theta_1 = -4 * gradient(0.0) + np.linspace(-12, 12, 20_001)
+        s_2 = -4 * (gradient(0.0) + gradient(theta_1))
+        weights = stats.norm.pdf(theta_1 + 4 * gradient(0.0)) * stats.norm.pdf(s_2 - 1.0)
+        found[gradient.__name__] = fourth_cumulant(s_2 - 1.0, weights / weights.sum())
+    assert abs(found["affine"]) < 1e-10
+    assert found["logistic"] == pytest.approx(0.018691, abs=1e-6)
+    eta = np.random.default_rng(7).standard_normal((3, 2_000_000))
+    theta_1 = -4 * logistic(0.0) - eta[0]
+    theta_2 = theta_1 - 4 * logistic(theta_1) - eta[1] + eta[0]
+    near = np.abs(theta_2 - 1.0) < 0.05
+    drawn = eta[1, near]
+    assert near.sum() > 20_000
+    got = fourth_cumulant(drawn, np.full(len(drawn), 1 / len(drawn)))
+    assert got == pytest.approx(found["logistic"], rel=0.2)
 
 
 # --- the guarantee of the last iterate, ours --------------------------------------------------------------------
