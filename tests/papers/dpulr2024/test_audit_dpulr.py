@@ -130,7 +130,7 @@ def test_audit_1s_shortcuts_have_the_law_of_the_rule(case, world):
     assert abs(rule.mean() - law.mean()) < 6 * math.sqrt(rule.var() / 300 + law.var() / 20_000)
 
 
-@pytest.mark.verifies("dpulr2024:thm2")
+@pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:asm1")
 def test_the_noise_after_the_clip_is_not_what_the_premise_asks_for():
     """The variance of a sum of clipped N(0, v I), in law and by the rule, is nowhere near (sigma_0 C)^2 = 16."""
     case = Clipping()

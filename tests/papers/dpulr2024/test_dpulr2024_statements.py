@@ -520,6 +520,28 @@ def test_noise_on_the_parameters_has_the_identity_for_its_jacobian():
     np.testing.assert_allclose(J, np.eye(3), atol=1e-12)
 
 
+@pytest.mark.verifies("dpulr2024:virtual-linear")
+@pytest.mark.parametrize("labels, rank", [((5, 5), 0), ((5, 6), 2)])
+def test_noise_on_the_parameters_has_full_rank_if_and_only_if_one_loss_is_not_0(labels, rank):
+    """Two weights read (1, 2) and (3, -1); the output weight is 0, the output bias 5. Moments by Gauss-Hermite sums."""
+    x, y = np.array([[1.0, 2], [3, -1]]), np.array(labels, dtype=float)[:, None]
+    net = mlp([2, 1, 1], identity, loss=squared_error, rng=np.random.default_rng(0))
+    net.W[2][:], net.b[2][:] = 0, 5
+
+    def covariance(i):
+        return zL(lambda V: np.square(0 * (V @ x[i]) + 5 - y[i]) / 2, net.W[1][0], 0.5, 6)[1]
+
+    assert np.linalg.matrix_rank(covariance(0) + covariance(1)) == rank
+    state = {}
+    settings = PRINTED | {"remedy": "parameters", "state": state}
+    if rank == 0:
+        with pytest.raises(ValueError, match="every loss of the batch is 0"):
+            printed.dp_ulr(net, x, y, **settings, rng=np.random.default_rng(1))
+    else:
+        printed.dp_ulr(net, x, y, **settings, rng=np.random.default_rng(1))
+        assert state["sigma"] == pytest.approx([0.5 / math.sqrt(10) / 4] * 2, rel=1e-12)
+
+
 def covariance_of_extra_noise(x, loss, sigma, K, target):
     """The covariance of the added noise for one output, read off the map from normals to noise."""
     net = mlp([x.shape[1], x.shape[1] + 1], identity, rng=np.random.default_rng(0))

@@ -1,9 +1,10 @@
 """Forward Learning with Differential Privacy (DP-ULR), section 3.3, Theorem 2.
 
-dpulr2024:thm2, dpulr2024:alg1.L209, dpulr2024:A5-claims, dpulr2024:claims. Claim: if the noise of the estimates
-satisfies (8), Algorithm 1 is (α, γ)-RDP with γ as in (11), T = 1 here, under the conditions checked below, so (γ +
-ln(1/δ)/(α-1), δ)-DP. Line 209 outputs this cost, Appendix A.5 calls it independent of K, and the abstract and section 5
-promise it. Neighbours: one example more.
+dpulr2024:thm2, dpulr2024:alg1.L209, dpulr2024:A5-claims, dpulr2024:claims, dpulr2024:asm1. Claim: if the noise of the
+estimates satisfies (8), Algorithm 1 is (α, γ)-RDP with γ as in (11), T = 1 here, under the conditions checked below, so
+(γ + ln(1/δ)/(α-1), δ)-DP. Line 209 outputs this cost, Appendix A.5 calls it independent of K, and the abstract and
+section 5 promise it. Section 3.2 concludes this bound from Assumption 1, which holds here with N_0 = 1: no loss is 0,
+so the covariance of one example has full rank. Neighbours: one example more.
 
 Counterexample: noise z on D_THETA parameters (section 3.2: Jacobian I), all losses L_0 = 1 at θ_0. Those of the N
 examples are constant; that of the target, in D' alone, is 1 + G θ_1. (8) with equality gives σ² = n/(K C² σ_0²) for a
