@@ -270,6 +270,19 @@ def test_bounded_derivatives_are_enough_for_the_sensitivity_and_not_for_the_dive
     assert claimed_column_renyi(alpha=2, m=256, n_l=512, sigma=0.1, clips=clips) == math.inf
 
 
+@pytest.mark.verifies("ohana2021:alg1-require")
+def test_a_tanh_unit_has_an_infinite_divergence_and_moves_less_than_its_sensitivity():
+    """One record, h = 1, B e = 1, sigma = 1: P is the law of the column at z = 0, Q at z = 1, where tanh' is 0.42."""
+    (f, one), (g, other) = (
+        column_law(np.ones((1, 1)), ops.tanh.dphi(np.array([[z]])), np.ones((1, 1)), sigma=1.0) for z in (0.0, 1.0)
+    )
+    assert abs(f - g).item() == pytest.approx(1 - 1 / math.cosh(1) ** 2, rel=1e-12)
+    assert abs(f - g).item() < column_sensitivity(m=1, n=1, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0) == 2
+    # The integral of p^2/q diverges: at both ends the exponent 1 / (2 other^2) - 1 / one^2 of x^2 is positive.
+    assert 1 / (2 * other.item() ** 2) - 1 / one.item() ** 2 == pytest.approx(math.cosh(1) ** 4 / 2 - 1, rel=1e-12)
+    assert math.cosh(1) ** 4 / 2 > 1
+
+
 @pytest.mark.verifies("ohana2021:iid-noise")
 def test_independent_noise_costs_a_matrix_what_its_columns_cost():
     """784 columns that each move by (2/m) tau_B gamma / 28: together (2/m) tau_B gamma, and so do their divergences."""

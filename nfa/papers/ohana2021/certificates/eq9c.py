@@ -1,6 +1,6 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 3.1.
 
-ohana2021:eq9c. Claim: it is a reasonable assumption for sigmoid, tanh and ReLU that γ^min <=
+ohana2021:eq9c, ohana2021:alg1-require. Claim: it is a reasonable assumption for sigmoid, tanh and ReLU that γ^min <=
 |φ'(t)| <= γ^max for all scalars t; Algorithm 1 asks for "bounded derivatives" alone. The bounds (14) and (17) divide by
 γ^min, so that it must be positive; (17) at τ_h^min = τ_h^max has a value only for (m+1) (γ^min)² > (γ^max)².
 
