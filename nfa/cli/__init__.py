@@ -1,1 +1,1 @@
-"""The command `nfa`, a module a command; `main` puts them together."""
+"""The command `nfa`. Each subcommand has a module, and `main` puts the modules together."""

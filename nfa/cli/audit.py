@@ -1,4 +1,4 @@
-"""The command `nfa audit`: the claim of a mechanism next to a lower bound from runs of it."""
+"""The command `nfa audit`: compare the claim of a mechanism with a lower bound from runs of this mechanism."""
 
 import tempfile
 from dataclasses import replace
@@ -138,7 +138,7 @@ def audit(
 
 
 def show_report(console: Console, report: "Report") -> None:
-    """Print a `nfa.audit.reports.Report`, ending with claim and bound side by side."""
+    """Print a `nfa.audit.reports.Report`. The last lines have the claim and the bound next to each other."""
     console.print(Text(report.title, style="bold"))
     for part in report.parts:
         console.print()
@@ -166,7 +166,7 @@ def show_report(console: Console, report: "Report") -> None:
 
 
 def _own(rule: str, given: dict[str, Any], seed: int) -> "Target":
-    """The audit of a rule against its own mechanism, with the options of a rule that are given."""
+    """Return the audit that compares a rule with its own mechanism, for the given options of the rule."""
     from nfa.audit import own_rule
     from nfa.audit.reports import Target
     from nfa.experiments.rule_claim import claim_of
@@ -200,7 +200,7 @@ def _list(json: bool) -> None:
 
 
 def _check_picture(path: Path, target: "Target") -> None:
-    """Before the work: ValueError where there is no such picture, OSError where no file can be written for it."""
+    """Raise ValueError if the audit has no such picture, and OSError if no file can be written to its folder."""
     from nfa.experiments.plots import FORMATS
 
     if path.suffix.removeprefix(".").lower() not in FORMATS or path.is_dir():

@@ -1,4 +1,4 @@
-"""`nfa course`: assignments on nbgrader, and exercises cut out of nfa itself."""
+"""The commands `nfa course`: assignments for nbgrader, and exercises from functions of nfa."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -281,7 +281,7 @@ def check(
 
 
 def _show_way_on(path: Path, code: str, after: Any) -> None:
-    """What to do once everything is right."""
+    """Print the next command if all functions of a file are right."""
     from nfa.course.ladder import CODE
 
     if after:
@@ -302,13 +302,13 @@ def _judged(one: Any) -> dict[str, Any]:
 
 
 def _states(judgement: Any) -> list[str]:
-    """The state of every stage: right, wrong or not tried."""
+    """Return the state of every stage: right, wrong or not tried."""
     at = judgement.passed
     return ["right" if i < at else "wrong" if i == at else "not tried" for i in range(len(judgement.stages))]
 
 
 def _show_judgement(one: Any) -> None:
-    """A line for a function that is right; else its stages, the first failure and what explains it."""
+    """Print one line for a right function. For a wrong one, print the stages, the first failure and its explanation."""
     judgement, states = one.judgement, _states(one.judgement)
     about = f"{', '.join(one.ids[:3])}{f' and {len(one.ids) - 3} more' if len(one.ids) > 3 else ''}"
     staged = len(states) > 1

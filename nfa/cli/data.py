@@ -1,4 +1,4 @@
-"""The commands `nfa data`: where the data sets are, and what fetches them."""
+"""The commands `nfa data`: list the data sets, print their paths and download them."""
 
 from typing import Annotated
 

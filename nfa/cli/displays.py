@@ -1,4 +1,4 @@
-"""What shows the work never decides it: streams that cannot be written, and widths that are none."""
+"""Keep a failing display from stopping the work: streams that cannot be written, and invalid terminal widths."""
 
 import errno
 import os
@@ -12,17 +12,17 @@ READER_GONE = {errno.EPIPE, errno.EBADF, errno.ECONNRESET}
 
 
 class QuietStream:
-    """A stream that goes silent once it cannot be written, instead of raising.
+    """A stream that drops its output after a write fails, instead of raising.
 
-    Its descriptor then leads to the null device, so that Python can flush what is left when it ends.
+    After the failure, its descriptor leads to the null device, so that Python can flush its buffers when it ends.
 
     Parameters
     ----------
-    stream : text stream; what is not about writing is left to it
+    stream : text stream, which answers all calls except those that write
 
     Attributes
     ----------
-    failure : the error that made it silent, or None
+    failure : the error of the first write that failed, or None
     """
 
     def __init__(self, stream: Any) -> None:
@@ -33,21 +33,21 @@ class QuietStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write a text, or drop it; its number of characters."""
+        """Write or drop a text, and return its number of characters."""
         self._tried(lambda: self._stream.write(text))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Write texts, or drop them."""
+        """Write or drop several texts."""
         self.write("".join(lines))
 
     def flush(self) -> None:
-        """Hand on what is buffered, or drop it."""
+        """Flush or drop the buffered text."""
         self._tried(self._stream.flush)
 
     @property
     def incomplete(self) -> bool:
-        """Whether somebody lacks a part of what was written; nobody does once the reader is gone."""
+        """Whether a reader did not get all of the output. This is false if the reader closed its end."""
         if self.failure is None or isinstance(self.failure, ValueError):  # ValueError: the stream was closed
             return False
         hung_up = self.failure.errno == errno.EIO and self._stream.isatty()
@@ -69,7 +69,7 @@ class QuietStream:
 
 @contextmanager
 def quiet_streams() -> Iterator[tuple[QuietStream, QuietStream]]:
-    """Standard output and standard error, each as a `QuietStream` while the body runs.
+    """Replace standard output and standard error by a `QuietStream` each while the body runs.
 
     A stream that is closed from the start leads to the null device. Otherwise the next file that the process opens
     would take its place, and messages would be written into that file.
@@ -108,7 +108,7 @@ def leave_out_odd_displays() -> None:
 
 
 def _to_nowhere(descriptor: int) -> None:
-    """Let a descriptor lead to the null device, for this process and for those that it starts."""
+    """Connect a descriptor to the null device, for this process and for its child processes."""
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, descriptor)
     os.set_inheritable(descriptor, True)

@@ -1,4 +1,4 @@
-"""How answers are laid out: prose is broken between words, what one copies never, and no line ends in blanks."""
+"""The layout of answers: lines break between words but never inside a command, and no line ends in blanks."""
 
 import os
 import re
@@ -24,10 +24,10 @@ WHOLE = 10_000  # columns, in which every row is a line
 
 
 class Prose(Text):
-    """Text that is broken between words: a name, a path or a command too long for a line goes on over its end."""
+    """Text that breaks between words. A name, a path or a command longer than a line extends beyond the width."""
 
     def wrap(self, console: Console, width: int, **how: Any) -> Lines:
-        """The lines for a width, none ending in a blank."""
+        """Return the lines for a width. No line ends in a blank."""
         lines = Lines()
         whole = how.get("no_wrap") or self.no_wrap or "ignore" in (how.get("overflow"), self.overflow)
         for line in self.split(allow_blank=True):
@@ -48,18 +48,18 @@ class Prose(Text):
 
 
 class Answers(Console):
-    """A console for `Prose`: whatever text it prints is such, and blanks at the end of a line are left out."""
+    """A console that prints every text as `Prose`, and leaves out blanks at the end of a line."""
 
     whole_rows = False  # whether a row of a table is one line, however long
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """As rich prints, but no word is cut off, and square brackets are what they are."""
+        """Print as rich does, but cut no word off, and do not read square brackets as markup."""
         shown = [prose(one) if isinstance(one, str | Text) else one for one in objects]
         super().print(*map(_Trimmed, shown), **({"crop": False} | how))
 
 
 class _Trimmed:
-    """What another renderable shows, without blanks at the ends of lines."""
+    """Another renderable, without blanks at the ends of its lines."""
 
     def __init__(self, shown: RenderableType) -> None:
         self._shown = shown
@@ -75,7 +75,7 @@ class _Trimmed:
 
 
 class _Hanging:
-    """A label of a fixed width with a text beside it; a label that is longer has a line of its own."""
+    """A label of a fixed width with a text next to it. A longer label has a line of its own."""
 
     def __init__(self, label: str | Text, text: str | Text, width: int) -> None:
         self._label, self._text, self._width = prose(label), prose(text), width
@@ -93,10 +93,11 @@ class _Hanging:
 
 
 class _PlainTable(Table):
-    """A table whose widest columns give way first, none below its longest word but for those with overflow "crop".
+    """A table that narrows its widest columns first, but no column below its longest word unless overflow is "crop".
 
-    Where that is still too wide, a column that has one value stands below as a sentence, the rightmost first; then the
-    columns are in several tables below each other, each with those first ones by which the rows differ.
+    If the table is still too wide, columns with one value move into a sentence below the table, from right to left.
+    If the rest is still too wide, it is split into several tables, one below the other.
+    Each of these tables begins with the columns that tell the rows apart.
     """
 
     def add_column(self, header: RenderableType = "", *args: Any, **how: Any) -> None:
@@ -117,7 +118,7 @@ class _PlainTable(Table):
             yield prose("in every row: " + ", ".join(f"{c.header} {_cells(c)[0] or '-'}" for c in everywhere))
 
     def _narrowed(self, columns: list[Column], room: int, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table of some of the columns, as narrow as the room asks for and their words allow."""
+        """Return the table of some columns, narrowed to the room or to their longest words."""
         widths, least = ([getattr(c, name) for c in columns] for name in ("width", "min_width"))
         between = GAP * (len(columns) - 1)
         while sum(widths) + between > room and widths != least:
@@ -134,7 +135,7 @@ def _cells(column: Column) -> list[str]:
 
 
 def _measured(column: Column, console: Console, options: ConsoleOptions) -> Column:
-    """The column with its natural width as width, and as min_width what it cannot go below."""
+    """Return the column with its natural width as width, and with its smallest possible width as min_width."""
     cells = [Measurement.get(console, options.update(width=WHOLE), cell) for cell in (column.header, *column.cells)]
     widest = max(cell.maximum for cell in cells)
     needed = cells[:1] if column.overflow == "crop" else cells
@@ -142,12 +143,12 @@ def _measured(column: Column, console: Console, options: ConsoleOptions) -> Colu
 
 
 def _together(columns: list[Column], name: str = "min_width") -> int:
-    """What columns side by side take at least, or with another of their widths."""
+    """Return the smallest width of columns next to each other or, given a name, the sum of another of their widths."""
     return sum(getattr(column, name) for column in columns) + GAP * (len(columns) - 1)
 
 
 def _apart(columns: list[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Columns for a table, and of one that cannot fit those with the same in every row, until no other is narrowed."""
+    """Return the columns of the table, and the columns with one value that leave it because the table is too wide."""
     kept, everywhere = list(columns), list[Column]()
     if _together(columns) <= room:
         return kept, everywhere
@@ -159,7 +160,7 @@ def _apart(columns: list[Column], room: int) -> tuple[list[Column], list[Column]
 
 
 def _groups(columns: list[Column], room: int) -> Iterator[list[Column]]:
-    """The columns in groups that fit, each with the fewest first ones by which all rows differ, or with the first."""
+    """Return the columns in groups that fit. Each begins with the fewest first columns that tell all rows apart."""
     rows = list(zip(*map(_cells, columns), strict=True))
     n = next((n for n in range(1, len(columns)) if len({row[:n] for row in rows}) == len(rows)), 1)
     group = columns[:n]
@@ -172,7 +173,7 @@ def _groups(columns: list[Column], room: int) -> Iterator[list[Column]]:
 
 
 def _breaks(text: str, width: int) -> list[int]:
-    """Where lines of at most this width begin, but for the first; longer only where one word is."""
+    """Return where the second and later lines of at most this width begin. Only one long word can exceed it."""
     starts, at = [], 0
     for word in _WORD.finditer(text):
         size = cell_len(word[0].rstrip())
@@ -184,7 +185,7 @@ def _breaks(text: str, width: int) -> list[int]:
 
 
 def prose(text: RenderableType) -> Prose:
-    """The text with its style, broken as `Prose` is."""
+    """Return the text with its style as `Prose`."""
     if isinstance(text, Prose):
         return text
     given = text if isinstance(text, Text) else Text(str(text))
@@ -193,9 +194,9 @@ def prose(text: RenderableType) -> Prose:
 
 
 def output() -> Console:
-    """Where answers go: standard output, coloured on a terminal and as wide; in a pipe COLUMNS wide.
+    """Return the console of standard output, with colours and the width of the terminal, or COLUMNS wide in a pipe.
 
-    In a pipe without COLUMNS, prose is 80 wide, and a row of a table is a line, for what reads lines.
+    In a pipe without COLUMNS, prose is 80 wide. A row of a table is then one line, for programs that read lines.
     """
     console = Answers(highlight=False)
     console.whole_rows = not (console.is_terminal or os.environ.get("COLUMNS", "").isdigit())
@@ -203,25 +204,25 @@ def output() -> Console:
 
 
 def right(heading: str, **how: Any) -> Column:
-    """A column of numbers."""
+    """Return a column of numbers."""
     return Column(prose(heading), justify="right", **how)
 
 
 def unbroken(heading: str, **how: Any) -> Column:
-    """A column whose cells stay on one line."""
+    """Return a column whose cells stay on one line."""
     return Column(prose(heading), no_wrap=True, **how)
 
 
 def plain_table(*columns: Column | str) -> Table:
-    """A table without a frame: a line below the headings, two spaces between columns."""
+    """Return a table without a frame, with a line below the headings and two spaces between columns."""
     return _PlainTable(*columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
 
 
 def hanging(label: str | Text, text: str | Text, width: int) -> RenderableType:
-    """A label of a fixed width with a text beside it that wraps."""
+    """Return a label of a fixed width with a text next to it that wraps."""
     return _Hanging(label, text, width)
 
 
 def field(console: Console, label: str, text: str | Text, width: int = 12) -> None:
-    """Print a label in a column of a width with its text beside it."""
+    """Print a label in a column of a fixed width, with its text next to it."""
     console.print(hanging(Text(label, style="cyan"), text, width))

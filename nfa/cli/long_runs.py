@@ -1,4 +1,4 @@
-"""`nfa reproduce` of several items: one after the other, the shortest first, and none stops the others."""
+"""The command `nfa reproduce` for several items, the shortest first. An item that fails does not stop the others."""
 
 import os
 import time
@@ -34,12 +34,13 @@ class Entry:
 
     Parameters
     ----------
-    folder : where its results go
-    todo : its runs; None where nothing is trained, or where it cannot be
-    missing : {name: seconds} of its runs that are to be made
-    nbytes : of memory, for the largest of them
-    state, why : "" until it is "done", "failed" or "skipped", then for the last two a sentence
-    result : without rows until it is done
+    folder : folder of its results
+    todo : its runs, or None if nothing is trained or the item cannot be run
+    missing : {name: seconds} of its runs that are still to do
+    nbytes : bytes of memory for the largest of these runs
+    state : "" at first, then "done", "failed" or "skipped"
+    why : sentence with the reason if the item failed or was skipped
+    result : its result, which has no rows until the item is done
     """
 
     experiment: Experiment | Analytic
@@ -53,11 +54,11 @@ class Entry:
 
     @property
     def seconds(self) -> float:
-        """The time of all its runs that are missing, one after the other."""
+        """The sum of the times of its missing runs."""
         return sum(self.missing.values())
 
     def stop(self, problem: BaseException) -> None:
-        """It cannot be done: skipped where data or scale are not to be had, failed otherwise."""
+        """Mark the item as skipped if its data, scale or run do not exist, and otherwise as failed."""
         self.state = SKIPPED if isinstance(problem, DataUnavailable | NoScale | NoSuchRun) else WRONG
         self.why = sentence(problem)
         tell(f"{self.experiment.id}: {self.state}: {self.why}")
@@ -66,11 +67,11 @@ class Entry:
 
 
 class NoScale(ValueError):
-    """An item is not there at a scale."""
+    """An item does not have the scale."""
 
 
 class Overall(ProgressDisplay):
-    """How far a list of items is: a line a run, with the time left for all, corrected by how long the first ones took.
+    """The progress of several items: a line for each run, with the time left for all, corrected by the finished runs.
 
     Parameters
     ----------
@@ -86,11 +87,11 @@ class Overall(ProgressDisplay):
         self._seconds: dict[str, float] = {}  # that each run should take, by folder and name
 
     def expect(self, seconds: Mapping[str, float]) -> None:
-        """Runs that are to come, by `run_name`."""
+        """Set the runs to do, with the seconds of each by its `run_name`."""
         self._seconds, self._runs, self._began = dict(seconds), len(seconds), time.monotonic()
 
     def of(self, folder: Path) -> Callable[[str, int, int, Mapping[str, Any] | None], None]:
-        """The progress callback of the runs of a folder; of those finished before it says nothing."""
+        """Return the progress callback of the runs of a folder. It reports nothing about runs finished before."""
 
         def told(cell: str, step: int, steps: int, record: Mapping[str, Any] | None) -> None:
             if (key := run_name(folder, cell)) in self._seconds:
@@ -101,7 +102,7 @@ class Overall(ProgressDisplay):
         return told
 
     def give_up(self, entry: Entry) -> None:
-        """Expect no more of the runs of an item, but for those that are finished."""
+        """Remove the unfinished runs of an item from the expected runs."""
         for key in (run_name(entry.folder, name) for name in entry.missing):
             if key not in self._finished:
                 self._seconds[key] = 0.0
@@ -110,7 +111,7 @@ class Overall(ProgressDisplay):
                     self._bars.remove_task(self._tasks.pop(key))
 
     def left(self) -> float:
-        """Seconds until all is done."""
+        """Return the estimated seconds until all runs are finished."""
         done = sum(self._share.get(key, 0.0) * s for key, s in self._seconds.items())
         rest = sum(self._seconds.values()) - done
         at_once = min(self._jobs, max(1, self._runs - len(self._finished)))
@@ -133,7 +134,7 @@ class Overall(ProgressDisplay):
 
 
 def run_name(folder: Path, cell: str) -> str:
-    """What a run of a folder is called on the display."""
+    """Return the name of a run of a folder on the display."""
     return f"{folder.name}/{cell}"
 
 
@@ -145,20 +146,20 @@ def reproduce(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Rerun several items and print how each ended.
+    """Rerun several items and print the outcome of each.
 
     Parameters
     ----------
-    experiments : as `nfa.papers.index.several` hands them out
-    how : scale, seeds, jobs, backend, scheduler, resume, data_dir, kernels, epochs and format of
+    experiments : items that `nfa.papers.index.several` returns
+    how : scale, seeds, jobs, backend, scheduler, resume, data_dir, kernels, epochs and format for
         `nfa.experiments.reproduce.reproduce`
-    wanted : of `nfa.papers.run_selection.only`; an item without such a run is skipped
-    out : folder in which each item gets one, named as if it were run alone; ``runs`` if None
-    dry_run : say what it would take; write nothing
+    wanted : runs to make, as in `nfa.papers.run_selection.only`; an item without such a run is skipped
+    out : folder for the folders of the items; ``runs`` if None
+    dry_run : print an estimate of time and memory, and write nothing
 
     Raises
     ------
-    ValueError : for a bad option, or where no item has a run that is wanted; nothing has been written then
+    ValueError : for a bad option, or if no item has a wanted run; nothing has been written then
     typer.Exit : with code 1 if an item failed or was skipped
     """
     _check(experiments, how, wanted, out)
@@ -182,7 +183,7 @@ def reproduce(
 
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """The shortest first; items that share a folder follow one another, and their common runs count once."""
+    """Return the items, the shortest first. Items that share a folder stay together, and common runs count once."""
     shared: dict[Path, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.seconds):
         shared.setdefault(entry.folder, []).append(entry)
@@ -191,14 +192,14 @@ def in_order(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _runs(entries: Sequence[Entry]) -> dict[str, float]:
-    """The seconds of each run to do, by `run_name`: common runs of items that share a folder once."""
+    """Return the seconds of each run to do by its `run_name`. Runs that several items share occur once."""
     return {run_name(entry.folder, name): s for entry in entries for name, s in entry.missing.items()}
 
 
 def _check(
     experiments: Sequence[Experiment | Analytic], how: Mapping[str, Any], wanted: Mapping[str, str], out: Path | None
 ) -> None:
-    """Refuse what is wrong whatever the item, and a wanted run that no item has, before anything is written."""
+    """Raise ValueError for an option that is wrong for every item, or for a wanted run that no item has."""
     check_how(how["scale"], how["jobs"], how["backend"], how["scheduler"], how["epochs"])
     if how["seeds"] is not None:
         seed_numbers(how["seeds"])
@@ -224,7 +225,7 @@ def _check(
 
 
 def _estimate(entries: Sequence[Entry], how: Mapping[str, Any], wanted: Mapping[str, str], budget: float) -> None:
-    """Look at what each item has to do, and estimate every kind of run once; an item keeps the wanted runs alone."""
+    """Find the runs to do of each item, keep only the wanted runs, and estimate every kind of run once."""
     found: dict[str, Estimate] = {}
     trained = [(entry, entry.experiment) for entry in entries if isinstance(entry.experiment, Experiment)]
     until = time.monotonic() + budget
@@ -264,7 +265,7 @@ def _run_all(entries: Sequence[Entry], how: Mapping[str, Any], progress: Overall
 
 
 def _took(entries: Sequence[Entry], jobs: int) -> tuple[float, float]:
-    """Seconds and bytes of all that is to be done, common runs once for each folder."""
+    """Return the seconds and bytes of all runs to do. Runs that several items share count once."""
     runs = _runs(entries)
     at_once = min(jobs, max(1, len(runs)))
     return sum(runs.values()) / at_once, at_once * max((entry.nbytes for entry in entries), default=0.0)
@@ -318,7 +319,7 @@ def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
 
 
 def _print_ends(entries: Sequence[Entry], scale: str, jobs: int) -> None:
-    """An item a line: how it ended, how many of its rows are inside, where its report is."""
+    """Print a line for each item: its outcome, the number of rows inside the band, and the path of its report."""
     table = plain_table(*map(unbroken, ("item", "", "rows inside", "folder")))
     for entry in entries:
         judged = [row["verdict"] for row in entry.result.rows if not row["verdict"].startswith("not comparable")]

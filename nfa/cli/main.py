@@ -64,7 +64,7 @@ def nfa(
         typer.Option("--debug", help="Show the traceback of an error. NFA_DEBUG=1 in the environment does the same."),
     ] = False,
 ) -> None:
-    """The options of `nfa` itself."""
+    """Set the options of the command `nfa` itself."""
 
 
 def eq(
@@ -180,10 +180,10 @@ for group, commands in COMMANDS.items():
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; ``argv`` is what follows `nfa`, by default that of the process.
+    """Run the command line and return its exit code.
 
-    A display that fails changes neither the work nor its exit code, but an answer that could not be printed in full is
-    a failure.
+    ``argv`` has the arguments after `nfa`, by default those of the process. A display that fails changes neither the
+    work nor its exit code, but an answer that could not be printed in full is a failure.
     """
     leave_out_odd_displays()
     with quiet_streams() as (answer, _):
@@ -224,7 +224,7 @@ def _run(arguments: list[str]) -> int:
 
 @cache
 def _commands() -> Callable[..., Any]:
-    """The commands as typer builds them, once for all calls of a process."""
+    """Return the commands that typer builds, and build them once in a process."""
     return typer.main.get_command(app)
 
 

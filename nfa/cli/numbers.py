@@ -1,7 +1,7 @@
-"""Numbers as people type them, ``.1``, ``1.``, ``+0.1``, ``1e-3``, ``60_000``: read here for every command.
+"""Read numbers as people type them: ``.1``, ``1.``, ``+0.1``, ``1e-3``, ``60_000``.
 
-`given_to` has all options of a command that are numbers read here; `assignments` reads options KEY=VALUE, `value` what
-follows a "=", and `one` any number by itself.
+`given_to` makes a command read all its numbers in this way. `assignments` reads options of the form KEY=VALUE, `value`
+reads the text after "=", and `one` reads a single number.
 """
 
 import inspect
@@ -20,7 +20,7 @@ WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,:\[\]{}"]+')
 
 
 def one(text: str) -> int | float:
-    """The number that a text is: an int where it is digits alone.
+    """Return the number that a text stands for, as an int if the text has only digits.
 
     Raises ValueError for any other text.
 
@@ -40,7 +40,7 @@ def one(text: str) -> int | float:
 
 
 def whole(text: str) -> int:
-    """The whole number that a text is, 1e3 and 5. among them; ValueError for any other text.
+    """Return the whole number that a text such as 100, 1e3 or 5. stands for. Raise ValueError for any other text.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def whole(text: str) -> int:
 
 
 def value(text: str) -> Any:
-    """What a text after KEY= stands for: a JSON value, with numbers as people type them and Python's words, or a text.
+    """Return the value of a text after KEY=: a JSON value (also with Python's words and typed numbers), or the text.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def value(text: str) -> Any:
 
 
 def _in_json(word: re.Match) -> str:
-    """A number as JSON has it; a string or another word as it stands."""
+    """Return a number in the form of JSON, and any other word unchanged."""
     with suppress(ValueError):
         if math.isfinite(found := one(word[0])):
             return repr(found)
@@ -80,7 +80,7 @@ def _in_json(word: re.Match) -> str:
 
 
 def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
-    """Settings from an option's KEY=VALUE texts, each value read by `value`.
+    """Return the settings in the KEY=VALUE texts of an option. `value` reads each value.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
 
 
 def given_to(command: Callable) -> None:
-    """Have every option of a command that is a number read here."""
+    """Make a command read all its number options with `one` and `whole`."""
     for parameter in inspect.signature(command).parameters.values():
         kinds = {kind for part in get_args(parameter.annotation) for kind in (part, *get_args(part))}
         for kind, read in ((int, whole), (float, lambda text: float(one(text)))):

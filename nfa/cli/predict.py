@@ -1,4 +1,4 @@
-"""The command `nfa predict`: the classes of examples, by a network that `nfa train` has kept."""
+"""The command `nfa predict`: predict the classes of examples with a network that `nfa train` wrote."""
 
 import csv
 import io
@@ -83,7 +83,7 @@ def predict(
 
 
 def _first_rows(names: list[str], classes: tuple[str, ...], y_hat: Any) -> Table:
-    """The predictions of the first examples and, if probabilities are given, those of the most probable classes."""
+    """Return the predictions of the first examples, with the most probable classes if probabilities are given."""
     from nfa.data.own_data import printable
 
     table = plain_table(right("example"), "prediction", *(() if y_hat is None else ["most probable classes"]))
@@ -95,7 +95,7 @@ def _first_rows(names: list[str], classes: tuple[str, ...], y_hat: Any) -> Table
 
 
 def _table(names: list[str], classes: tuple[str, ...], y_hat: Any) -> str:
-    """The predictions as a table, a row an example, with a column for each class where probabilities are given."""
+    """Return a table with a row for each example and, if probabilities are given, a column for each class."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["prediction", *(() if y_hat is None else classes)])

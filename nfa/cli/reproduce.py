@@ -1,4 +1,4 @@
-"""The commands `nfa reproduce` and `nfa demo`: a table or figure of a paper, rerun and compared with its numbers."""
+"""The commands `nfa reproduce` and `nfa demo`: rerun a table or figure, and compare its numbers with the paper's."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -187,7 +187,7 @@ def reproduce(
 
 
 def _besides(chosen: Mapping[str, Any]) -> str:
-    """The first option of `nfa reproduce` that is not at its default, but for those that a list takes; "" for none."""
+    """Return the first option with a value that has no effect on a list, or "" if there is none."""
     for name, one in inspect.signature(reproduce).parameters.items():
         if name not in ("items", "listing", "json") and chosen[name] != one.default:
             return f"--{name.replace('_', '-')}"
@@ -198,7 +198,7 @@ def _besides(chosen: Mapping[str, Any]) -> str:
 
 
 def show_list(names: Sequence[str], json: bool = False) -> None:
-    """Print what can be rerun of these names, or all of it; NotRerun for one that stands for nothing."""
+    """Print the items of these names, or all items. Raise NotRerun for a name without an item."""
     from nfa.papers import index
 
     chosen = [experiment.id for experiment in index.several(names or ["all"])]
@@ -223,7 +223,7 @@ def show_list(names: Sequence[str], json: bool = False) -> None:
 
 
 def _listed(id: str, variant: str) -> dict[str, Any]:
-    """An item's entry in the list, as JSON has it."""
+    """Return the entry of an item in the JSON list."""
     from nfa.papers import index
 
     experiment = index.find(id, variant)
@@ -244,7 +244,7 @@ def _listed(id: str, variant: str) -> dict[str, Any]:
 
 
 def _scale(scale: dict[str, Any]) -> str:
-    """Such as "paper 99 runs, 90 min (NumPy)", how many of the runs a time is of, or "~90 min" of an estimate."""
+    """Return a text such as "paper 99 runs, 90 min (NumPy)", or with "~90 min" if the time is an estimate."""
     told, recorded = f"{scale['scale']} {scale['runs']} run{'s' if scale['runs'] > 1 else ''}", scale["recorded"]
     if recorded is None:
         estimated = scale["estimated_seconds"]
@@ -291,7 +291,7 @@ def demo(
 
 
 def conclusions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What to conclude from the table of the demo, in sentences with its own numbers.
+    """Return the conclusions from the table of the demo, in sentences with numbers of the table.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def conclusions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _compared(points: float) -> str:
-    """Such as "2.0 points less accurate than"."""
+    """Return a comparison such as "2.0 points less accurate than"."""
     size = f"{abs(points):.1f}"
     if size == "0.0":
         return "as accurate as"
@@ -330,7 +330,7 @@ def _compared(points: float) -> str:
 
 
 def show_result(console: Console, experiment: Any, result: Result) -> None:
-    """Print the rows as a table, what is to be said of them, reasons that several share once, and the files."""
+    """Print the rows as a table, the notes on the rows (each shared reason once), and the files."""
     computed = isinstance(experiment, Analytic)
     rows = experiment.shown(result.rows) if computed else result.rows
     console.print(Text(experiment.title, style="bold"))
@@ -363,7 +363,7 @@ def show_result(console: Console, experiment: Any, result: Result) -> None:
 
 
 def print_rows(console: Console, rows: list[dict[str, Any]], digits: int) -> str:
-    """Print the rows as a table, no digit cut off, and the sentence that goes below it, which is returned; or ""."""
+    """Print the rows as a table with all digits and, if there is one, a sentence below. Return the sentence or ""."""
     from nfa.experiments.report import lines_of
 
     (heads, *lines), numbers, below = lines_of(rows, digits)

@@ -1,4 +1,4 @@
-"""The command `nfa rules`: what a rule takes and guarantees, as its `RuleSpec` has it."""
+"""The command `nfa rules`: the settings and the guarantee of a rule, from its `RuleSpec`."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,7 +45,7 @@ def rules(
 
 
 def _in_json(one: "RuleSpec") -> dict[str, Any]:
-    """What the JSON document has of a rule."""
+    """Return the entry of a rule in the JSON document."""
     settings = [
         {
             "name": setting.name,

@@ -1,4 +1,4 @@
-"""How `nfa eq` and `nfa errata` show statements of the ledger: as text for a reader, as JSON values for a program."""
+"""Output of `nfa eq` and `nfa errata`: statements of the ledger as text for readers, or as JSON for programs."""
 
 import re
 from collections import Counter
@@ -28,10 +28,10 @@ NAMES = """id kind where verdict printed claims right use number check certifica
 
 
 def as_json(item: Item) -> dict[str, Any]:
-    """The fields of an item; what is printed, formulas, between ``$$``, and terms, between ``$``, are LaTeX.
+    """Return the fields of an item. Printed text is LaTeX, with formulas between ``$$`` and terms between ``$``.
 
-    ``places`` says for each entry of ``code`` where it stands, as ``file:line``; ``lines``, in the same form, which
-    lines of them are the equation.
+    ``places`` has the place of each entry of ``code`` as ``file:line``. ``lines`` has the places of the lines that
+    compute the equation, in the same form.
     """
     places, lines = [], []
     for entry in item.code:
@@ -44,7 +44,7 @@ def as_json(item: Item) -> dict[str, Any]:
 
 
 def the_certificate(chosen: dict[str, list[Item]]) -> dict[str, str]:
-    """The id of the one statement that was asked for, and its certificate (ValueError for more, or if it has none)."""
+    """Return the id and the certificate of one statement. Raise ValueError for several statements, or without one."""
     items = [item for some in chosen.values() for item in some]
     if len(items) != 1:
         raise ValueError(f"--certificate prints one file: name one statement, not {len(items)}")
@@ -52,11 +52,11 @@ def the_certificate(chosen: dict[str, list[Item]]) -> dict[str, str]:
 
 
 def bibtex(chosen: dict[str, list[Item]]) -> dict[str, str]:
-    """The papers of what was asked for and, for each statement, this version of nfa with its verdict, as BibTeX.
+    """Return BibTeX entries: one for each paper, and one for this version of nfa with the verdict of each statement.
 
     Raises
     ------
-    ValueError : where nothing was asked for
+    ValueError : if no statement and no paper was given
     """
     if not chosen:
         raise ValueError("--bibtex cites a statement or a paper: name one, such as lee2020:eq5")
@@ -94,13 +94,13 @@ def _entry(key: str, fields: dict[str, str]) -> str:
 
 
 def _latex(text: str) -> str:
-    """The text with what LaTeX would read as a command written out."""
+    """Return the text with the special characters of LaTeX escaped."""
     signs = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
     return re.sub(r"[\\^~&%$#_{}]", lambda sign: signs.get(sign[0], "\\" + sign[0]), " ".join(text.split()))
 
 
 def show_coverage(console: Console) -> None:
-    """Print how many statements of each document have which verdict, and what the verdicts mean."""
+    """Print the number of statements for each document and verdict, and the meanings of the verdicts."""
     counts = coverage()
     elsewhere = [paper for paper in counts if paper not in (*documents(), OURS)]
     columns = {paper: [paper] for paper in (*documents(), OURS)} | {"other": elsewhere}
@@ -139,12 +139,12 @@ def show_document(console: Console, paper: str, items: Iterable[Item]) -> None:
 
 
 def show_item(console: Console, item: Item, *, code: bool = True, whole: bool = False) -> None:
-    """Print what the ledger knows of an item.
+    """Print the entry of an item in the ledger.
 
     Parameters
     ----------
-    code : bool, whether its code, its tests and its tutorial are printed too
-    whole : bool, whether the code is printed with docstrings and checks
+    code : bool, whether to print its code, its tests and its tutorial too
+    whole : bool, whether to print the code with docstrings and checks
     """
     console.rule(Text(f"{item.id} · {item.kind}", style="bold"), align="left", style="dim")
     _show_field(console, "place", item.where)
@@ -178,7 +178,7 @@ def _show_computed(console: Console, item: Item, whole: bool) -> None:
 
 
 def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
-    """Print the source of an entry, a comment above the lines that are the equation: what is copied is the code."""
+    """Print the source of an entry. A comment marks the lines that compute the equation, so a copy is valid code."""
     lines, checked = lines_of(entry, item.anchors_of(entry), whole=whole)
     file, number, _ = source_of(entry)
     place = f"{file}:{number}  {entry.partition(':')[2]}"
@@ -201,7 +201,7 @@ def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
 
 
 def show_tally(console: Console, name: str | None, items: Iterable[Item], found: Iterable[Item]) -> None:
-    """Print how many statements of what was asked for are findings, and how many are still to be judged."""
+    """Print how many of these statements are findings, how many hold, and how many are still to be judged."""
     of = Counter("finding" if item in found else item.verdict for item in items)
     counted = [f"findings: {of['finding']}", f"holds: {of['holds']}"]
     counted += [f"{verdict}: {of[verdict]}" for verdict in ("not-executable", "pending") if of[verdict]]
@@ -209,7 +209,7 @@ def show_tally(console: Console, name: str | None, items: Iterable[Item], found:
 
 
 def paragraphs(text: str) -> list[str]:
-    """The lines of a ledger text as a terminal of any width needs them: prose joined, indented formulas as they stand.
+    """Return the lines of a ledger text for a terminal of any width: joined prose, and unchanged indented formulas.
 
     Examples
     --------
@@ -242,13 +242,13 @@ def _show_header(console: Console, paper: Header) -> None:
 
 
 def _show_field(console: Console, label: str, text: str, style: str = "") -> None:
-    """Print a label and, beside it, its text wrapped to the width; nothing for an empty text."""
+    """Print a label with its text next to it, wrapped to the width. Print nothing if the text is empty."""
     for i, line in enumerate(paragraphs(spelled(text))):
         console.print(hanging(Text(label if i == 0 else "", style="cyan"), Text(line, style=style), LABEL_WIDTH))
 
 
 def _show_printed(console: Console, item: Item) -> None:
-    """Print the formulas as the document sets them, one after the other, each broken where it reads best."""
+    """Print the formulas of the document one after the other, with line breaks between their terms."""
     label = Text("printed", style="cyan")
     for latex in item.printed:
         for line in broken(in_text(latex), console.width - LABEL_WIDTH):

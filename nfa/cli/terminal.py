@@ -1,4 +1,4 @@
-"""What every subcommand of `nfa` says in the same way: one JSON document, one sentence for an error, progress."""
+"""Output that all subcommands of `nfa` share: one JSON document, one sentence for an error, and progress."""
 
 import dataclasses
 import json
@@ -48,9 +48,9 @@ OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 class Listing(typer.core.TyperCommand):
-    """A command whose help has names or a text declared elsewhere: ``{nfa.sampling.SCHEMES}`` stands for those names.
+    """A command whose help includes names from a module, for example ``{nfa.sampling.SCHEMES}``.
 
-    Their module is loaded when the help is printed, and not at every start.
+    The module is loaded when the help is printed, and not at every start.
     """
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -61,7 +61,7 @@ class Listing(typer.core.TyperCommand):
 
 
 def spelled_out(help: str) -> str:
-    """A help with the names and texts for which ``{nfa.mechanism.LAWS}`` stands.
+    """Return a help text in which references such as ``{nfa.mechanism.LAWS}`` are replaced by their names or texts.
 
     Examples
     --------
@@ -78,20 +78,20 @@ def spelled_out(help: str) -> str:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived: what Ctrl-C is, but for the exit code."""
+    """SIGTERM arrived. It is treated as Ctrl-C, but with another exit code."""
 
 
 class Failed(Exception):
-    """Work that was properly asked for went wrong (exit code 1); its cause has the sentence."""
+    """A run with valid settings failed (exit code 1). The message is the sentence of its cause."""
 
 
 def print_json(value: Any) -> None:
-    """Print value as the one JSON document on standard output."""
+    """Print a value as the only JSON document on standard output."""
     sys.stdout.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
 
 
 def plain(value: Any) -> Any:
-    """The value in what JSON has: infinity as ``"inf"``, no number as null, arrays and tuples as lists, paths as text.
+    """Return the value in types of JSON: infinity as ``"inf"``, NaN as null, arrays as lists, paths as text.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def tell(message: str) -> None:
 
 
 def sentence(problem: BaseException) -> str:
-    """What went wrong, in one line without a traceback."""
+    """Return the message of an error in one line, without a traceback."""
     if isinstance(problem, OSError) and problem.strerror:
         named = f"{problem.filename}: " if problem.filename else ""
         return f"{named}{problem.strerror}"
@@ -131,7 +131,7 @@ def sentence(problem: BaseException) -> str:
 
 
 class _Lines(logging.Handler):
-    """Hands what is logged to a function that shows a line."""
+    """A handler that passes each log message to a function that prints a line."""
 
     def __init__(self, line: Callable[[str], None]) -> None:
         super().__init__()
@@ -142,14 +142,14 @@ class _Lines(logging.Handler):
 
 
 class ProgressDisplay:
-    """How far the runs are, on standard error: bars with the time left on a terminal, plain lines elsewhere.
+    """The progress of the runs on standard error: bars with the time left on a terminal, or plain lines.
 
-    Called as the experiments call it, ``progress(cell, step, steps, record)``, with the record once a run is finished.
-    ``began`` says whether any run has got as far as its first step.
+    The experiments call it as ``progress(cell, step, steps, record)``, with the record after a run is finished.
+    ``began`` is true after any run has reached its first step.
 
     Parameters
     ----------
-    runs : how many there are in all
+    runs : number of all runs
     """
 
     LINE_EVERY = 15.0  # seconds between two plain lines about one run
@@ -226,7 +226,7 @@ class ProgressDisplay:
             self._told[cell] = now
 
     def _line(self, text: str) -> None:
-        """Say how far a run is; a display of several items adds the time left for all."""
+        """Print the progress of a run. A display of several items adds the time left for all."""
         self._say(text)
 
     def _say(self, text: str) -> None:
@@ -237,12 +237,12 @@ class ProgressDisplay:
 def working(
     folder: str | os.PathLike, resume: bool = True, runs: int = 1, display: ProgressDisplay | None = None
 ) -> Iterator[ProgressDisplay]:
-    """Around runs: shows their progress, and tells bad settings (its caller's fault) from work that fails.
+    """Show the progress of the runs in the body, and separate bad settings from runs that fail.
 
     Raises
     ------
-    ValueError : as it came, from before the first step
-    Failed : from any other failure
+    ValueError : unchanged, if it is raised before the first step
+    Failed : for any other failure
     typer.Exit : with code 130 on Ctrl-C and 143 on SIGTERM, after a sentence
     """
     progress = display or ProgressDisplay(runs)
@@ -282,7 +282,7 @@ def _sigterm_raises() -> Iterator[None]:
 
 
 def example(*lines: str) -> str:
-    """The epilog of a help text: commands to try."""
+    """Return the epilog of a help text, with commands to try."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 

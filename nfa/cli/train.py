@@ -1,4 +1,4 @@
-"""The command `nfa train`: its options are the settings of a run, as they are declared."""
+"""The command `nfa train`. Its options are the declared settings of a run."""
 
 import hashlib
 import inspect
@@ -27,12 +27,12 @@ FIRST = """rule dataset test classes records architecture activation epochs batc
 
 
 def names(one: Declared) -> list[str]:
-    """The names of the option of a declared setting."""
+    """Return the names of the option of a declared setting."""
     return (one.setting.option or f"--{one.name.lower().replace('_', '-')}").split()
 
 
 def option(one: Declared) -> inspect.Parameter:
-    """The option of a declared setting; None where it is not given, so that the default of the setting applies."""
+    """Return the option of a declared setting. Its default is None, so that the default of the setting applies."""
     called, kind, default, meaning = names(one), one.kind, str(one.default), one.meaning
     if kind is dict:
         kind, meaning = list[str], f"{meaning} May be repeated."
@@ -52,7 +52,7 @@ def option(one: Declared) -> inspect.Parameter:
 
 
 def takes(settings: type) -> Callable[[Callable], Any]:
-    """For a command: the parameter ``**given`` becomes an option a setting, but for those it takes itself."""
+    """Replace the parameter ``**given`` of a command by one option for each setting that is not its own parameter."""
 
     def with_options(command: Any) -> Any:
         own = dict(inspect.signature(command).parameters)
@@ -67,7 +67,7 @@ def takes(settings: type) -> Callable[[Callable], Any]:
 
 
 def given_settings(settings: type, given: Mapping[str, Any]) -> Any:
-    """The settings that the options give, those of parameters read from their KEY=VALUE texts."""
+    """Return the settings of the given options. Dictionaries are read from KEY=VALUE texts."""
     read = {name: value for name, value in given.items() if value is not None}
     for one in declared(settings):
         if one.kind is dict and one.name in read:
@@ -157,7 +157,7 @@ def train(
 
 
 def _check_before(head: str, parts: Any) -> None:
-    """Refuse what has no guarantee, and say before the first step what of the data the scale takes as public."""
+    """Refuse a run without the guarantee it needs, and print which facts about the data --pixels takes as public."""
     from nfa.experiments.public import standardises
 
     refuse_what_has_no_guarantee(head, parts)
@@ -169,14 +169,14 @@ def _check_before(head: str, parts: Any) -> None:
 
 
 def refuse_what_has_no_effect(settings: Settings, given: Mapping[str, Any]) -> None:
-    """Raise ValueError for an option that is given and that the run would not use."""
+    """Raise ValueError for a given option that has no effect on the run."""
     for one in declared(type(settings)):
         if given.get(one.name) is not None and (why := settings.without_effect().get(one.name)):
             raise ValueError(f"{names(one)[0]} has no effect, because {why}: leave out {names(one)[0]}")
 
 
 def _name_of(settings: Any) -> str:
-    """A folder name that the same settings give again and others do not."""
+    """Return a folder name that depends only on the settings."""
     identity = settings.to_json()
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     rule, dataset = (str(identity[key]).replace(":", "-") for key in ("rule", "dataset"))

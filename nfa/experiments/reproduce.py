@@ -277,7 +277,7 @@ def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
         return list(range(1, seeds + 1))
     numbers = list(seeds)
     if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
-        raise ValueError(f"seeds must be at least one whole number >= 0, each given once, got {numbers}")
+        raise ValueError(f"give one or more different seeds, each a whole number >= 0, got {numbers}")
     return numbers
 
 

@@ -82,7 +82,8 @@ def _named(anchor: str, texts: list[str], docstrings: set[int], code: str) -> ra
             raise ValueError(f"{code} must have exactly one line with the anchor {wanted!r}, but has {len(found)}")
         ends += found
     if ends[1] < ends[0]:
-        raise ValueError(f"{code} has the line of {last!r} above the line of {first!r}, in the anchor {anchor!r}")
+        order = f"in {code}, the line with {last!r} comes before the line with {first!r}"
+        raise ValueError(f"the anchor {anchor!r} is in the wrong order: {order}")
     return range(ends[0], ends[1] + 1)
 
 

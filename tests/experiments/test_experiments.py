@@ -592,9 +592,9 @@ def test_times_are_told_in_words(seconds, words):
         ({"scale": "big"}, "scale must be one of demo, small, paper, got 'big'"),
         ({"jobs": 0}, "jobs must be at least 1, got 0"),
         ({"seeds": 0}, "seeds must be at least 1, got 0"),
-        ({"seeds": []}, "seeds must be at least one whole number >= 0, each given once, got "),
-        ({"seeds": [1, 1]}, "seeds must be at least one whole number >= 0"),
-        ({"seeds": [-1]}, "seeds must be at least one whole number >= 0"),
+        ({"seeds": []}, "give one or more different seeds, each a whole number >= 0, got "),
+        ({"seeds": [1, 1]}, "give one or more different seeds, each a whole number >= 0"),
+        ({"seeds": [-1]}, "give one or more different seeds, each a whole number >= 0"),
     ],
 )
 def test_bad_arguments_get_one_sentence_and_nothing_is_written(bad, sentence, tiny, tmp_path, monkeypatch):

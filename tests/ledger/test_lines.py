@@ -148,7 +148,11 @@ def test_anchors(anchors, numbers):
         ("Sum", "nfa.x:C.f must have exactly one line with the anchor 'Sum', but has 0"),
         ("c =", "nfa.x:C.f must have exactly one line with the anchor 'c =', but has 2"),
         ("a = self ... no such", "nfa.x:C.f must have exactly one line with the anchor 'no such', but has 0"),
-        ("return ... a = self", "nfa.x:C.f has the line of 'a = self' above the line of 'return'"),
+        (
+            "return ... a = self",
+            "the anchor 'return ... a = self' is in the wrong order: "
+            "in nfa.x:C.f, the line with 'a = self' comes before the line with 'return'",
+        ),
     ],
 )
 def test_an_anchor_that_names_no_line_is_refused(anchor, sentence):

@@ -1,7 +1,7 @@
 """Two projections [ohana2021:exp-twoproj]
 
-The device shows binary vectors only: every entry is 0 or 1. A ternary error e has the two binary parts e_plus, which is
-1 where e is 1, and e_minus, which is 1 where e is -1. Compute B e from two projections of binary vectors.
+The device takes only vectors of zeros and ones. A ternary error e has two binary parts. e_plus is 1 where e is 1, and
+e_minus is 1 where e is -1. Compute B e from two projections of binary vectors.
 
 Hint: B is linear, and e = e_plus - e_minus.
 """
@@ -29,9 +29,9 @@ B = np.random.default_rng(0).normal(size=(4, 3))
 
 
 def device(binary):
-    """Refuses all but zeros and ones."""
+    """Project the rows of an array of zeros and ones, and refuse other arrays."""
     if not np.isin(binary, (0, 1)).all():
-        raise ValueError("the device shows 0 and 1 only")
+        raise ValueError("the device takes only vectors of zeros and ones")
     return np.asarray(binary, dtype=float) @ B.T
 
 
@@ -46,7 +46,7 @@ def cases():
 (
     "device((e > 0) * 1.0) - device((e < 0) * 1.0)",
     "device(e)",
-    "The device shows 0 and 1 only: project e_plus and e_minus.",
+    "The device takes only vectors of zeros and ones: project e_plus and e_minus.",
 )
 (
     " - device((e < 0) * 1.0)",

@@ -53,7 +53,8 @@ for name, unit in (("sigmoid", SIGMOID), ("tanh", TANH)):
     for top in {"sigmoid": (1, BETA, Fraction(1, 4)), "tanh": (1,)}[name]:
         found = moved(n, h, slope, top)
         if found <= printed:
-            raise SystemExit(f"not refuted: {name} units with {float(top):g} e at the top move by no more than printed")
+            learns = f"with {name} units and an output layer that learns from {float(top):g} e"
+            raise SystemExit(f"not refuted: {learns}, the update moves by at most the printed bound")
         answers.append((printed, found))
 
 printed, found = answers[0]

@@ -32,6 +32,6 @@ ratio = max(TRUTH / (1 - TRUTH), (1 - TRUTH) / TRUTH)  # the largest, over both 
 need(ratio <= sum(EPSILON**k / factorial(k) for k in range(10)), "the answer must be epsilon-differentially private")
 right = sum(Fraction(1, 2) * (TRUTH if answer == bit else 0) for bit in (0, 1) for answer in (0, 1))
 if right <= Fraction(1, 2):
-    raise SystemExit("not refuted: the answer is right no more often than a coin")
+    raise SystemExit("not refuted: the answer is right with probability at most 1/2")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(right.numerator, right.denominator)
 print(f"refuted: claimed impossible, at epsilon {float(EPSILON):g} a guess is right with probability at least {shown}")
