@@ -28,12 +28,12 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(Fraction(1, 2) <= TRUTH < 1, "an answer must be true with a probability in [1/2, 1)")
+need(Fraction(1, 2) <= TRUTH < 1, "TRUTH, the probability of a true answer, must be in [1/2, 1)")
 need(0 < EPSILON < 10, "epsilon must be in (0, 10)")
 ratio = TRUTH / (1 - TRUTH)  # the largest, over both answers and both orders of D and D'
 need(ratio <= sum(EPSILON**k / factorial(k) for k in range(10)), "the mechanism must be epsilon-differentially private")
 difference = TRUTH * LOSS - (1 - TRUTH) * LOSS
 if difference <= EPSILON:
-    raise SystemExit("not refuted: the mean losses are within epsilon")
+    raise SystemExit("not refuted: the mean losses differ by at most epsilon")
 shown = Context(prec=6, rounding=ROUND_FLOOR).divide(difference.numerator, difference.denominator)
-print(f"refuted: claimed mean losses within epsilon = {float(EPSILON):g}, their difference is at least {shown}")
+print(f"refuted: claimed that mean losses differ by at most {float(EPSILON):g}, but they differ by at least {shown}")

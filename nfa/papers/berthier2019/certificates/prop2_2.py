@@ -50,13 +50,16 @@ def tail(x):
 
 
 need(EPSILON > 0 and 0 < DELTA < 1, "epsilon must be positive and delta in (0, 1)")
-need(SIGMA > 0 and {F_X, F_Y} <= {0, 1} and F_X != F_Y, "a count of one record against none, with noise")
+need(
+    SIGMA > 0 and {F_X, F_Y} <= {0, 1} and F_X != F_Y,
+    "sigma must be positive, and the counts F_X and F_Y must be 0 and 1",
+)
 S = abs(F_X - F_Y)
 c = SIGMA * EPSILON / S  # so that sigma = c S / epsilon
 need(c * c > 2 * bound("ln", Fraction(5, 4) / DELTA, UP), "c² must be above 2 log(1.25/delta)")
-need(max(F_X, F_Y) < THRESHOLD < 20 * SIGMA, "the event must lie above both answers, and not 20 sigma away")
+need(max(F_X, F_Y) < THRESHOLD < 20 * SIGMA, "THRESHOLD must be above both counts and below 20 sigma")
 needed = tail((THRESHOLD - F_X) / SIGMA)[0] - bound("exp", Fraction(EPSILON), UP) * tail((THRESHOLD - F_Y) / SIGMA)[1]
 if needed <= DELTA:
-    raise SystemExit(f"not refuted: this event needs no delta above the claimed {float(DELTA):g}")
+    raise SystemExit(f"not refuted: this event needs a delta of at most the claimed {float(DELTA):g}")
 shown = Context(prec=5, rounding=ROUND_FLOOR).divide(needed.numerator, needed.denominator)
-print(f"refuted: claimed delta = {float(DELTA):g} at epsilon = {EPSILON}, the delta needed is at least {shown}")
+print(f"refuted: claimed delta = {float(DELTA):g} at epsilon = {EPSILON}, but delta must be at least {shown}")

@@ -24,7 +24,7 @@ def need(rule, sentence):
 
 
 need(0 < DELTA < 1, "delta must be in (0, 1)")
-need({F_X, F_Y} == {0, 1}, "x and y must differ by one record, which the count sees as 0 and 1")
+need({F_X, F_Y} == {0, 1}, "the counts F_X and F_Y must be 0 and 1, because x and y differ by one record")
 sensitivity = abs(F_X - F_Y)
 square = sensitivity / (2 * DELTA)  # of b
 FINE = 10**9
@@ -34,6 +34,6 @@ need((above - Fraction(2, FINE)) ** 2 < square <= above**2, "b must be the squar
 u = sensitivity / (2 * above)  # for this b, a little above the claimed one, the total variation is a little smaller
 variation = u - u**2 / 2
 if variation <= DELTA:
-    raise SystemExit(f"not refuted: the total variation shown is not above the claimed {float(DELTA):g}")
+    raise SystemExit(f"not refuted: the lower bound on the total variation is at most the claimed {float(DELTA):g}")
 shown = Context(prec=5, rounding=ROUND_FLOOR).divide(variation.numerator, variation.denominator)
-print(f"refuted: claimed a total variation of at most {float(DELTA):g}, it is at least {shown}")
+print(f"refuted: claimed a total variation of at most {float(DELTA):g}, but it is at least {shown}")

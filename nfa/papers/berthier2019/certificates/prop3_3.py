@@ -28,7 +28,7 @@ def need(rule, sentence):
 
 need(GAMMA > 0 and VARIANCE > 0, "gamma and sigma must be positive")
 need(all(a >= 0 for a in ALPHA), "every alpha must be at least 0")
-need(all(GAMMA * a < 1 for a in ALPHA), "gamma must be small, gamma alpha < 1, as the text before the claim asks")
+need(all(GAMMA * a < 1 for a in ALPHA), "gamma alpha must be below 1 for every alpha, as in the text before the claim")
 
 
 def variances(first):
@@ -46,7 +46,7 @@ for a in ALPHA:
     printed.append(claimed)
 for first in (0, 1):
     if any(true <= claimed for true, claimed in zip(variances(first), printed, strict=True)):
-        raise SystemExit("not refuted: the variance is at some step not above the printed one")
+        raise SystemExit("not refuted: at some step the variance is at most the printed variance")
 true = min(next(variances(first)) for first in (0, 1))
 shown = Context(prec=6, rounding=ROUND_FLOOR).divide(true.numerator, true.denominator)
-print(f"refuted: claimed a variance of {float(printed[0]):.6g} after the first step, it is at least {shown}")
+print(f"refuted: claimed a variance of {float(printed[0]):.6g} after the first step, but it is at least {shown}")

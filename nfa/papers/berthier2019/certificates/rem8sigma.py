@@ -25,11 +25,11 @@ def need(rule, sentence):
 
 
 need(L > 0, "L must be positive")
-need(VARIANCE >= 10**4 * L**2, "the noise must be high")
+need(VARIANCE >= 10**4 * L**2, "sigma² must be at least 10^4 L²")
 order = 2
 epsilon = Fraction(order * (2 * L) ** 2, 2 * VARIANCE)  # of the Gaussian mechanism of sensitivity 2L
 left = 4 * (epsilon + epsilon**2 / 2)  # of e^u - 1 its first two terms, the others are positive
 claimed = Fraction(8, VARIANCE)
 if left <= claimed:
-    raise SystemExit("not refuted: the left side is not shown to be above the right one")
-print(f"refuted: claimed 4(e^eps(2) - 1) <= 8/sigma² = {float(claimed):g}, it is at least {float(4 * epsilon):g}")
+    raise SystemExit("not refuted: the lower bound on 4(e^eps(2) - 1) is at most 8/sigma²")
+print(f"refuted: claimed 4(e^eps(2) - 1) <= 8/sigma² = {float(claimed):g}, but it is at least {float(4 * epsilon):g}")

@@ -33,17 +33,17 @@ def step(theta, bound=None):
     return Fraction(sum(gradients)) / len(RECORDS)
 
 
-need(L > 0 and 0 < RATE < 1 and 0 <= STEPS <= 2000, "L must be positive, the rate in (0, 1), the steps at most 2000")
-need(step(CANCEL, L) == 0, "the clipped gradients must cancel at the place that is named")
+need(L > 0 and 0 < RATE < 1 and 0 <= STEPS <= 2000, "L must be positive, RATE in (0, 1) and STEPS in [0, 2000]")
+need(step(CANCEL, L) == 0, "the clipped gradients must add up to 0 at CANCEL")
 mean = Fraction(sum(RECORDS), len(RECORDS))
-need(step(mean) == 0, "the gradients must cancel at the mean")
+need(step(mean) == 0, "the gradients must add up to 0 at the mean of the records")
 theta = mean
 for _ in range(STEPS):
     theta -= RATE * step(theta, L)
 if abs(theta - CANCEL) > Fraction(1, 1000):
-    raise SystemExit("not refuted: in so many steps it does not come to where the clipped gradients cancel")
+    raise SystemExit("not refuted: after STEPS steps theta is more than 0.001 from CANCEL")
 away = abs(theta - mean)
 if away <= Fraction(1, 1000):
-    raise SystemExit("not refuted: it ends at the minimiser")
+    raise SystemExit("not refuted: after STEPS steps theta is at most 0.001 from the minimiser")
 shown = Context(prec=6, rounding=ROUND_FLOOR).divide(away.numerator, away.denominator)
-print(f"refuted: claimed that it converges to {float(mean):.6g}, it ends away from there by at least {shown}")
+print(f"refuted: claimed convergence to {float(mean):.6g}, but the distance at the end is at least {shown}")

@@ -31,7 +31,10 @@ def law(b, n):
 
 
 need(1 <= N <= 50 and 0 < DELTA < 1, "N must be in [1, 50] and delta in (0, 1)")
-need(all(0 <= b <= N for b in NUMBER_OF_B), "each data set has N records")
+need(
+    all(0 <= b <= N for b in NUMBER_OF_B),
+    "each entry of NUMBER_OF_B must be in [0, N], because each data set has N records",
+)
 for n in range(N, 2 * N + 1):
     for b in range(n + 1):
         near = [(b + 1, n)] if b < n else []
@@ -39,6 +42,6 @@ for n in range(N, 2 * N + 1):
         need(all(abs(law(b, n) - law(*other)) <= DELTA for other in near), "the algorithm must be (0, delta)-DP")
 apart = abs(law(NUMBER_OF_B[1], N) - law(NUMBER_OF_B[0], N))
 if apart <= 0:
-    raise SystemExit("not refuted: the two data sets have one law")
+    raise SystemExit("not refuted: the two data sets give the same law")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(apart.numerator, apart.denominator)
-print(f"refuted: claimed that the data are not used, the laws on two data sets are apart by at least {shown}")
+print(f"refuted: claimed that the data are not used, but the laws for two data sets differ by at least {shown}")

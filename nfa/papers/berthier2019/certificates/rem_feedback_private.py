@@ -30,8 +30,14 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(L > 0 and SIGMA > 0 and 0 < GAMMA < 1 and 1 <= STEPS <= 1600, "L, sigma > 0, gamma in (0, 1), 1 to 1600 steps")
-need(WITHIN > 0 and WITHIN < abs(START) / Fraction(100), "to converge is to come 100 times nearer than the start")
+need(
+    L > 0 and SIGMA > 0 and 0 < GAMMA < 1 and 1 <= STEPS <= 1600,
+    "L > 0, sigma > 0, gamma in (0, 1) and 1 to 1600 steps are required",
+)
+need(
+    WITHIN > 0 and WITHIN < abs(START) / Fraction(100),
+    "WITHIN must be positive and below 1/100 of the distance at the start",
+)
 keep = 1 - GAMMA
 kept = [Fraction(1)]  # powers of keep
 for _ in range(STEPS):
@@ -40,17 +46,17 @@ for _ in range(STEPS):
 coefficients = [-GAMMA] + [GAMMA * (kept[k - 1] - kept[k]) for k in range(1, STEPS)]
 variance = SIGMA**2 * sum(c * c for c in coefficients)
 square = (START * kept[STEPS]) ** 2 + variance  # the mean square of the distance from the goal
-need(square <= WITHIN**2, "the last iterate must be within so much of the goal, in the mean square")
+need(square <= WITHIN**2, "the mean squared distance of the last iterate from the goal must be at most WITHIN²")
 distance = max(2 * GAMMA * L * kept[STEPS - t] for t in range(1, STEPS + 1))
 if distance**2 / variance > Fraction(4 * L**2) / SIGMA**2:
-    raise SystemExit("not refuted: the last iterate does not keep the guarantee of one release")
+    raise SystemExit("not refuted: the divergence of the last iterate is larger than that of one release")
 pinsker = distance**2 / (4 * variance)
 total_variation = Fraction(isqrt(int(pinsker * 10**20) + 1) + 1, 10**10)
 wrong = (1 - total_variation) / 2
 if wrong <= 0:
-    raise SystemExit("not refuted: the total variation is not shown to be below 1")
+    raise SystemExit("not refuted: the upper bound on the total variation is at least 1")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(wrong.numerator, wrong.denominator)
 print(
-    f"refuted: claimed that what comes within {float(WITHIN):g} is not private, "
-    f"a guess of one record from it is wrong with a probability of at least {shown}"
+    f"refuted: claimed that an iterate within {float(WITHIN):g} of the goal is not private, "
+    f"but a guess of one record from this iterate is wrong with a probability of at least {shown}"
 )

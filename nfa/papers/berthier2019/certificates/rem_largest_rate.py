@@ -34,12 +34,15 @@ def end(gamma):
     return square
 
 
-need(0 < SMALLER < LARGER < 2, "the rates must be in order, and neither may diverge")
-need(SIGMA > 0 and 1 <= STEPS <= 1000, "there must be noise, and 1 to 1000 steps")
+need(0 < SMALLER < LARGER < 2, "the learning rates must satisfy 0 < SMALLER < LARGER < 2")
+need(SIGMA > 0 and 1 <= STEPS <= 1000, "sigma must be positive and STEPS in [1, 1000]")
 small, large = end(SMALLER), end(LARGER)
-need(max(small, large) < START**2, "both rates must end nearer than they began")
+need(
+    max(small, large) < START**2,
+    "with both learning rates, the mean squared distance must be smaller at the end than at the start",
+)
 if large <= 2 * small:
-    raise SystemExit("not refuted: the larger rate ends about as near as the smaller one")
+    raise SystemExit("not refuted: the larger learning rate at most doubles the mean squared distance at the end")
 ratio = large / small
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
-print(f"refuted: claimed the largest rate that does not diverge, its mean square is at least {shown} times another's")
+print(f"refuted: claimed that the largest rate is best, but its mean square is at least {shown} times that of another")

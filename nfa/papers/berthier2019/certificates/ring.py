@@ -29,15 +29,15 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(M >= 1, "the noise must be as large as the numbers, or larger")
-need(len(DATA) == len(OTHER) >= 3, "there must be three nodes")
-need(DATA[1] == OTHER[1], "the node that looks must have the same number in both")
-need(sum(DATA) == sum(OTHER), "the sum must be the same in both")
+need(M >= 1, "M, the standard deviation of the noise, must be at least 1")
+need(len(DATA) == len(OTHER) >= 3, "both data sets must have the same number of nodes, at least three")
+need(DATA[1] == OTHER[1], "the second node must have the same number in both data sets")
+need(sum(DATA) == sum(OTHER), "the sum must be the same in both data sets")
 apart = abs(OTHER[0] - DATA[0])
-need(apart <= M, "the noise must be larger than what it hides")
+need(apart <= M, "M must be at least the difference of the two numbers of the first node")
 u = Fraction(apart, 2 * M)
 leak = 2 * u * (1 - u**2 / 2) / Fraction("2.50663")
 if leak <= 0:
-    raise SystemExit("not refuted: the views have one law")
+    raise SystemExit("not refuted: the second node's two views have the same law")
 shown = Context(prec=6, rounding=ROUND_FLOOR).divide(leak.numerator, leak.denominator)
-print(f"refuted: claimed that a node learns no more than the sum, its two views differ by at least {shown}")
+print(f"refuted: claimed that a node learns only the sum, but the laws of its two views differ by at least {shown}")

@@ -27,7 +27,7 @@ def need(rule, sentence):
 
 need(GAMMA > 0 and ALPHA > 0 and VARIANCE > 0, "gamma, alpha and sigma must be positive")
 need(GAMMA * ALPHA < 1, "gamma alpha must be below 1")
-need(1 <= STEPS <= 100, "there must be a step, and at most 100, for the fractions grow")
+need(1 <= STEPS <= 100, "STEPS must be in [1, 100], because the fractions grow")
 
 fed, plain = [Fraction(0)], []  # coefficients of η_0, η_1, ... in θ_t
 least = least_plain = None
@@ -35,14 +35,14 @@ for t in range(STEPS):
     fed = [(1 - GAMMA * ALPHA) * c for c in fed] + [Fraction(-1)]
     fed[t] += 1 if t else 0
     plain = [(1 - GAMMA * ALPHA) * c for c in plain] + [Fraction(-1)]
-    need(fed[-1] == -1, "the newest noise must be in the iterate whole")
+    need(fed[-1] == -1, "the coefficient of the newest noise in the iterate must be -1")
     found, beside = (VARIANCE * sum(c * c for c in one) for one in (fed, plain))
     least, least_plain = min(least or found, found), min(least_plain or beside, beside)
-need(least_plain >= VARIANCE, "without feedback the variance must be at least sigma², as the text says")
+need(least_plain >= VARIANCE, "without feedback the variance must be at least sigma², as the text states")
 if least < VARIANCE:
     raise SystemExit("not refuted: with feedback the variance falls below sigma²")
 last = 2 * GAMMA * ALPHA / (2 - GAMMA * ALPHA) * VARIANCE  # what the printed recursion tends to
 if last >= VARIANCE:
-    raise SystemExit("not refuted: the printed recursion does not fall below sigma² either")
+    raise SystemExit("not refuted: the variance of the printed recursion does not fall below sigma² either")
 shown = Context(prec=6, rounding=ROUND_FLOOR).divide(least.numerator, least.denominator)
-print(f"refuted: claimed a variance below sigma² = {VARIANCE}, at each of {STEPS} steps it is at least {shown}")
+print(f"refuted: claimed a variance below sigma² = {VARIANCE}, but at each of {STEPS} steps it is at least {shown}")

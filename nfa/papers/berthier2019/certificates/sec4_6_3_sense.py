@@ -26,12 +26,12 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(len(X) == 3 and sum(X) == 0, "there must be three records of mean 0")
-need(0 < GAMMA < 1 and SIGMA > 0 and 1 <= PASSES <= 100, "gamma in (0, 1), sigma > 0, 1 to 100 passes")
+need(len(X) == 3 and sum(X) == 0, "the data set must have three records, and their mean must be 0")
+need(0 < GAMMA < 1 and SIGMA > 0 and 1 <= PASSES <= 100, "gamma in (0, 1), sigma > 0 and 1 to 100 passes are required")
 keep, noise = 1 - GAMMA, GAMMA**2 * SIGMA**2
 orders = [(a, b, 3 - a - b) for a in range(3) for b in range(3) if a != b]
 ends = [GAMMA * (keep**2 * X[a] + keep * X[b] + X[c]) for a, b, c in orders]  # of a pass from 0 without noise
-need(sum(ends) == 0, "the mean must stay 0")
+need(sum(ends) == 0, "the mean of theta must stay 0 in a pass")
 replaced = shuffled = Fraction(0)
 for _ in range(PASSES):
     for _ in X:
@@ -39,6 +39,6 @@ for _ in range(PASSES):
     shuffled = keep**6 * shuffled + sum(e * e for e in ends) / 6 + noise * (1 + keep**2 + keep**4)
 apart = replaced - shuffled
 if apart <= 0:
-    raise SystemExit("not refuted: sampling without replacement ends no nearer")
+    raise SystemExit("not refuted: without replacement, the mean square at the end is not smaller")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(apart.numerator, apart.denominator)
-print(f"refuted: claimed no difference under noise of {float(SIGMA):g}, the mean squares differ by at least {shown}")
+print(f"refuted: claimed no difference at sigma = {float(SIGMA):g}, but the mean squares differ by at least {shown}")

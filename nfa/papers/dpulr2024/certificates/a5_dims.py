@@ -25,11 +25,14 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(CHANNELS >= 1 and KERNELS >= 1 and 1 <= KERNEL_SIDE <= SIDE, "there must be kernels, not larger than the image")
+need(
+    CHANNELS >= 1 and KERNELS >= 1 and 1 <= KERNEL_SIDE <= SIDE,
+    "CHANNELS and KERNELS must be at least 1, and KERNEL_SIDE in [1, SIDE]",
+)
 parameters = KERNELS * (CHANNELS * KERNEL_SIDE**2 + 1)
 logits = KERNELS * (SIDE - KERNEL_SIDE + 1) ** 2
 if logits <= parameters:
-    raise SystemExit("not refuted: the parameters are at least as many as the logits")
+    raise SystemExit("not refuted: there are at least as many parameters as logits")
 ratio = Fraction(logits, parameters)
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
-print(f"refuted: claimed more parameters than logits, {parameters}, the logits are at least {shown} times as many")
+print(f"refuted: claimed more parameters than logits, but there are at least {shown} logits for each parameter")

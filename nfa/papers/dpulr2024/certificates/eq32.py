@@ -37,20 +37,20 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(0 < Q <= Fraction(1, 5) and SIGMA >= 4, "q <= 1/5 and sigma >= 4")
-need(1 <= N_B <= Q * N and N <= 1000, "1 <= N_B <= q N")
-need(EACH > 0 and WIDE > 0 and REACH > 0, "variances must be positive")
-need(N_B * EACH >= SIGMA**2, "each batch of N_B or more must have variance sigma² or more")
+need(0 < Q <= Fraction(1, 5) and SIGMA >= 4, "q must be in (0, 1/5], and sigma at least 4")
+need(1 <= N_B <= Q * N and N <= 1000, "N_B must be in [1, q N], and N at most 1000")
+need(EACH > 0 and WIDE > 0 and REACH > 0, "EACH, WIDE and REACH must be positive")
+need(N_B * EACH >= SIGMA**2, "N_B EACH, the variance of the smallest batch, must be at least sigma²")
 
 p = [comb(N, n) * Q**n * (1 - Q) ** (N - n) for n in range(N + 1)]
 far = sum(p[n] * 2 * exp(-(REACH**2) / (2 * n * EACH)) for n in range(N_B, N + 1)) / sum(p[N_B:])
-need(far < 1, "the event must have a probability under f_0")
+need(far < 1, "the bound on P[|x| > REACH] under f_0 must be below 1")
 wide = Fraction(isqrt(int(628 * WIDE * 10**8)), 10**5)  # at most sqrt(2 pi WIDE)
 P, G = 1 - far, min(1, 2 * REACH / wide)  # a lower bound and an upper one: the quotient below grows with P
 left = P**2 / ((1 - Q) * P + Q * G)
 right = 1 + Q**2 * (exp(Fraction(1, SIGMA**2)) - 1) / (1 - Q)
 if left <= right:
-    raise SystemExit("not refuted: the left side is not shown to be above the right one")
+    raise SystemExit("not refuted: the lower bound on the left side is at most the upper bound on the right side")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(left.numerator, left.denominator)
 claimed = Context(prec=4, rounding=ROUND_CEILING).divide(right.numerator, right.denominator)
-print(f"refuted: claimed at most (c_0/c_1) {claimed}, it is at least (c_0/c_1) {shown}")
+print(f"refuted: claimed a left side of at most (c_0/c_1) {claimed}, but it is at least (c_0/c_1) {shown}")

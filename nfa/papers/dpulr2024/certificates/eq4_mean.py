@@ -26,11 +26,11 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(min(BELOW, ABOVE) >= 0, "losses must not be negative")
+need(min(BELOW, ABOVE) >= 0, "the losses BELOW and ABOVE must be at least 0")
 need(SIGMA > 0, "sigma must be positive")
 half = SIGMA / Fraction("2.50663")  # at most E(z; z > 0)
 mean = abs(ABOVE * half - BELOW * half) / SIGMA**2
 if mean <= 0:
-    raise SystemExit("not refuted: without a jump the mean of the proxy is 0 too")
+    raise SystemExit("not refuted: the loss has no jump, so the mean of the proxy is 0 too")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(mean.numerator, mean.denominator)
-print(f"refuted: claimed the mean of the gradient, which is 0, that of the proxy has a size of at least {shown}")
+print(f"refuted: claimed that the mean of the proxy is 0, as that of the gradient, but its size is at least {shown}")

@@ -30,14 +30,17 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(INPUTS >= 1 and OUTPUTS >= 1 and BATCH >= 1, "there must be parameters and examples")
-need(BATCH <= 500 and INPUTS <= 784 and OUTPUTS <= 128, "the paper's layer and batch are not larger")
+need(INPUTS >= 1 and OUTPUTS >= 1 and BATCH >= 1, "INPUTS, OUTPUTS and BATCH must be at least 1")
+need(
+    BATCH <= 500 and INPUTS <= 784 and OUTPUTS <= 128,
+    "the paper's layer has at most 784 inputs and 128 outputs, and its batch 500 examples",
+)
 need(C > 0 and SIGMA_0 >= 4, "C must be positive and sigma_0 at least 4, as in Theorem 2")
 parameters = (INPUTS + 1) * OUTPUTS  # weights and biases
 claimed = Fraction(C**2 * SIGMA_0**2)
 most = Fraction(BATCH * C**2, parameters)
 if most >= claimed:
-    raise SystemExit("not refuted: the trace leaves room for the claimed least eigenvalue")
+    raise SystemExit("not refuted: the bound from the trace is at least the claimed least eigenvalue")
 factor = claimed / most
 shown = Context(prec=6, rounding=ROUND_FLOOR).divide(factor.numerator, factor.denominator)
-print(f"refuted: claimed a least variance of {claimed}, it falls short by a factor of at least {shown}")
+print(f"refuted: claimed a least variance of {claimed}, but it is smaller by a factor of at least {shown}")

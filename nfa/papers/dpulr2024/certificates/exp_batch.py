@@ -22,12 +22,12 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(len(SMALL) == len(LARGE), "there must be a pair for each sigma_0")
+need(len(SMALL) == len(LARGE), "SMALL and LARGE must have the same number of accuracies")
 need(all(0 <= a <= 100 for a in SMALL + LARGE), "accuracies must be between 0 and 100 %")
 ahead = [large - small for small, large in zip(SMALL, LARGE, strict=True)]
 if min(ahead) <= 0:
-    raise SystemExit("not refuted: for one of these sigma_0 DP-SGD is better with the smaller batch")
+    raise SystemExit("not refuted: for one of these sigma_0, DP-SGD is at least as accurate with the smaller batch")
 print(
     "refuted: claimed that DP-SGD is better with smaller batches, "
-    f"in {len(ahead)} rows of 5 that of 500 is ahead of that of 64 by at least {float(min(ahead)):g} points"
+    f"but in {len(ahead)} of 5 rows batches of 500 are better than those of 64 by at least {float(min(ahead)):g} points"
 )

@@ -45,18 +45,24 @@ def sizes(n):
     return [comb(n, k) * Q**k * (1 - Q) ** (n - k) for k in range(n + 1)]
 
 
-need(0 < Q <= Fraction(1, 5) and 1 <= N_B <= Q * N_BAR and SIGMA_0 >= 4, "1 <= N_B <= q N-bar, q <= 1/5, sigma_0 >= 4")
-need(N_BAR < N <= 1000 and ALPHA > 1 and 0 < DELTA < 1, "more than N-bar examples, alpha > 1, delta in (0, 1)")
+need(0 < Q <= Fraction(1, 5) and 1 <= N_B <= Q * N_BAR and SIGMA_0 >= 4, "Theorem 2 does not cover q, N_B or sigma_0")
+need(N_BAR < N <= 1000 and ALPHA > 1 and 0 < DELTA < 1, "N must be in (N-bar, 1000], alpha above 1 and delta in (0, 1)")
 x = 1 + 1 / (Q * (ALPHA - 1))
 A, logs = ln(x, DOWN), 2 * ln(Fraction(SIGMA_0), UP)
 below = ln(x, UP) + ln(Q * ALPHA, UP) + Fraction(1, 2 * SIGMA_0**2)
-need(SIGMA_0**2 * A / 2 - logs >= ALPHA, "alpha must meet the first condition of Theorem 2")
-need(SIGMA_0**2 * A**2 / 2 - ln(Fraction(5), UP) - logs >= ALPHA * below > 0, "alpha must meet the second")
-need(M % 2 == 0 and 4 <= M <= 100 and K >= 1 and SIGMA > 0 and C > 0, "an even number of outputs, 4 to 100")
-need(OTHERS[2] == TARGET[2] == 1, "the last entry is the bias's")
-need(sum(a * b for a, b in zip(OTHERS, TARGET, strict=True)) == 0, "TARGET must be orthogonal to the others")
+need(SIGMA_0**2 * A / 2 - logs >= ALPHA, "alpha must satisfy the first condition of Theorem 2")
+need(
+    SIGMA_0**2 * A**2 / 2 - ln(Fraction(5), UP) - logs >= ALPHA * below > 0,
+    "alpha must satisfy the second condition of Theorem 2",
+)
+need(
+    M % 2 == 0 and 4 <= M <= 100 and K >= 1 and SIGMA > 0 and C > 0,
+    "M must be even and in [4, 100], K at least 1, and sigma and C positive",
+)
+need(OTHERS[2] == TARGET[2] == 1, "the last entry of OTHERS and TARGET belongs to the bias and must be 1")
+need(sum(a * b for a, b in zip(OTHERS, TARGET, strict=True)) == 0, "TARGET must be orthogonal to OTHERS")
 own = sum(t * t for t in TARGET) / SIGMA**2  # at most the eigenvalue along TARGET, for ln M > 1
-need(own / K >= SIGMA_0**2 * C**2, "the eigenvalue along TARGET must leave no extra noise there")
+need(own / K >= SIGMA_0**2 * C**2, "the eigenvalue along TARGET must be so large that no extra noise is added there")
 
 p, bar = sizes(N), sizes(N_BAR)
 there = Q * sum(p[N_B - 1 :]) / (sum(p[N_B:]) + Q * p[N_B - 1])  # that an accepted batch of D' has TARGET
@@ -65,6 +71,6 @@ gamma = Q * bar[N_B - 1] / sum(bar[N_B:]) + 2 * Q**2 * ALPHA / SIGMA_0**2
 claimed = gamma + ln(1 / DELTA, UP) / (ALPHA - 1)
 shown = ln((there - DELTA) / chance, DOWN) if there > DELTA else Fraction(0)
 if shown <= claimed:
-    raise SystemExit("not refuted: the event needs no epsilon above the claimed one")
+    raise SystemExit("not refuted: this event needs an epsilon of at most the claimed epsilon")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(shown.numerator, shown.denominator)
-print(f"refuted: claimed epsilon = {float(claimed):.3f} at delta = {float(DELTA):g}, epsilon is at least {shown}")
+print(f"refuted: claimed epsilon = {float(claimed):.3f} at delta = {float(DELTA):g}, but it is at least {shown}")

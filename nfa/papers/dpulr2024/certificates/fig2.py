@@ -24,11 +24,11 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(1000 <= N <= 2000, "N must be at least 10³, and small enough for fractions")
+need(1000 <= N <= 2000, "N must be in [1000, 2000], because the fractions grow")
 need(0 < Q <= Fraction(1, 5), "q must be in (0, 1/5]")
-need(Fraction("1.1") == ALPHA and SIGMA_0 == 4, "alpha = 1.1 and sigma_0 = 4 are the figure's")
+need(Fraction("1.1") == ALPHA and SIGMA_0 == 4, "alpha must be 1.1 and sigma_0 must be 4, as in the figure")
 thresholds = [N_B for N_B in range(1, N) if N_B < Q * N]
-need(thresholds, "there must be a threshold below qN")
+need(thresholds, "qN must be above 1, so that a threshold below qN exists")
 
 mass, accepted, ratios = [], Fraction(1), []
 for N_B in thresholds:
@@ -37,6 +37,6 @@ for N_B in thresholds:
     ratios.append(Q * mass[-1] / accepted / (2 * Q**2 * ALPHA / SIGMA_0**2))
 least = min(ratios)
 if least < Fraction(1, 1000):
-    raise SystemExit("not refuted: for some threshold below qN the ratio is less than 0.001")
+    raise SystemExit("not refuted: for some threshold below qN, the ratio is less than 0.001")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(least.numerator, least.denominator)
-print(f"refuted: claimed a ratio below 0.001, for every N_B below qN = {float(Q * N):g} it is at least {shown}")
+print(f"refuted: claimed a ratio below 0.001, but for every N_B below qN = {float(Q * N):g} it is at least {shown}")

@@ -37,8 +37,8 @@ def released(outputs):
 
 
 need(C > 0, "C must be positive")
-need(1 <= len(COMMON) <= 100, "there must be other examples, at most 100")
+need(1 <= len(COMMON) <= 100, "COMMON must have from 1 to 100 examples")
 moved = abs(released([*COMMON, REPLACED]) - released([*COMMON, LAST]))
 if moved <= 2 * C:
     raise SystemExit("not refuted: the sum moves by at most 2 C")
-print(f"refuted: claimed that one example moves the sum by at most {2 * C}, it moves it by at least {moved}")
+print(f"refuted: claimed that one example moves the sum by at most {2 * C}, but the sum moves by at least {moved}")

@@ -43,11 +43,11 @@ def square(sigma):
     return (mean - 2 * V) ** 2 + (second - mean**2) / K
 
 
-need(K >= 1 and V != 0, "there must be an estimate, and a gradient that is not 0")
-need(0 < CLOSE < AWAY, "the first sigma must be the one closer to 0")
+need(K >= 1 and V != 0, "K must be at least 1, and V must differ from 0, so that the gradient is not 0")
+need(0 < CLOSE < AWAY, "the two values of sigma must satisfy 0 < CLOSE < AWAY")
 close, away = square(CLOSE), square(AWAY)
 if close <= 2 * away:
-    raise SystemExit("not refuted: at the sigma closer to 0 the error is about as small or smaller")
+    raise SystemExit("not refuted: at CLOSE, the mean squared error is at most twice that at AWAY")
 ratio = close / away
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
-print(f"refuted: claimed a sigma close to 0, there the mean squared error is at least {shown} times that away from it")
+print(f"refuted: claimed precision for sigma close to 0, but the squared error is at least {shown} times that at AWAY")

@@ -35,6 +35,6 @@ rest = ceil(q * (N - N_B + 1) / (1 - q))
 mass = comb(N, N_B - 1) * q ** (N_B - 1) / Fraction("2.71829") ** rest
 ratio = q * mass / (2 * q**2 * ALPHA / Fraction(SIGMA**2))
 if ratio <= 1:
-    raise SystemExit("not refuted: the first term is not shown to be above the second")
+    raise SystemExit("not refuted: the lower bound on the first term is at most the second term")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
-print(f"refuted: claimed a very small term beside the other, it is at least {shown} times that")
+print(f"refuted: claimed that the first term is very small, but it is at least {shown} times the second term")

@@ -24,10 +24,10 @@ def need(rule, sentence):
 need(all(0 <= a <= 100 for a in (ULR_500, SGD_500, ULR_64, SGD_64)), "accuracies must be between 0 and 100 %")
 behind, ahead = SGD_500 - ULR_500, ULR_64 - SGD_64
 if behind <= 0:
-    raise SystemExit("not refuted: DP-ULR is ahead in the row of the large batch")
+    raise SystemExit("not refuted: DP-ULR is at least as accurate as DP-SGD in the row of the large batch")
 if ahead <= 0:
-    raise SystemExit("not refuted: DP-ULR is behind in the row of the small batch")
+    raise SystemExit("not refuted: DP-ULR is at most as accurate as DP-SGD in the row of the small batch")
 print(
-    "refuted: claimed ahead with the large batch and behind with the small, "
-    f"it is behind and ahead by at least {float(behind):g} and {float(ahead):g} points"
+    "refuted: claimed that DP-ULR is better with the large batch and worse with the small batch, "
+    f"but it is worse by at least {float(behind):g} points and better by at least {float(ahead):g} points"
 )

@@ -47,20 +47,23 @@ def sizes(n):
     return [comb(n, k) * Q**k * (1 - Q) ** (n - k) for k in range(n + 1)]
 
 
-need(0 < Q <= Fraction(1, 5) and 1 <= N_B <= Q * N_BAR and SIGMA_0 >= 4, "1 <= N_B <= q N-bar, q <= 1/5, sigma_0 >= 4")
-need(N_BAR < N <= 1000 and ALPHA > 1 and 0 < DELTA < 1, "more than N-bar examples, alpha > 1, delta in (0, 1)")
+need(0 < Q <= Fraction(1, 5) and 1 <= N_B <= Q * N_BAR and SIGMA_0 >= 4, "Theorem 2 does not cover q, N_B or sigma_0")
+need(N_BAR < N <= 1000 and ALPHA > 1 and 0 < DELTA < 1, "N must be in (N-bar, 1000], alpha above 1 and delta in (0, 1)")
 x = 1 + 1 / (Q * (ALPHA - 1))
 A, logs = bound("ln", x, DOWN), 2 * bound("ln", Fraction(SIGMA_0), UP)
 below = bound("ln", x, UP) + bound("ln", Q * ALPHA, UP) + Fraction(1, 2 * SIGMA_0**2)
-need(SIGMA_0**2 * A / 2 - logs >= ALPHA, "alpha must meet the first condition")
-need(SIGMA_0**2 * A**2 / 2 - bound("ln", Fraction(5), UP) - logs >= ALPHA * below > 0, "alpha must meet the second")
-need(D_THETA >= 1 and K >= 1 and 0 < C <= SAFE * G and SAFE < 1 and SLOPE > 0 and TAU > 0, "sizes must be in range")
+need(SIGMA_0**2 * A / 2 - logs >= ALPHA, "alpha violates condition 1 of Theorem 2")
+need(SIGMA_0**2 * A**2 / 2 - bound("ln", Fraction(5), UP) - logs >= ALPHA * below > 0, "alpha violates condition 2")
+need(
+    D_THETA >= 1 and K >= 1 and 0 < C <= SAFE * G and SAFE < 1 and SLOPE > 0 and TAU > 0,
+    "D_THETA, K, C, G, SAFE, SLOPE or TAU is out of range",
+)
 
 p, bar = sizes(N), sizes(N_BAR)
 accepted = sum(p[N_B:])
 without = sum(p[n] * bound("exp", -(TAU**2) * D_THETA / (2 * n * C**2), UP) for n in range(N_B, N + 1)) / accepted
 first, with_, total = C / bound("sqrt", 1 + SLOPE**2, UP), Fraction(0), accepted + Q * p[N_B - 1]
-need(first > TAU, "the target's own first entry must be above TAU")
+need(first > TAU, "the first entry of the target's clipped estimate must be above TAU")
 for n in range(N_B, N + 2):  # the target and n - 1 others
     each = Fraction(C**2 * SIGMA_0**2, n)
     low = (each + Fraction(2 * G**2, K)) / ((1 - SAFE) * G) ** 2
@@ -71,6 +74,6 @@ claimed = Q * bar[N_B - 1] / sum(bar[N_B:]) + 2 * Q**2 * ALPHA / SIGMA_0**2
 claimed += bound("ln", 1 / DELTA, UP) / (ALPHA - 1)
 shown = bound("ln", (with_ - DELTA) / without, DOWN) if with_ > DELTA else 0
 if shown <= claimed:
-    raise SystemExit("not refuted: the event needs no epsilon above the claimed one")
+    raise SystemExit("not refuted: this event needs an epsilon of at most the claimed epsilon")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(shown.numerator, shown.denominator)
-print(f"refuted: claimed epsilon = {float(claimed):.3f} at delta = {float(DELTA):g}, epsilon is at least {shown}")
+print(f"refuted: claimed epsilon = {float(claimed):.3f} at delta = {float(DELTA):g}, but it is at least {shown}")

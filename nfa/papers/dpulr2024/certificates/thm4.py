@@ -38,17 +38,23 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(0 < Q <= Fraction(1, 5) and 1 <= N_B <= Q * N_BAR, "1 <= N_B <= q N-bar, and q <= 1/5")
-need(N_BAR < N <= 1000, "each data set must have more than N-bar examples")
-need(EACH > 0 and WIDE > 0 and SIGMA >= 4 and abs(MEAN) <= 1, "sigma >= 4, variances > 0, means within 1")
-need(N_B * EACH >= SIGMA**2 and (N_B - 1) * EACH + WIDE >= SIGMA**2, "each batch of N_B must have variance sigma²")
+need(0 < Q <= Fraction(1, 5) and 1 <= N_B <= Q * N_BAR, "Theorem 4 needs 1 <= N_B <= q N-bar and q <= 1/5")
+need(N_BAR < N <= 1000, "N must be in (N-bar, 1000]")
+need(
+    EACH > 0 and WIDE > 0 and SIGMA >= 4 and abs(MEAN) <= 1,
+    "sigma >= 4, EACH > 0, WIDE > 0 and |MEAN| <= 1 are required",
+)
+need(N_B * EACH >= SIGMA**2 and (N_B - 1) * EACH + WIDE >= SIGMA**2, "a batch of N_B has a variance below sigma²")
 need(ALPHA > 1, "alpha must be above 1")
 x = 1 + 1 / (Q * (ALPHA - 1))
 A, logs = bound("ln", x, DOWN), 2 * bound("ln", Fraction(SIGMA), UP)
 below = bound("ln", x, UP) + bound("ln", Q * ALPHA, UP) + Fraction(1, 2 * SIGMA**2)
-need(SIGMA**2 * A / 2 - logs >= ALPHA, "alpha must meet the first condition")
-need(SIGMA**2 * A**2 / 2 - bound("ln", Fraction(5), UP) - logs >= ALPHA * below > 0, "alpha must meet the second")
-need(ALPHA == 2 and REACH > 0, "below, alpha = 2 and REACH > 0")
+need(SIGMA**2 * A / 2 - logs >= ALPHA, "alpha must satisfy the first condition of Theorem 4")
+need(
+    SIGMA**2 * A**2 / 2 - bound("ln", Fraction(5), UP) - logs >= ALPHA * below > 0,
+    "alpha must satisfy the second condition of Theorem 4",
+)
+need(ALPHA == 2 and REACH > 0, "alpha must be 2 and REACH positive, because the bound below is for alpha = 2")
 
 
 def sizes(n):
@@ -64,10 +70,10 @@ far = sum(p[n] * min(1, 2 * bound("exp", -(REACH**2) / (2 * n * EACH), UP)) for 
 wide = Fraction(isqrt(int(628 * WIDE * 10**8)), 10**5)  # at most sqrt(2 pi WIDE), the others' variances only add to it
 near = (1 - there) + there * min(1, 2 * REACH / wide)  # the most that D' has within REACH
 if far >= 1 or near >= 1:
-    raise SystemExit("not refuted: the event is not shown to tell the two laws apart")
+    raise SystemExit("not refuted: the bounds on the probabilities of the event are too weak to separate the two laws")
 to, back = (1 - far) ** 2 / near, (1 - near) ** 2 / far  # D_2(P ‖ Q) >= ln(P(E)²/Q(E)) for every event E
 shown = [bound("ln", e, DOWN) for e in (to, back)]
 if min(shown) <= gamma:
-    raise SystemExit("not refuted: the event shows no divergence above the claimed bound in both directions")
+    raise SystemExit("not refuted: in one direction, the lower bound on D_2 is at most the claimed bound")
 low, high = (Context(prec=4, rounding=ROUND_FLOOR).divide(*e.as_integer_ratio()) for e in shown)
-print(f"refuted: claimed D_2 <= {float(gamma):.5f} both ways, D_2 is at least {low} and {high}")
+print(f"refuted: claimed D_2 <= {float(gamma):.5f} in both directions, but D_2 is at least {low} and {high}")

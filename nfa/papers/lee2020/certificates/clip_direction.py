@@ -31,12 +31,12 @@ def mean(vectors):
 clipped = []
 for g in GRADIENTS:
     length = isqrt(sum(v * v for v in g))
-    need(length**2 == sum(v * v for v in g), "every length must be whole, so that all numbers are fractions")
-    need(0 < C < length, "every gradient must be clipped")
+    need(length**2 == sum(v * v for v in g), "every norm must be a whole number, so that all values are fractions")
+    need(0 < C < length, "C must be positive and below the norm of every gradient")
     clipped.append([v * Fraction(C, length) for v in g])
 (a, b), (c, d) = mean(GRADIENTS), mean(clipped)
-need((a, b) != (0, 0), "the mean must have a direction")
+need((a, b) != (0, 0), "the mean gradient must not be 0")
 if a * d != b * c or a * c + b * d <= 0:
     raise SystemExit("not refuted: the two means point in different directions")
 cosine_squared = (a * c + b * d) ** 2 / ((a * a + b * b) * (c * c + d * d))
-print(f"refuted: claimed another direction, the cosine of the true and the estimated one is at least {cosine_squared}")
+print(f"refuted: claimed another direction, but the cosine between the two means is at least {cosine_squared}")

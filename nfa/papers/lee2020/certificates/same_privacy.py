@@ -29,20 +29,23 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(S == 2 and L == 3 and UNITS == 256 and CLASSES == 10, "the numbers must be those of section 5.2")
-need(Fraction("0.9") == BETA and Fraction("0.1") == TAU_E, "beta and tau_e must be those of section 5")
-need(Fraction(1, 4) <= GAMMA < 1, "gamma must bound the slope of the sigmoid")
-need(0 < OUTPUT < 1, "sigmoids must have an output in (0, 1)")
+need(
+    S == 2 and L == 3 and UNITS == 256 and CLASSES == 10,
+    "S must be 2, L 3, UNITS 256 and CLASSES 10, as in section 5.2",
+)
+need(Fraction("0.9") == BETA and Fraction("0.1") == TAU_E, "beta must be 0.9 and tau_e 0.1, as in section 5")
+need(Fraction(1, 4) <= GAMMA < 1, "gamma must be in [1/4, 1), to bound the derivative of the sigmoid")
+need(0 < OUTPUT < 1, "OUTPUT, the output of a sigmoid unit, must be in (0, 1)")
 tau_h_squared = (S / (2 * GAMMA * BETA * TAU_E)) ** 2 / L - 1
 hidden = min(UNITS * OUTPUT**2, tau_h_squared)  # the square of the clipped norm
 even = Fraction(1, CLASSES)
 errors = [[even - (label == k) for k in range(CLASSES)] for label in (0, 1)]
 square, product = sum(e * e for e in errors[0]), sum(a * b for a, b in zip(*errors, strict=True))
-need(square >= TAU_E**2, "the errors must be clipped")
+need(square >= TAU_E**2, "the norm of the errors must be at least tau_e, so that they are clipped")
 apart = TAU_E**2 * (2 - 2 * product / square)
 moved = apart * (hidden + 1)
 if moved <= S**2:
-    raise SystemExit("not refuted: the output layer moves by no more than DP BP may")
+    raise SystemExit("not refuted: the update of the output layer moves by at most the sensitivity of DP BP")
 ratio = moved / S**2
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
-print(f"refuted: claimed the same privacy, the divergence of DP DFA is at least {shown} times the most of DP BP")
+print(f"refuted: claimed the same privacy, but DP DFA's divergence is at least {shown} times the largest of DP BP")

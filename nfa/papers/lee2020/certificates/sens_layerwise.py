@@ -28,20 +28,22 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(L == 3 and M == 1, "the network has two hidden layers and an output layer, and there is one record")
+need(L == 3 and M == 1, "L must be 3, for two hidden layers and an output layer, and m must be 1")
 need(0 < BETA and 0 < TAU_E and 0 < TAU_H, "beta, tau_e and tau_h must be positive")
-need(GAMMA_TANH >= 1 and GAMMA_SIGMOID >= Fraction(1, 4), "gamma must bound the slopes of tanh and sigmoid")
-need(-1 < OUTPUT < 1, "the output of a tanh unit is in (-1, 1)")
+need(GAMMA_TANH >= 1 and GAMMA_SIGMOID >= Fraction(1, 4), "gamma must be at least 1 for tanh and 1/4 for the sigmoid")
+need(-1 < OUTPUT < 1, "OUTPUT, the output of a tanh unit, must be in (-1, 1)")
 error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y of the one label, its opposite of the other
-need(sum(e * e for e in error) >= TAU_E**2, "the error must be clipped to norm tau_e")
+need(
+    sum(e * e for e in error) >= TAU_E**2, "the norm of the error must be at least tau_e, so that the error is clipped"
+)
 
 slope = 1 - OUTPUT**2
 tanh_layer = 4 * (slope * TAU_E * BETA / M) ** 2 * (min(1, TAU_H) ** 2 + 1)  # W and b; the square
 printed = (2 * GAMMA_SIGMOID * BETA * TAU_E / M) ** 2 * (1 + TAU_H**2) * L
 if tanh_layer <= printed:
-    raise SystemExit("not refuted: the tanh layer moves by no more than the formula of a sigmoid layer says")
+    raise SystemExit("not refuted: the update of the tanh layer moves by at most the bound with the sigmoid's gamma")
 
 down, up = Context(prec=4, rounding=ROUND_FLOOR), Context(prec=4, rounding=ROUND_CEILING)
 shown = down.divide(tanh_layer.numerator, tanh_layer.denominator).sqrt(down).next_minus(down)
 claimed = up.divide(printed.numerator, printed.denominator).sqrt(up)
-print(f"refuted: claimed that the update moves by at most {claimed}, it moves by at least {shown}")
+print(f"refuted: claimed that the update moves by at most {claimed}, but it moves by at least {shown}")

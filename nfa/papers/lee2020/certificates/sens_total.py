@@ -32,7 +32,10 @@ def need(rule, sentence):
 def moved(units, output, slope, top):
     """The square of how far the updates are apart for the two labels; the output layer learns from top times e."""
     error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y
-    need(sum(e * e for e in error) >= TAU_E**2, "the error must be clipped to norm tau_e")
+    need(
+        sum(e * e for e in error) >= TAU_E**2,
+        "the norm of the error must be at least tau_e, so that the error is clipped",
+    )
     input_ = min(1, TAU_H) ** 2  # squares of the clipped norms
     hidden = min(units * output**2, TAU_H**2)
     # Either label gives the opposite of the other's update: the distance is twice its norm. 1 stands for the bias.
@@ -41,14 +44,14 @@ def moved(units, output, slope, top):
     return 4 * (first + last) / M**2
 
 
-need(L == 2 and M == 1, "the network has one hidden layer and an output layer, and there is one record")
+need(L == 2 and M == 1, "L must be 2, for one hidden layer and an output layer, and m must be 1")
 need(0 < BETA and 0 < TAU_E and 0 < TAU_H, "beta, tau_e and tau_h must be positive")
 answers = []
 for name, unit in (("sigmoid", SIGMOID), ("tanh", TANH)):
     gamma, n, h = unit["gamma"], unit["units"], unit["output"]
-    need(n >= 1 and 0 < h < 1, f"{name} units must have an output in (0, 1)")
+    need(n >= 1 and 0 < h < 1, f"there must be {name} units, and their output must be in (0, 1)")
     slope = h * (1 - h) if name == "sigmoid" else 1 - h**2
-    need(gamma >= (Fraction(1, 4) if name == "sigmoid" else 1), f"gamma must bound the slope of {name}")
+    need(gamma >= (Fraction(1, 4) if name == "sigmoid" else 1), f"gamma must bound the derivative of {name}")
     printed = (2 * gamma * BETA * TAU_E / M) ** 2 * (1 + TAU_H**2) * L
     for top in {"sigmoid": (1, BETA, Fraction(1, 4)), "tanh": (1,)}[name]:
         found = moved(n, h, slope, top)
@@ -61,4 +64,4 @@ printed, found = answers[0]
 down, up = Context(prec=4, rounding=ROUND_FLOOR), Context(prec=4, rounding=ROUND_CEILING)
 shown = down.divide(found.numerator, found.denominator).sqrt(down).next_minus(down)
 claimed = up.divide(printed.numerator, printed.denominator).sqrt(up)
-print(f"refuted: claimed that the update moves by at most {claimed}, it moves by at least {shown}")
+print(f"refuted: claimed that the update moves by at most {claimed}, but it moves by at least {shown}")

@@ -26,7 +26,7 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(0 < TRUTH < 1, "a probability must be in (0, 1)")
+need(0 < TRUTH < 1, "TRUTH, the probability of a true answer, must be in (0, 1)")
 need(0 < EPSILON < 10, "epsilon must be in (0, 10)")
 ratio = max(TRUTH / (1 - TRUTH), (1 - TRUTH) / TRUTH)  # the largest, over both answers and both orders of the bits
 need(ratio <= sum(EPSILON**k / factorial(k) for k in range(10)), "the answer must be epsilon-differentially private")
@@ -34,4 +34,4 @@ right = sum(Fraction(1, 2) * (TRUTH if answer == bit else 0) for bit in (0, 1) f
 if right <= Fraction(1, 2):
     raise SystemExit("not refuted: the answer is right with probability at most 1/2")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(right.numerator, right.denominator)
-print(f"refuted: claimed impossible, at epsilon {float(EPSILON):g} a guess is right with probability at least {shown}")
+print(f"refuted: claimed that nothing can be inferred, but a guess is right with probability at least {shown}")

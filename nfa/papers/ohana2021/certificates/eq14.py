@@ -25,12 +25,12 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(H, "there must be a record")
+need(H, "H must have at least one record")
 m, n = len(H), len(H[0])
 need(isqrt(n) ** 2 == n, "the number of columns must be a square, so that all numbers are fractions")
-need(0 < TAU_MIN <= TAU_MAX, "0 < tau_min <= tau_max")
-need(all(-1 < v < 1 for h in H for v in h), "outputs of tanh units are in (-1, 1)")
-need(0 <= COLUMN < n, "there must be such a column")
+need(0 < TAU_MIN <= TAU_MAX, "tau_min and tau_max must satisfy 0 < tau_min <= tau_max")
+need(all(-1 < v < 1 for h in H for v in h), "every entry of H, an output of a tanh unit, must be in (-1, 1)")
+need(0 <= COLUMN < n, "COLUMN must be a column of H")
 c, nu = Fraction(TAU_MAX) / isqrt(n), TAU_MIN / isqrt(n)
 clipped = [[max(-c, min(c, v + nu)) for v in h] for h in H]
 norms = [sum(v * v for v in h) for h in clipped]
@@ -39,5 +39,5 @@ square = sum(h[COLUMN] ** 2 for h in clipped)
 claimed = Fraction(m, n) * TAU_MIN**2
 short = claimed - square
 if short <= 0:
-    raise SystemExit("not refuted: the bound holds in this column")
-print(f"refuted: claimed a_j² >= {float(claimed):g}, it is {float(square):g}, too small by at least {float(short):g}")
+    raise SystemExit("not refuted: the claimed bound holds in this column")
+print(f"refuted: claimed a_j² >= {float(claimed):g}, but {float(square):g} is too small by at least {float(short):g}")

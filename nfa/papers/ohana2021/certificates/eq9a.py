@@ -24,16 +24,16 @@ def need(rule, sentence):
 
 n = len(H)
 need(n >= 1 and isqrt(n) ** 2 == n, "the number of units must be a square, so that all numbers are fractions")
-need(0 < TAU_MIN <= TAU_MAX, "0 < tau_min <= tau_max")
-need(all(-1 < h < 1 for h in H), "outputs of tanh units are in (-1, 1)")
+need(0 < TAU_MIN <= TAU_MAX, "tau_min and tau_max must satisfy 0 < tau_min <= tau_max")
+need(all(-1 < h < 1 for h in H), "every entry of H, an output of a tanh unit, must be in (-1, 1)")
 c, nu = Fraction(TAU_MAX) / isqrt(n), TAU_MIN / isqrt(n)
 shifted = [h + nu for h in H]
 clipped = [max(-c, min(c, v)) for v in shifted]
 square = sum(v * v for v in clipped)
 short = TAU_MIN**2 - square
 if short <= 0:
-    raise SystemExit("not refuted: the norm is not below tau_min")
+    raise SystemExit("not refuted: the norm is at least tau_min")
 print(
     f"refuted: claimed a norm of {float(TAU_MIN):g} or more, "
-    f"its square {float(square):g} falls short by at least {float(short):g}"
+    f"but its square {float(square):g} is too small by at least {float(short):g}"
 )

@@ -25,13 +25,16 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(len(Y_HAT) == len(Y) == 2, "there must be two outputs and two targets")
-need(all(-1 < v < 1 for v in Y_HAT) and all(-1 <= v <= 1 for v in Y), "outputs of tanh, and targets in [-1, 1]")
+need(len(Y_HAT) == len(Y) == 2, "Y_HAT must have two outputs, and Y two targets")
+need(
+    all(-1 < v < 1 for v in Y_HAT) and all(-1 <= v <= 1 for v in Y),
+    "the outputs must be in (-1, 1), as those of tanh, and the targets in [-1, 1]",
+)
 a, b = (v - y for v, y in zip(Y_HAT, Y, strict=True))
-need((a, b) != (0, 0), "there must be an error")
+need((a, b) != (0, 0), "the outputs must differ from the targets")
 c, d = (e * (1 - v * v) for e, v in zip((a, b), Y_HAT, strict=True))
 sine_squared = (a * d - b * c) ** 2 / ((a * a + b * b) * (c * c + d * d))
 if sine_squared <= 0:
     raise SystemExit("not refuted: the derivative is proportional to the error")
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(sine_squared.numerator, sine_squared.denominator)
-print(f"refuted: claimed an angle of 0, the square of its sine is at least {shown}")
+print(f"refuted: claimed an angle of 0, but the square of its sine is at least {shown}")

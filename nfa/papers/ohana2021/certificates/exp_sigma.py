@@ -24,15 +24,18 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(Fraction("0.1") == SIGMA and SIGNAL == 1, "the claim is of sigma = 0.1 and |B e| = tau_f = 1")
-need(1 <= HIDDEN <= 512 and 1 <= OUTPUT <= 10, "the paper's layers are not larger")
+need(Fraction("0.1") == SIGMA and SIGNAL == 1, "sigma must be 0.1 and |B e| = tau_f = 1, as in the claim")
+need(
+    1 <= HIDDEN <= 512 and 1 <= OUTPUT <= 10,
+    "the paper's hidden layers have at most 512 units, and its output layer 10",
+)
 least = SIGMA**2 * (HIDDEN - 1)  # of (E‖g‖)²
 most = SIGMA**2 * OUTPUT
 if least < (2 * SIGNAL) ** 2:
-    raise SystemExit("not refuted: in the hidden layer the noise is not shown to be twice the signal")
+    raise SystemExit("not refuted: in the hidden layer, the lower bound on the noise is below twice the signal")
 if most > (Fraction(1, 2) * SIGNAL) ** 2:
-    raise SystemExit("not refuted: in the output layer the noise is not shown to be below half of the signal")
+    raise SystemExit("not refuted: in the output layer, the upper bound on the noise is above half of the signal")
 down, up = Context(prec=3, rounding=ROUND_FLOOR), Context(prec=3, rounding=ROUND_CEILING)
 low = down.divide(least.numerator, least.denominator).sqrt(down).next_minus(down)
 high = up.divide(most.numerator, most.denominator).sqrt(up).next_plus(up)
-print(f"refuted: claimed noise close to 1, it is at least {low} for {HIDDEN} units and at most {high} for {OUTPUT}")
+print(f"refuted: claimed a noise near 1, but it is at least {low} for {HIDDEN} units and at most {high} for {OUTPUT}")

@@ -38,10 +38,13 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(ALPHA > 1 and SIGMA > 0 and abs(BE) <= TAU_B, "alpha > 1, sigma > 0 and |B e| <= tau_B")
-need(0 < TAU_MIN <= TAU_MAX, "0 < tau_min <= tau_max")
+need(ALPHA > 1 and SIGMA > 0 and abs(BE) <= TAU_B, "alpha > 1, sigma > 0 and |B e| <= tau_B are required")
+need(0 < TAU_MIN <= TAU_MAX, "tau_min and tau_max must satisfy 0 < tau_min <= tau_max")
 need(all(TAU_MIN <= h <= TAU_MAX for h in H_D + H_OTHER), "every entry must be between tau_min and tau_max")
-need(len(H_D) == len(H_OTHER) and sum(a != b for a, b in zip(H_D, H_OTHER, strict=True)) <= 1, "neighbours")
+need(
+    len(H_D) == len(H_OTHER) and sum(a != b for a, b in zip(H_D, H_OTHER, strict=True)) <= 1,
+    "D and D' must have one size and differ in at most one record",
+)
 m, r = len(H_D), Fraction(TAU_MAX, TAU_MIN) ** 2
 need(r < m + 1, "r must be below m + 1, so that the formula has a value")
 
@@ -57,7 +60,7 @@ if mixed > 0:
     logarithm = ln(mixed / one, UP) + ALPHA * ln(one / other, UP)
     true = ALPHA / 2 * (means[0] - means[1]) ** 2 / mixed - logarithm / (2 * (ALPHA - 1))
     if true <= max(claimed):
-        raise SystemExit("not refuted: the divergence is not above what is claimed")
+        raise SystemExit("not refuted: the divergence is at most the claimed bound")
     shown = Context(prec=5, rounding=ROUND_FLOOR).divide(true.numerator, true.denominator)
 both = " and ".join(f"{float(x):.5g}" for x in claimed)
-print(f"refuted: claimed D_alpha <= {both} (two forms), it is at least {shown}")
+print(f"refuted: claimed D_alpha <= {both} (two forms), but it is at least {shown}")

@@ -31,10 +31,18 @@ def along(h):
     return sum(a * b for a, b in zip(NORMAL, h, strict=True))
 
 
-need(0 < DELTA < 1 and ALPHA > 1 and SIGMA > 0 and TAU_B > 0, "delta in (0, 1), alpha > 1, sigma > 0, tau_B > 0")
-need(len(H_D) == len(H_OTHER), "the batches must be of one size")
-need(sum(a != b for a, b in zip(H_D, H_OTHER, strict=True)) <= 1, "they must differ in one record")
-need(all(abs(v) == 1 for h in H_D + H_OTHER for v in h), "every entry must be at its bounds, which are equal")
+need(
+    0 < DELTA < 1 and ALPHA > 1 and SIGMA > 0 and TAU_B > 0,
+    "delta in (0, 1), alpha > 1, sigma > 0 and tau_B > 0 are required",
+)
+need(len(H_D) == len(H_OTHER), "the batches of D and D' must have the same size")
+need(
+    sum(a != b for a, b in zip(H_D, H_OTHER, strict=True)) <= 1,
+    "the batches of D and D' must differ in at most one record",
+)
+need(
+    all(abs(v) == 1 for h in H_D + H_OTHER for v in h), "every entry must be 1 or -1, because the two bounds are equal"
+)
 m = len(H_D)  # r = 1, so the logarithm in (17) is log(m/m) = 0
 halvings = (1 / DELTA).numerator.bit_length()
 claimed = len(NORMAL) * Fraction(2 * ALPHA * TAU_B**2, m * SIGMA**2) + Fraction(7, 10) * halvings / (ALPHA - 1)
@@ -46,4 +54,4 @@ least = probability if other == 0 else 0  # the δ that any finite ε needs
 if least <= DELTA:
     raise SystemExit("not refuted: the event has probability 1 under D' too")
 shown = f"{float(DELTA):g} at an epsilon of {float(claimed):.4g} or less"
-print(f"refuted: claimed delta = {shown}, delta is at least {least}")
+print(f"refuted: claimed delta = {shown}, but delta is at least {least}")

@@ -27,16 +27,16 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(M >= 1 and UNITS >= 1, "there must be a record and a unit")
-need(0 < SIGMA <= Fraction("0.2"), "sigma must be positive and at most that of Table 1")
+need(M >= 1 and UNITS >= 1, "M and UNITS must be at least 1")
+need(0 < SIGMA <= Fraction("0.2"), "sigma must be in (0, 0.2], because Table 1 has no larger sigma")
 need(TAU_B > 0, "tau_B must be positive")
-need(R > 1, "the bounds on the activations must differ")
+need(R > 1, "R must be above 1, so that the two bounds on the activations differ")
 x = Fraction(R - 1) / M
 need(x < 1, "r must be below m + 1, so that (17) has a value")
 mean = 4 * R * TAU_B**2 / (M * SIGMA**2)
 printed = mean + UNITS * x  # at most (17)
 tighter = mean / (1 - x) + UNITS * x**2 / (2 * (1 - x**2))
 if printed <= 2 * tighter:
-    raise SystemExit("not refuted: (17) is not shown to be twice the other bound")
+    raise SystemExit("not refuted: the lower bound on (17) is at most twice the other bound")
 times = Context(prec=4, rounding=ROUND_FLOOR).divide(*(printed / tighter).as_integer_ratio())
-print(f"refuted: claimed that the worst case makes (17) loose, there (17) is at least {times} times too large")
+print(f"refuted: claimed that the worst case makes (17) loose, but even there it is at least {times} times too large")

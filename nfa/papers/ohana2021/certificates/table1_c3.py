@@ -22,9 +22,9 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
-need(0 <= NOISY <= CLIPPED <= PLAIN <= 100, "accuracies fall from left to right, between 100 and 0 %")
+need(0 <= NOISY <= CLIPPED <= PLAIN <= 100, "the accuracies must satisfy 0 <= NOISY <= CLIPPED <= PLAIN <= 100")
 clips, noise = PLAIN - CLIPPED, CLIPPED - NOISY
 if noise <= clips:
-    raise SystemExit("not refuted: the clips cost no less than the noise")
+    raise SystemExit("not refuted: the loss of accuracy from the clips is at least that from the noise")
 shown = f"{float(clips):g} points"
-print(f"refuted: claimed that the clips cost most, they cost {shown}, the noise at least {float(noise):g}")
+print(f"refuted: claimed that the clips cost most, but they cost {shown}, and the noise at least {float(noise):g}")
