@@ -197,7 +197,7 @@ OF_README = [
     (r"open, so we tried (\d+) readings", lambda: table_1()[2:]),
     (r"(\d+) cells differ from the paper by ([\d.]+) points on average, with one seed", forward_learning),
     (
-        rf"At epsilon {EPSILON_OF_PROPOSITION}, delta is ([\d.]+) times the promised value",
+        rf"At epsilon {EPSILON_OF_PROPOSITION}, delta is ([\d.]+) times the claimed value",
         lambda: (f"{exact_over_claimed(EPSILON_OF_PROPOSITION, 1e-5):.2f}",),
     ),
     (r"as submitted in (\d+)", lambda: re.findall(r"(\d{4})\), app", ledger.header("dpulr2024").version)),

@@ -1,4 +1,4 @@
-"""The page on what a private run promises: its twelve points are complete, and Opacus does what it says of Opacus.
+"""The page on what a private run guarantees: its twelve points are complete, and Opacus does what it says of Opacus.
 
 Its commands are typed by test_walks.py.
 """

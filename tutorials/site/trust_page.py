@@ -19,7 +19,7 @@ END = """## Limits of these tests
   --explain`). We proved a few theorems ourselves. Nobody else has reviewed these proofs, and their statements say so.
 - **Floats are not real numbers.** The low-order bits of a seeded run's noise can reveal which of two neighbours the
   data set is. A secure run has noise on a grid, and epsilon includes the rounding of its sums ({doc}`/pitfalls`).
-  {doc}`/threat_model` explains the promise of a secure run.
+  {doc}`/threat_model` explains the guarantee of a secure run.
 - **A search without a finding is not a proof.** It only shows how thoroughly we searched.
 - **We used one kind of machine.** The numbers above are from Linux on x86-64.
 """
