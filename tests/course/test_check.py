@@ -42,7 +42,7 @@ MINE = {
 WRONG = {
     "derivative": (" * net.phi[l].dphi(z[l])", "", "derivative is missing"),
     "derivative of h": ("dphi(z[l])", "dphi(h[l])", "derivative is taken at h"),
-    "derivative at the top": ("net.loss.error(z[l], y)", "(h[l] - y) * h[l] * (1 - h[l])", "derivative in the top"),
+    "derivative at the top": ("net.loss.error(z[l], y)", "(h[l] - y) * h[l] * (1 - h[l])", "derivative too many"),
     "sign": ("net.loss.error(z[l], y)", "y - h[l]", "sign is wrong"),
     "no 1/m": ("range(len(x))) / m", "range(len(x)))", "1/m is missing in the weights"),
     "1/m twice": (
@@ -54,7 +54,7 @@ WRONG = {
     "no bias": ("np.mean(dz, axis=0) * (len(x) / m)", "0 * net.b[l]", "bias is forgotten"),
     "bias none": ("np.mean(dz, axis=0) * (len(x) / m)", "None", "bias is forgotten"),
     "outer product turned": ("np.outer(dz[i], h[l - 1][i])", "np.outer(h[l - 1][i], dz[i])", "dW[l] is transposed"),
-    "m ignored": ("m = m or len(x)", "m = len(x)", "m that is given is ignored"),
+    "m ignored": ("m = m or len(x)", "m = len(x)", "given m is ignored"),
 }
 ONLY_DFA = {
     "sign": ("((h[net.L] - y)", "((y - h[net.L])", "sign of the hidden layers"),
@@ -206,7 +206,7 @@ PRIVATE = [
     ("min(1, C / np.linalg.norm(np.concatenate(parts)))", "1", directions.CLIP, "The clip is missing"),
     ("np.append(np.outer(dz[l], h[l - 1][i]), dz[l])", "np.outer(dz[l], h[l - 1][i]).ravel()", directions.CLIP, "bias"),
     ("for a in dW[1:] + db[1:]", "for a in dW[1:]", directions.NOISE, "The biases have no noise"),
-    ("rng.normal(0, sigma,", "rng.normal(0, sigma**2,", directions.NOISE, "The variance stands"),
+    ("rng.normal(0, sigma,", "rng.normal(0, sigma**2,", directions.NOISE, "The variance is used"),
     ("rng.normal(0, sigma,", "rng.normal(0, sigma / m,", directions.NOISE, "The noise is divided by m"),
 ]
 

@@ -126,7 +126,7 @@ ANSWERS = [
     ("03_bp", BP.format("* (1 - h[l] ** 2)", "[None] + [w.T for w in dW[1:]], db"), "dW[l] is transposed"),
     ("03_bp", BP.format("", "dW, [None] + [-v * 0 for v in db[1:]]"), "The derivative is missing"),
     ("07_noise", NOISE.format("sigma"), ""),
-    ("07_noise", NOISE.format("sigma**2"), "The variance stands in the place of the standard deviation"),
+    ("07_noise", NOISE.format("sigma**2"), "The variance is used instead of the standard deviation"),
     ("07_noise", NOISE.format("sigma / m"), "The noise is divided by m"),
 ]
 

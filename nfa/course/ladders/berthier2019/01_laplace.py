@@ -48,18 +48,18 @@ def cases():
 
 
 # %% slips
-("S / epsilon", "epsilon / S", "The scale is upside down: it is S / epsilon.")
+("S / epsilon", "epsilon / S", "The scale is inverted: it is S / epsilon.")
 ("S / epsilon", "1 / epsilon", "The sensitivity is missing: the scale is S / epsilon.")
-("S / epsilon", "2 * S / epsilon", "There is a factor 2: the scale is S / epsilon.")
+("S / epsilon", "2 * S / epsilon", "There is an extra factor 2: the scale is S / epsilon.")
 (
     "S / epsilon",
     "S / epsilon / np.sqrt(2)",
-    "S / epsilon is taken for the standard deviation: it is the scale, and the deviation is sqrt(2) times it.",
+    "S / epsilon is used as the standard deviation: it is the scale, and the standard deviation is sqrt(2) S / epsilon.",
 )
 (
     "rng.laplace(0, S / epsilon, value.shape)",
     "rng.laplace(0, S / epsilon)",
-    "All coordinates get one number: draw one for every coordinate.",
+    "All coordinates get the same noise: draw a sample for every coordinate.",
 )
 ("rng.laplace(", "rng.normal(", "The noise is Gaussian: this gives no epsilon-DP without a delta; use Laplace noise.")
 (" + rng.laplace(0, S / epsilon, value.shape)", "", "The noise is missing.")

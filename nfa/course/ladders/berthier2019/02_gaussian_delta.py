@@ -46,7 +46,7 @@ def cases():
 
 
 # %% slips
-("S / sigma", "sigma / S", "mu is upside down: it is S / sigma.")
+("S / sigma", "sigma / S", "mu is inverted: it is S / sigma.")
 ("math.exp(epsilon) * ", "", "The factor exp(epsilon) is missing in the second term.")
 ("math.exp(epsilon) * ", "epsilon * ", "The factor of the second term is exp(epsilon), not epsilon.")
 (
@@ -69,4 +69,8 @@ def cases():
     "",
     "The second term is missing: subtract exp(epsilon) times the other probability.",
 )
-("Phi(mu / 2 - epsilon / mu) -", "Phi(mu - epsilon / mu) -", "The 2 is missing in the first term: it is mu / 2.")
+(
+    "Phi(mu / 2 - epsilon / mu) -",
+    "Phi(mu - epsilon / mu) -",
+    "The factor 1/2 is missing in the first term: it has mu / 2.",
+)

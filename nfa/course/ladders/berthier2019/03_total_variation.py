@@ -48,13 +48,13 @@ def cases():
 (
     "np.abs(p - q).sum() / 2",
     "np.abs(p - q).sum()",
-    "The half is missing: what one law has more, the other has less, so each difference counts twice.",
+    "The factor 1/2 is missing: the excess of p over q equals that of q over p, so the sum counts it twice.",
 )
 ("np.abs(p - q).sum() / 2", "(p - q).sum() / 2", "The absolute value is missing: the sum of p - q is always 0.")
 (
     "np.abs(p - q).sum() / 2",
     "np.abs(p - q).max()",
-    "This looks at single outputs only: the best set has all outputs where p is above q.",
+    "This compares single outputs only: the best set has all outputs with p above q.",
 )
 (
     "np.abs(p - q).sum() / 2",

@@ -54,22 +54,22 @@ def cases():
 (
     "(answers.mean() - (1 - p) / 2) / p",
     "answers.mean() - (1 - p) / 2",
-    "The division by p is missing: only a share p of the answers is true.",
+    "The division by p is missing: only a share p of the people answer truthfully.",
 )
-("(1 - p) / 2", "(1 - p)", "The half is missing: of the second coins, half say yes.")
+("(1 - p) / 2", "(1 - p)", "The factor 1/2 is missing: half of the second coins give the answer yes.")
 (
     "answers.mean() - (1 - p) / 2",
     "answers.mean()",
-    "The yeses of the second coin are not subtracted: they are (1 - p) / 2.",
+    "The yes answers of the second coin are not subtracted: their share is (1 - p) / 2.",
 )
 (
     "(answers.mean() - (1 - p) / 2) / p",
     "(answers.mean() - p / 2) / (1 - p + (p == 1))",
     "p and 1 - p are exchanged: p is the probability of a truthful answer.",
 )
-("answers.mean()", "answers.sum()", "This is the number of yeses: take their share.")
+("answers.mean()", "answers.sum()", "This is the number of yes answers: take their share.")
 (
     "(answers.mean() - (1 - p) / 2) / p",
     "np.clip((answers.mean() - (1 - p) / 2) / p, 0, 1)",
-    "The estimate is clipped to [0, 1]: then its mean is not the true share.",
+    "The estimate is clipped to [0, 1]: do not clip it, because its mean would then not be the true share.",
 )

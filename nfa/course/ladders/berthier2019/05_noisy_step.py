@@ -50,7 +50,7 @@ def cases():
 # %% slips
 ("theta - gamma", "theta + gamma", "The sign is wrong: the step subtracts gamma times the gradient and the noise.")
 ("-y * x /", "y * x /", "The sign of the gradient is wrong: it is -y x / (1 + exp(y theta.x)).")
-("-y * x /", "-x /", "The label is missing in front of x: the gradient is -y x / (1 + exp(y theta.x)).")
+("-y * x /", "-x /", "The factor y in front of x is missing: the gradient is -y x / (1 + exp(y theta.x)).")
 ("np.exp(y * (theta @ x))", "np.exp(theta @ x)", "The label is missing in the exponential: it is exp(y theta.x).")
 ("np.exp(y * (theta @ x))", "np.exp(-y * (theta @ x))", "The sign in the exponential is wrong: it is exp(y theta.x).")
 (

@@ -44,19 +44,19 @@ def cases():
 (
     "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
     "abs(1 - gamma * mu)",
-    "Only mu is used: with a large learning rate the direction of beta stretches more.",
+    "Only mu is used: with a large learning rate, the factor of beta is larger.",
 )
 (
     "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
     "abs(1 - gamma * beta)",
-    "Only beta is used: the direction of mu shrinks least.",
+    "Only beta is used: with a small learning rate, the factor of mu is larger.",
 )
 (
     "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
     "max(1 - gamma * mu, 1 - gamma * beta)",
-    "The absolute values are missing: a step that jumps over the minimum stretches too.",
+    "The absolute values are missing: a factor below -1 also increases the distance.",
 )
-("max(", "min(", "This is the smallest factor: the distance can grow by the largest.")
+("max(", "min(", "This is the smallest factor: the bound on the distance needs the largest factor.")
 (
     "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
     "1 + gamma * beta",
@@ -65,5 +65,5 @@ def cases():
 (
     "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
     "max(abs(1 - gamma * mu), abs(1 - gamma * beta)) ** 2",
-    "The factor is squared: it is for distances, not for their squares.",
+    "The factor is squared: the bound is for distances, not for their squares.",
 )

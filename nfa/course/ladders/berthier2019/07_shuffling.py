@@ -72,11 +72,15 @@ def cases():
 (
     "np.concatenate([rng.permutation(n)[: math.floor(tau * n)] for _ in range(passes)])",
     "np.tile(rng.permutation(n)[: math.floor(tau * n)], passes)",
-    "All passes have one order: shuffle afresh in every pass.",
+    "All passes have the same order: shuffle again in every pass.",
 )
 ("math.floor(tau * n)", "n", "tau is ignored: a pass takes the first floor(tau n) records.")
 ("math.floor(tau * n)", "math.ceil(tau * n)", "tau n is rounded up: a pass takes floor(tau n) records.")
-("for _ in range(passes)", "for _ in range(1)", "There is one pass only: take as many as passes says.")
+(
+    "for _ in range(passes)",
+    "for _ in range(1)",
+    "There is only one pass: the number of passes must be the argument passes.",
+)
 (
     "rng.permutation(n)[: math.floor(tau * n)]",
     "np.sort(rng.permutation(n)[: math.floor(tau * n)])",

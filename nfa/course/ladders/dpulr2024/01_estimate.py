@@ -72,4 +72,8 @@ def cases():
     "loss(z + noise).sum()",
     "The losses are summed over the examples: every example has its own loss.",
 )
-("loss(z + noise)[:, None]", "loss(z + noise)", "The losses multiply the columns: give them a second axis, [:, None].")
+(
+    "loss(z + noise)[:, None]",
+    "loss(z + noise)",
+    "The losses multiply the columns instead of the rows: give them a second axis, [:, None].",
+)

@@ -46,7 +46,7 @@ def cases():
 
 
 # %% slips
-("v[:, :, None] * h[:, None, :]", "(v.T @ h)", "The examples are summed: return the outer product of each example.")
+("v[:, :, None] * h[:, None, :]", "(v.T @ h)", "The examples are added up: return the outer product of each example.")
 (
     "v[:, :, None] * h[:, None, :]",
     "v[:, None, :] * h[:, :, None]",

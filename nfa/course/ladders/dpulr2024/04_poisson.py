@@ -88,10 +88,10 @@ def cases():
 (
     "np.flatnonzero(rng.random(N) < q)",
     "np.arange(N) if rng.random() < q else np.arange(0)",
-    "All records share one coin: each needs its own.",
+    "All records share one random number: draw one for each record.",
 )
 (
     "        if len(chosen) >= N_B:\n            return chosen",
     "        others = np.setdiff1d(np.arange(N), chosen)\n        lacking = max(0, N_B - len(chosen))\n        return np.sort(np.concatenate([chosen, rng.choice(others, lacking, replace=False)]))",
-    "A small batch is filled up: draw the whole batch again, because this gives another law.",
+    "A small batch is filled up, which changes the law: draw the whole batch again.",
 )

@@ -52,16 +52,16 @@ def cases():
 # %% slips
 ("sigma_0 * C * rng", "sigma_0 * rng", "C is missing: the noise on the sum has the standard deviation sigma_0 C.")
 ("sigma_0 * C * rng", "sigma_0 * C * m * rng", "The noise is on the mean: add it to the sum, before the division by m.")
-("sigma_0 * C * rng", "(sigma_0 * C) ** 2 * rng", "The variance stands in the place of the standard deviation.")
+("sigma_0 * C * rng", "(sigma_0 * C) ** 2 * rng", "The variance is used instead of the standard deviation.")
 (
     " + sigma_0 * C * rng.standard_normal(g.shape[1])",
     "",
-    "The noise is missing: the noise inside the estimates counts for nothing.",
+    "The noise is missing: add it to the sum, because the noise in the estimates gives no privacy.",
 )
 (
     "rng.standard_normal(g.shape[1])",
     "rng.standard_normal()",
-    "All coordinates get one number: draw one for every coordinate.",
+    "All coordinates get the same noise: draw a sample for every coordinate.",
 )
 (
     "rng.standard_normal(g.shape[1])",

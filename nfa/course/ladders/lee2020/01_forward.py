@@ -58,9 +58,9 @@ def cases():
     "@ W[l]",
     "W[l] is transposed the wrong way: each row of h[l-1] becomes a row of W[l] h[l-1], h[l-1] @ W[l].T.",
 )
-("np.tanh(z[l])", "z[l]", "The activation is missing: a hidden layer has h[l] = tanh(z[l]).")
+("np.tanh(z[l])", "z[l]", "The activation is missing: hidden layers have h[l] = tanh(z[l]).")
 ("np.tanh(z[l])", "1 / (1 + np.exp(-z[l]))", "This is the sigmoid: the task asks for tanh in the hidden layers.")
-("if l < L:", "if True:", "The top layer has tanh: there it is the softmax.")
+("if l < L:", "if True:", "The top layer has tanh: its activation must be the softmax.")
 ("p / p.sum(axis=1, keepdims=True)", "p", "The softmax is not normalised: divide each row by its sum.")
 (
     "p / p.sum(axis=1, keepdims=True)",

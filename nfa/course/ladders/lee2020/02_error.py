@@ -44,12 +44,12 @@ def cases():
 (
     "y_hat - y",
     "(y_hat - y) / len(y)",
-    "1/m is there already: the error belongs to one example, and the mean comes later.",
+    "The error has a factor 1/m: leave it out, because the mean is taken later.",
 )
 (
     "y_hat - y",
     "(y_hat - y) * y_hat * (1 - y_hat)",
-    "There is a derivative too much: y_hat - y is the derivative by z[L] already.",
+    "There is a derivative too many: y_hat - y is already the derivative by z[L].",
 )
 ("y_hat - y", "(y_hat - y) ** 2", "This is a square: the error is y_hat - y itself.")
 ("y_hat - y", "-y * np.log(y_hat)", "This is the loss: the error is its derivative, y_hat - y.")

@@ -53,7 +53,7 @@ def cases():
 (
     "h[L] - y",
     "(h[L] - y) * h[L] * (1 - h[L])",
-    "There is a derivative in the top layer: h[L] - y is the derivative by z[L] already.",
+    "The top layer has a derivative too many: h[L] - y is already the derivative by z[L].",
 )
 ("h[L] - y", "y - h[L]", "The sign is wrong: the error is y_hat - y.")
 ("h[L] - y", "h[L]", "The target is missing: the error is y_hat - y.")
@@ -62,10 +62,10 @@ def cases():
     "dz @ W[l + 1].T",
     "A matrix is transposed: each row of dz becomes a row of W[l+1]^T dz, which is dz @ W[l+1].",
 )
-("W[l + 1]", "W[l]", "W of the wrong layer: from dz[l+1] to layer l the way is W[l+1]^T.")
+("W[l + 1]", "W[l]", "This is W of the wrong layer: W[l+1]^T takes dz[l+1] to layer l.")
 ("(dz @ W", "((h[L] - y) @ W", "Every layer gets the error: layer l takes the dz of the layer above.")
-("h[l - 1]", "h[l]", "h of the wrong layer: W[l] multiplies h[l-1], so dW[l] takes h[l-1].")
-("h[l - 1]", "(z[l - 1] if l > 1 else h[0])", "z[l-1] stands in the place of h[l-1]: W[l] multiplies h[l-1].")
+("h[l - 1]", "h[l]", "This is h of the wrong layer: W[l] multiplies h[l-1], so dW[l] takes h[l-1].")
+("h[l - 1]", "(z[l - 1] if l > 1 else h[0])", "z[l-1] is used instead of h[l-1]: W[l] multiplies h[l-1].")
 ("dz.T @ h[l - 1]", "(dz.T @ h[l - 1]).T", "dW[l] is transposed: it is dz^T h, with the shape of W[l].")
 ("h[l - 1] / m, dz.sum(axis=0) / m", "h[l - 1], dz.sum(axis=0)", "1/m is missing: divide the sums over examples by m.")
 ("h[l - 1] / m, dz", "h[l - 1], dz", "1/m is missing in the weights: divide the sum over examples by m.")
@@ -73,17 +73,17 @@ def cases():
 (
     "h[l - 1] / m, dz.sum(axis=0) / m",
     "h[l - 1] / m / len(y), dz.mean(axis=0) / m",
-    "1/m is there twice: divide the sums over examples by m, and take no mean.",
+    "1/m occurs twice: divide the sums over examples by m, and take no mean.",
 )
 (
     "h[l - 1] / m, dz.sum(axis=0) / m",
     "h[l - 1] / len(y), dz.mean(axis=0)",
-    "The m that is given is ignored: divide by m, not by the number of examples.",
+    "The given m is ignored: divide by m, not by the number of examples.",
 )
 (
     "dz.sum(axis=0) / m",
     "dz.mean(axis=0)",
-    "The m that is given is ignored in the bias: divide the sum over examples by m.",
+    "The given m is ignored in the bias: divide the sum over examples by m.",
 )
 ("dz.sum(axis=0) / m", "0 * dz[0]", "The bias is forgotten: db[l] is the sum of dz[l] over the examples, divided by m.")
 (

@@ -57,23 +57,27 @@ def cases():
 (
     "e if l == L else (e @ B[l].T)",
     "e @ B[l].T if l == L else (e @ B[l].T)",
-    "The top layer is sent through B: there dz is e itself, and only hidden layers use B[l] e.",
+    "The top layer uses B: its dz must be e itself, because only hidden layers use B[l] e.",
 )
 (
     "e if l == L else ",
     "",
-    "The top layer is sent through B and a derivative: there dz is e itself, and only hidden layers use B[l] e.",
+    "The top layer uses B and a derivative: its dz must be e itself, because only hidden layers use B[l] e.",
 )
 (
     "e if l == L else",
     "e * h[L] * (1 - h[L]) if l == L else",
-    "There is a derivative in the top layer: the error e is the derivative by z[L] already.",
+    "The top layer has a derivative too many: the error e is already the derivative by z[L].",
 )
 ("B[l].T", "B[l]", "A matrix is transposed: each row of e becomes a row of B[l] e, which is e @ B[l].T.")
-("B[l].T", "B[l + 1].T", "B of the wrong layer: B[l] feeds layer l here, although the paper prints B^{l+1} for it.")
+(
+    "B[l].T",
+    "B[l + 1].T",
+    "This is B of the wrong layer: B[l] feeds layer l here, although the paper prints B^{l+1} for it.",
+)
 ("h[L] - y", "y - h[L]", "The sign is wrong: the error is y_hat - y.")
 ("h[L] - y", "h[L]", "The target is missing: the error is y_hat - y.")
-("h[l - 1]", "h[l]", "h of the wrong layer: W[l] multiplies h[l-1], so dW[l] takes h[l-1].")
+("h[l - 1]", "h[l]", "This is h of the wrong layer: W[l] multiplies h[l-1], so dW[l] takes h[l-1].")
 ("dz.T @ h[l - 1]", "(dz.T @ h[l - 1]).T", "dW[l] is transposed: it is dz^T h, with the shape of W[l].")
 ("h[l - 1] / m, dz.sum(axis=0) / m", "h[l - 1], dz.sum(axis=0)", "1/m is missing: divide the sums over examples by m.")
 ("h[l - 1] / m, dz", "h[l - 1], dz", "1/m is missing in the weights: divide the sum over examples by m.")
@@ -81,12 +85,12 @@ def cases():
 (
     "h[l - 1] / m, dz.sum(axis=0) / m",
     "h[l - 1] / m / len(y), dz.mean(axis=0) / m",
-    "1/m is there twice: divide the sums over examples by m, and take no mean.",
+    "1/m occurs twice: divide the sums over examples by m, and take no mean.",
 )
 (
     "h[l - 1] / m, dz.sum(axis=0) / m",
     "h[l - 1] / len(y), dz.mean(axis=0)",
-    "The m that is given is ignored: divide by m, not by the number of examples.",
+    "The given m is ignored: divide by m, not by the number of examples.",
 )
 ("dz.sum(axis=0) / m", "0 * dz[0]", "The bias is forgotten: db[l] is the sum of dz[l] over the examples, divided by m.")
 (

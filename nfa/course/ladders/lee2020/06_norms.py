@@ -55,13 +55,13 @@ def cases():
 
 
 # %% slips
-("np.sqrt(total)", "total", "The root is missing: squares add up, and the norm is the root of the sum.")
+("np.sqrt(total)", "total", "The square root is missing: the norm is the square root of the sum of squares.")
 (
     "((h[l - 1] ** 2).sum(axis=1) + 1)",
     "(h[l - 1] ** 2).sum(axis=1)",
     "The bias is forgotten: the gradient by b[l] is dz[l], which adds ||dz||^2.",
 )
-("h[l - 1]", "h[l]", "h of the wrong layer: the gradient by W[l] is dz[l] h[l-1]^T.")
+("h[l - 1]", "h[l]", "This is h of the wrong layer: the gradient by W[l] is dz[l] h[l-1]^T.")
 (
     "(dz[l] ** 2).sum(axis=1) * ((h[l - 1] ** 2).sum(axis=1) + 1)",
     "np.sqrt((dz[l] ** 2).sum(axis=1) * ((h[l - 1] ** 2).sum(axis=1) + 1))",

@@ -64,21 +64,21 @@ def cases():
 # %% slips
 ("sigma * rng", "sigma / m * rng", "The noise is divided by m: sigma is the standard deviation on the mean already.")
 ("sigma * rng", "sigma * m * rng", "The noise is multiplied by m: sigma is the standard deviation on the mean.")
-("sigma * rng", "sigma**2 * rng", "The variance stands in the place of the standard deviation: rng.normal takes sigma.")
+("sigma * rng", "sigma**2 * rng", "The variance is used instead of the standard deviation: rng.normal takes sigma.")
 (
     "sigma * rng",
     "np.sqrt(sigma) * rng",
-    "The root of sigma is taken: sigma is the standard deviation, not the variance.",
+    "The square root of sigma is taken: sigma is the standard deviation, not the variance.",
 )
 (
     " + sigma * rng.standard_normal(u.shape[1])",
     "",
-    "The noise is missing: add sigma times normal numbers to every coordinate.",
+    "The noise is missing: add sigma times a standard normal sample to every coordinate.",
 )
 (
     "rng.standard_normal(u.shape[1])",
     "rng.standard_normal()",
-    "All coordinates get one number: draw one for every coordinate.",
+    "All coordinates get the same noise: draw a sample for every coordinate.",
 )
 (
     "rng.standard_normal(u.shape[1])",

@@ -100,7 +100,7 @@ def cases():
 (
     "    return dW, db",
     "    return [None, *(w * m / len(h[0]) for w in dW[1:])], [None, *(v * m / len(h[0]) for v in db[1:])]",
-    "The m that is given is ignored: divide by m, not by the number of examples.",
+    "The given m is ignored: divide by m, not by the number of examples.",
 )
 (
     "    return dW, db",

@@ -85,5 +85,5 @@ def cases():
 (
     "rho * alpha + math.log(1 / delta) / (alpha - 1)",
     "rho * alpha",
-    "A part is missing: epsilon is rho alpha + log(1/delta) / (alpha - 1), both terms.",
+    "A term is missing: epsilon is rho alpha + log(1/delta) / (alpha - 1), both terms.",
 )

@@ -78,7 +78,7 @@ def cases():
 (
     "error = (1 - confidence) / 2",
     "error = 1 - confidence",
-    "The error is not shared: two bounds each get (1 - confidence) / 2.",
+    "The error is not divided between the bounds: each of the two bounds gets (1 - confidence) / 2.",
 )
 (
     "low_1 = stats.beta.ppf(error, k_1, n - k_1 + 1) if k_1 > 0 else 0.0",
@@ -93,13 +93,13 @@ def cases():
 (
     "stats.beta.ppf(error, k_1, n - k_1 + 1) if k_1 > 0",
     "stats.beta.ppf(1 - error, k_1 + 1, n - k_1) if 0 < k_1 < n",
-    "p_1 has its upper bound: that would overstate epsilon; take the lower one.",
+    "p_1 is replaced by its upper bound, which would overstate epsilon: take its lower bound.",
 )
 ("(low_1 - delta) / high_0", "low_1 / high_0", "delta is missing: subtract it from p_1.")
 (
     "max(0.0, math.log((low_1 - delta) / high_0))",
     "math.log((low_1 - delta) / high_0)",
-    "The bound is negative: return at least 0, for epsilon is never less.",
+    "The bound is negative: return at least 0, because epsilon is never negative.",
 )
 (
     "math.log((low_1 - delta) / high_0)",
@@ -114,5 +114,5 @@ def cases():
 (
     "math.log((low_1 - delta) / high_0)",
     "math.log(high_0 / (low_1 - delta))",
-    "The ratio is upside down: p_1 - delta stands above p_0.",
+    "The ratio is inverted: divide p_1 - delta by p_0.",
 )

@@ -53,8 +53,12 @@ def cases():
 
 # %% slips
 ("e @ B.T", "e @ B", "A matrix is transposed: each row of e becomes a row of B e, which is e @ B.T.")
-(" + sigma * rng.standard_normal(p.shape)", "", "The noise is missing: add sigma times normal numbers to every entry.")
-("sigma * rng", "sigma**2 * rng", "The variance stands in the place of the standard deviation: rng.normal takes sigma.")
+(
+    " + sigma * rng.standard_normal(p.shape)",
+    "",
+    "The noise is missing: add sigma times a standard normal sample to every entry.",
+)
+("sigma * rng", "sigma**2 * rng", "The variance is used instead of the standard deviation: rng.normal takes sigma.")
 (
     "rng.standard_normal(p.shape)",
     "rng.standard_normal(p.shape[1])",
@@ -63,7 +67,7 @@ def cases():
 (
     "rng.standard_normal(p.shape)",
     "rng.standard_normal((len(e), 1))",
-    "All entries of an example get the same number: every entry needs noise of its own.",
+    "All entries of an example get the same noise: every entry needs noise of its own.",
 )
 (
     "p + sigma * rng.standard_normal(p.shape)",

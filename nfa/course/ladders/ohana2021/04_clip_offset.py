@@ -49,7 +49,7 @@ def cases():
 (
     "np.clip(h + nu, -c, c)",
     "np.clip(h, -c, c) + nu",
-    "The order is wrong: offset first, then clip; otherwise entries above c remain.",
+    "The order is wrong: add the offset first and clip then, because entries above c remain otherwise.",
 )
 ("np.clip(h + nu, -c, c)", "np.clip(h, -c, c)", "The offset is missing: add nu to every entry first.")
 ("np.clip(h + nu, -c, c)", "h + nu", "The clip is missing: bound every entry by c.")

@@ -52,11 +52,11 @@ def cases():
 ("(p * dphi)", "p", "The derivative is missing: multiply p by phi'(z), entry by entry.")
 ("(p * dphi).T @ h", "((p * dphi).T @ h).T", "The matrix is transposed: it is dz^T h, with the shape of W.")
 (" / m", "", "1/m is missing: divide the sum over examples by m.")
-(" / m", " / len(p)", "The m that is given is ignored: divide by m, not by the number of examples.")
-(" / m", " / m / len(p)", "1/m is there twice: divide the sum over examples by m, and take no mean.")
+(" / m", " / len(p)", "The given m is ignored: divide by m, not by the number of examples.")
+(" / m", " / m / len(p)", "1/m occurs twice: divide the sum over examples by m, and take no mean.")
 ("return (p", "return -(p", "The sign is wrong: the function returns what the update subtracts.")
 (
     "(p * dphi).T @ h",
     "(p.T @ h) * dphi.mean(axis=0)[:, None]",
-    "The derivatives are averaged first: every example has its own phi'(z).",
+    "The derivatives are averaged first: use phi'(z) of each example.",
 )

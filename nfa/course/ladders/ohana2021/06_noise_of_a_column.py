@@ -63,7 +63,7 @@ def cases():
 (
     "sigma / m *",
     "sigma / np.sqrt(m) *",
-    "m is there with a root: the noise is divided by m, because the root of the sum is taken already.",
+    "The square root of m is taken: divide the noise by m, because the square root of the sum is already taken.",
 )
 ("sigma / m *", "sigma *", "1/m is missing: the direction is a mean.")
 ("sigma / m *", "1 / m *", "sigma is missing: every g_ij has the standard deviation sigma.")
