@@ -65,7 +65,7 @@ def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: A
     for problems, release in zip(chosen, course_folder.build_all(course, chosen, jobs), strict=True):
         made.append({"set": problems.name, "points": problems.points, "release": release})
         if not json:
-            about = f"{problems.points} points, {len(problems.tests)} graded cells, no leak"
+            about = f"{problems.points} points, {len(problems.tests)} graded cells, and students see no solution"
             print(f"{release.relative_to(course)}: {about}")
     if json:
         print_json(made)

@@ -30,7 +30,7 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
         about = f"{row.classes} classes; licence {row.licence}{'; ' + row.note if row.note else ''}"
         console.print(hanging(row.name, about, 21))
     console.print()
-    console.print("`nfa data fetch NAME` downloads a data set that is not here.")
+    console.print("`nfa data fetch NAME` downloads a data set that is not on this machine.")
     for row in listed:
         by_hand = data.DATASETS[row.name].by_hand
         if by_hand and not row.found:

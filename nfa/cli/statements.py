@@ -157,8 +157,8 @@ def show_item(console: Console, item: Item, *, code: bool = True, whole: bool = 
         _show_field(console, name, in_the_clone(text) if name == "check" else text)
     if item.certificate:
         place = certificates.place(item)
-        its = f"{place}, by a counterexample of its own and without nfa"
-        _show_field(console, "shown by", f"{its}: nfa eq {item.id} --certificate")
+        its = f"{place}, a counterexample that runs without nfa"
+        _show_field(console, "proof", f"{its}: nfa eq {item.id} --certificate")
     if code:
         _show_computed(console, item, whole)
     console.print()

@@ -254,7 +254,7 @@ def working(
         if any(Path(folder).rglob("*.*")):  # a lock, too: its run may still write its checkpoint
             tell(f"stopped. Finished work is kept in {os.fspath(folder)}. To continue this work, run {again}.")
         else:
-            tell("stopped before there was anything to keep. To start again, run the same command.")
+            tell("stopped before any result was written. To start again, run the same command.")
         raise typer.Exit(TERMINATED if isinstance(stop, Terminated) else INTERRUPTED) from None
     except Exception as problem:
         from nfa.mechanism import NoGuarantee

@@ -163,8 +163,8 @@ def _check_before(head: str, parts: Any) -> None:
     refuse_what_has_no_guarantee(head, parts)
     if standardises(parts.settings, parts.settings.adjacency):
         tell(
-            "--pixels standard takes the mean and the deviation of the training data as public: --pixels unit (of whole"
-            " numbers from 0 to 255) and --pixels as-is read neither"
+            "--pixels standard takes the mean and the standard deviation of the training pixels as public. To avoid"
+            " this, use --pixels unit (for whole numbers from 0 to 255) or --pixels as-is"
         )
 
 

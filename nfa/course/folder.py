@@ -341,14 +341,15 @@ def _rows(
         answer = answers.get(one.student, {})
         reason, notes = one.problem or answer.get("problem", ""), list(one.notes)
         if not one.handed_in and one.student in scores:
-            reason, notes = "", [f"graded before, but now: {one.problem}"]
+            reason, notes = "", [f"the grade is from an earlier grading: {one.problem}"]
         elif not reason and one.student not in current:
-            reason = f"changed since the last grading: run nfa course grade {problems.name}"
+            reason = f"the submission changed after the last grading: run nfa course grade {problems.name}"
         notes += [answer["withheld"]] if answer.get("withheld") and not reason else []
         rows.append(_row(problems, one.student, None if reason else scores[one.student], reason, notes))
     known = {one.student for one in handed_in}
+    gone = "the grade is from an earlier grading: the student is not in submitted/"
     for student in sorted(set(scores) - known):
-        rows.append(_row(problems, student, scores[student], "", ["graded before, but no longer in submitted/"]))
+        rows.append(_row(problems, student, scores[student], "", [gone]))
     anywhere = {row["student_id"] for row in book["submissions"]} | known
     for student in sorted(set(book["students"]) - anywhere):  # in the gradebook's list of students
         place = f"submitted/{student}/{problems.name}/{problems.name}.ipynb"

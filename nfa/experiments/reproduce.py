@@ -245,7 +245,7 @@ def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
     lines += ["", f"{len(missing)} of {len(todo.cells)} runs to do, {jobs} at a time:"]
     lines[-1] += f" about {duration(max(1, seconds))}, {nbytes / 1e9:.1f} GB of memory." if missing else " nothing."
     if missing:
-        lines.append("Estimated on this machine, each kind of run by itself:")
+        lines.append("We estimated each kind of run separately on this machine:")
         lines += [f"- {name}: {one.how}" for name, one in found.items()]
     return "\n".join([*lines, "Nothing was written."]) + "\n"
 

@@ -107,7 +107,7 @@ def in_text(latex: str) -> str:
     try:
         nodes = LatexWalker(latex, _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
     except LatexWalkerParseError as error:
-        raise ValueError(f"no formula: {' '.join(str(error).split())}") from None
+        raise ValueError(f"the formula cannot be read: {' '.join(str(error).split())}") from None
     text = re.sub(f"{SOFT}(?=[{''.join(RELATIONS)}<>]|[‖·] )", " ", _joined(_parts(nodes))).replace(SOFT, "")
     text = re.sub(rf"(?<=[\w)\]]){NAME}", " ", text).replace(NAME, "")
     text = re.sub(r"(?<=[(\[⌊⌈]) +| +(?=[)\]⌋⌉])", "", text)
@@ -200,7 +200,7 @@ def _macro(node: LatexMacroNode) -> Iterator[str]:
 
 def _symbol(node: LatexMacroNode) -> str:
     if _SYMBOLS.get_macro_spec(node.macroname) is None:
-        raise ValueError(f"no formula: \\{node.macroname} is not known")
+        raise ValueError(f"the formula cannot be read: the command \\{node.macroname} is not known")
     return _TEXT.nodelist_to_text([node]).strip()
 
 

@@ -252,7 +252,7 @@ def mechanism(
     if adjacency is None:
         raise NoGuarantee(
             "ohana2021:prop3-cols",
-            "the columns of an update share their noise, and the published step that adds up columns is not a theorem",
+            "the columns of an update share their noise, so the paper's sum over the columns is not a valid bound",
         )
     if adjacency != "replace-label":
         raise NoGuarantee(

@@ -425,7 +425,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
     monkeypatch.setattr(run, "run", stopped)
     code, out, err = nfa("train", *TINY, "--out", "mine")
     assert (code, out, (folder / "mine").exists()) == (130, "", False)
-    assert one_sentence(err) == "stopped before there was anything to keep. To start again, run the same command."
+    assert one_sentence(err) == "stopped before any result was written. To start again, run the same command."
     (folder / "mine").mkdir()
     assert nfa("train", *TINY, "--out", "mine")[2] == err
     (folder / "mine" / "dfa-seed1.ckpt.npz").touch()

@@ -604,5 +604,5 @@ def test_a_class_of_twenty(course, capsys):
     assert not (course / "feedback" / "s01" / "ps0" / "ps0.html").exists()
     assert (course / "feedback" / "s02" / "ps0" / "ps0.html").read_bytes() == kept
     assert (course / "feedback" / "s00" / "ps0" / "ps0.html").read_text(encoding="utf-8").count("AssertionError") == 1
-    assert ["graded before" in "".join(rows[student]["notes"]) for student in ("s02", "s03", "s04")] == [1, 1, 0]
+    assert ["earlier grading" in "".join(rows[student]["notes"]) for student in ("s02", "s03", "s04")] == [1, 1, 0]
     assert [grades(course)[student]["score"] for student in ("s00", "s01", "s02")] == ["3.0", "not graded", "4.0"]

@@ -81,7 +81,7 @@ def test_the_text_around_a_formula_stays():
 
 @pytest.mark.parametrize("latex", [r"\foo x", r"\frac{a}{b", r"\begin{aligned} a", r"{a"])
 def test_what_is_no_formula_is_refused(latex):
-    with pytest.raises(ValueError, match="no formula: "):
+    with pytest.raises(ValueError, match="the formula cannot be read: "):
         in_text(latex)
 
 
