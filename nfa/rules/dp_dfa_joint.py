@@ -165,7 +165,7 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     seeded run a reading at the edge of two levels can fall to either, by the rounding of what is shown.
     """
     if sigma == 0:
-        raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
+        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),

@@ -116,7 +116,7 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     What rounding adds: the Notes of `nfa.mechanism.Mechanism`.
     """
     if sigma == 0:
-        raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
+        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),

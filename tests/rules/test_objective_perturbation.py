@@ -341,7 +341,7 @@ def test_the_accountant_counts_what_it_has_a_theorem_for(sampling):
 @pytest.mark.parametrize(
     "change, id, why",
     [
-        ({"sigma": 0.0}, "lee2020:lem1", "without noise, sigma = 0"),
+        ({"sigma": 0.0}, "lee2020:lem1", "sigma is 0, so the release has no noise"),
         (
             {"adjacency": "replace-one"},
             "ours:softmax-objective",

@@ -232,7 +232,7 @@ def test_the_accountant_counts_what_it_has_a_theorem_for(adjacency, sampling):
 @pytest.mark.parametrize(
     "change, id, why",
     [
-        ({"sigma": 0.0}, "lee2020:lem1", "without noise, sigma = 0"),
+        ({"sigma": 0.0}, "lee2020:lem1", "sigma is 0, so the release has no noise"),
         ({"net": mlp([3, 5, 4], ops.tanh, rng=rng(0))}, "ours:softmax-output", "is for softmax regression"),
         ({"net": mlp([3, 4], ops.tanh, rng=rng(0), loss=ops.squared_error)}, "ours:softmax-output", "loss squared-err"),
     ],
