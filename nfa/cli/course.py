@@ -98,7 +98,7 @@ def rehearse(
     if json:
         print_json([{"name": s.name, "about": s.about, "score": s.score} for s in handed_in])
         return
-    table = plain_table(unbroken("student"), right("expected"), "what it is")
+    table = plain_table(unbroken("student"), right("expected"), "description")
     for submission in handed_in:
         table.add_row(submission.name, str(submission.score), submission.about)
     output().print(table)

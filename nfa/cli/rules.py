@@ -73,7 +73,7 @@ def _in_json(one: "RuleSpec") -> dict[str, Any]:
 
 
 def _list(console: Console, every: list["RuleSpec"]) -> None:
-    table = plain_table(unbroken("rule"), unbroken("guarantee"), "what it is")
+    table = plain_table(unbroken("rule"), unbroken("guarantee"), "description")
     for one in every:
         stated = {"": Text("none", "dim"), "records": Text("stated", "green")}
         table.add_row(one.name, stated.get(one.protects, Text(one.protects, "yellow")), Text(one.about))

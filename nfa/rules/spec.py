@@ -139,7 +139,7 @@ class RuleSpec:
             )
         if not self.from_outside and not self.sum_over_examples:
             raise ValueError(
-                f"a secure run counts only the rounding of sums over examples, but rule {self.name} is not such a sum"
+                f"a secure run counts only the rounding of sums over examples, but rule {self.name} returns no such sum"
             )
 
     @property
