@@ -148,7 +148,10 @@ def _together(columns: list[Column], name: str = "min_width") -> int:
 
 
 def _apart(columns: list[Column], room: int) -> tuple[list[Column], list[Column]]:
-    """Return the columns of the table, and the columns with one value that leave it because the table is too wide."""
+    """Return the columns that stay in the table, and those that are removed from it.
+
+    If the table is too wide, columns with the same value in every row are removed.
+    """
     kept, everywhere = list(columns), list[Column]()
     if _together(columns) <= room:
         return kept, everywhere

@@ -106,11 +106,11 @@ def train(
     predicts classes with the network that is kept.
 
     Your own data are an .npz or a .csv file. The .npz file has the arrays x_train, y_train, x_test and y_test, as
-    numpy.savez writes them, or x and y alone. The .csv file has a line of column names, one of them label, and then a
-    line for each example. Labels are whole numbers or text. If your file has no test set, give the file of one with
-    --test, or hold a share of the examples out as a test set with --validation. A secure run takes --test alone. A
-    run that is counted or secure does not read class names from your file: declare them with --classes. Under
-    add-remove, also declare the number of training records with --records.
+    numpy.savez writes them, or x and y alone. The first line of the .csv file has the column names, and each further
+    line is one example. One column must be named "label". Labels are whole numbers or text. If your file has no test
+    set, name a file with a test set in --test. You can also use --validation, which holds out a share of the examples
+    as a test set. A secure run takes --test alone. A run that is counted or secure does not read class names from your
+    file: declare them with --classes. Under add-remove, also declare the number of training records with --records.
 
     Example:
     nfa train --epochs 3

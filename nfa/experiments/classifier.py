@@ -430,7 +430,8 @@ def _labels(y: Any) -> np.ndarray:
             raise ValueError("Unknown label type: continuous. Labels must be whole numbers or text")
         if (abs(labels) > EXACT).any():
             raise ValueError(
-                "labels that are floats must be at most 2^53, because larger floats leave out whole numbers"
+                "float labels must be between -2^53 and 2^53, because a float cannot represent every whole number"
+                " beyond this range"
             )
         labels = labels.astype(np.int64)
     if labels.dtype.kind not in "biuU":

@@ -66,8 +66,8 @@ class Settings:
     stored : Store the feedback matrices, or compute these matrices again at each use. This setting is for rules that
         take B and project, with the "normal" law. The computed matrices differ from the stored ones, but they are also
         a function of the seed. The medium of an OPU has its own parameter of this name.
-    align_every : Number of steps between comparisons with the gradient. If this number divides a step, the rule's
-        direction is compared with the gradient at this step.
+    align_every : Number of steps between comparisons of the direction with the gradient. If this number divides a step,
+        the rule's direction is compared with the gradient at this step.
     sampling : Sampling scheme of the batches: {nfa.sampling.SAMPLERS}.
     batch : Batch size; {nfa.sampling.BATCH_IS}.
     N_B : Smallest size of a batch, with poisson-rejection. No other sampling has this setting.
@@ -208,7 +208,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """Settings from `to_json`'s answer or any part of it; ValueError for a name that is no setting."""
+        """The settings from all or some of the values of `to_json`. Raise ValueError for an unknown name."""
         known = [f.name for f in fields(cls)]
         if unknown := [name for name in values if name not in known]:
             raise ValueError(f"{unknown[0]!r} is not a setting of a run. The settings are {', '.join(known)}")

@@ -201,7 +201,7 @@ def _record(place: Path) -> tuple[Path, dict[str, Any]]:
             raise ValueError(f"there is no folder or record {place}{near}")
         record = records.read(place)
         if "weights" not in record:
-            raise ValueError(f"{place} names no weights: {AGAIN}")
+            raise ValueError(f"{place} has no entry for a weights file: {AGAIN}")
         return place, record
     found, damaged = [], []
     for path in sorted(place.glob("*.json")):
@@ -214,7 +214,7 @@ def _record(place: Path) -> tuple[Path, dict[str, Any]]:
         raise ValueError(f"{place} holds no record of `nfa train`{why}")
     kept = [(path, record) for path, record in found if "weights" in record]
     if not kept:
-        raise ValueError(f"the record in {place} names no weights: {AGAIN}")
+        raise ValueError(f"the record in {place} has no entry for a weights file: {AGAIN}")
     if kept[1:]:
         names = ", ".join(str(path) for path, _ in kept)
         raise ValueError(f"{place} holds several trained networks: name one of the records {names}")

@@ -194,7 +194,7 @@ def arrays_of_three(kept, folder):
 REFUSED = [
     (no_weights, "the weights that dfa-seed1.json names"),
     (other_weights, "the digest of the file differs"),
-    (old_record, "names no weights"),
+    (old_record, "has no entry for a weights file"),
     (no_record, "holds no record"),
     (half_a_record, "kept/dfa-seed1.json is not a whole record"),
     (two_networks, "several trained networks"),

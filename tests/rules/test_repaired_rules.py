@@ -357,7 +357,7 @@ def pooled():
         (lambda net: released(net, s=0.0), "ohana2021:rem2.1", "s is 0"),
         (lambda net: label_release(net, "replace-one"), "ohana2021:prop3-cols", "count replace-label"),
         (lambda net: label_release(net, "add-remove"), "ohana2021:prop3-cols", "count replace-label"),
-        (lambda net: label_release(net, None), "ohana2021:prop3-cols", "adds up columns is not a theorem"),
+        (lambda net: label_release(net, None), "ohana2021:prop3-cols", "sum over the columns is not a valid bound"),
         (lambda net: label_release(net, top="raw"), "ohana2021:alg1.13-15", "reveals the error"),
         (lambda net: label_release(net, top="noiseless"), "ohana2021:alg1.13-15", "reveals the error"),
         (lambda net: label_release(net, sigma=0.0), "ohana2021:rem2.1", "sigma is 0"),
