@@ -3,6 +3,7 @@
 import math
 import warnings
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -74,21 +75,25 @@ def epsilon(
         option(help="Rényi orders to try, such as 2-64 or 1.5,2,8-32.  [default: all orders that the theorems allow]"),
     ] = None,
     accountant: Annotated[
-        str,
-        typer.Option(
+        str | None,
+        option(
             metavar="NAME",
             help=(
-                "Accountant: rdp (Rényi differential privacy) or pld (privacy loss distributions). pld often gives a"
-                " smaller epsilon."
+                "Accountant: rdp (Rényi differential privacy) or pld (privacy loss distributions).  [default: the"
+                " smaller epsilon of the two]"
             ),
         ),
-    ] = "rdp",
+    ] = None,
     explain: Annotated[
         bool,
         typer.Option(
             "--explain", help="Show how the printed number is computed, and the numbers that other settings give."
         ),
     ] = False,
+    plot: Annotated[
+        Path | None,
+        option(metavar="FILE", help="Draw delta over epsilon, by each accountant, into this .png, .pdf or .svg file."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Compute the epsilon of a run, or find the noise for a target epsilon.
@@ -105,9 +110,7 @@ def epsilon(
     _check_names(sampling, adjacency, law, conversion, accountant, bound)
     for name, value in {"--bound": bound, "--conversion": conversion, "--orders": orders}.items():
         if accountant == "pld" and value is not None:
-            raise ValueError(
-                f"{name} has an effect only with the accountant rdp: leave out {name}, or give --accountant rdp"
-            )
+            raise ValueError(f"{name} has an effect only with the accountant rdp: leave out {name} or --accountant pld")
     if not 0 < delta < 1:
         raise ValueError(f"--delta must be in (0, 1), got {delta}")
     from nfa.privacy.accountant import caution
@@ -133,9 +136,11 @@ def epsilon(
     for name, size in {"--noise-multiplier": noise_multiplier, "--target-epsilon": target_epsilon}.items():
         if size is not None and not 0 < size <= LARGEST_SIZE:  # whose square is finite
             raise ValueError(f"{name} must be positive and finite, at most {LARGEST_SIZE:g}, got {size}")
-    if accountant == "pld" and explain:
-        raise ValueError("--explain needs the accountant rdp: leave out --explain, or give --accountant rdp")
 
+    if plot is not None:
+        from nfa.cli import epsilon_drawn
+
+        epsilon_drawn.check_picture(plot)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if noise_multiplier is not None:
@@ -148,6 +153,9 @@ def epsilon(
     told = {"explain": run.explain(guarantee)} if explain else {}
     for note in dict.fromkeys(str(warning.message) for warning in caught):
         tell(note)
+    if plot is not None:
+        epsilon_drawn.draw(plot, run, guarantee)
+        tell(f"Drew delta over epsilon in {plot}.")
     if json:
         print_json(guarantee.summary() | told)
         return
@@ -158,13 +166,16 @@ def epsilon(
 
         epsilon_explained.show(console, run, guarantee, told["explain"])
     else:
-        more = " --explain shows how this number is computed." if accountant == "rdp" else ""
-        console.print(Text(f"\nEpsilons are rounded up. --json prints all digits.{more}"))
+        more = "--explain shows how this number is computed."
+        console.print(Text(f"\nEpsilons are rounded up. --json prints all digits. {more}"))
 
 
-def _check_names(sampling: str, adjacency: str, law: str, conversion: str | None, accountant: str, bound: str | None):
+def _check_names(
+    sampling: str, adjacency: str, law: str, conversion: str | None, accountant: str | None, bound: str | None
+):
     """Raise a ValueError that names the option with a name that is none, or NoGuarantee for one without a theorem."""
     from nfa.mechanism import ADJACENCIES, LAWS, refuse_uncounted
+    from nfa.privacy.accountant import ACCOUNTANTS
     from nfa.privacy.rdp import CONVERSIONS
     from nfa.privacy.theorems import BOUNDS, refuse_conjecture
     from nfa.sampling import SCHEMES
@@ -176,7 +187,7 @@ def _check_names(sampling: str, adjacency: str, law: str, conversion: str | None
         ("--adjacency", adjacency, ADJACENCIES),
         ("--law", law, LAWS),
         ("--conversion", conversion, CONVERSIONS),
-        ("--accountant", accountant, ("rdp", "pld")),
+        ("--accountant", accountant, ACCOUNTANTS),
         ("--bound", bound, [b.id for b in BOUNDS]),
     ):
         if value is not None and value not in allowed:
@@ -290,17 +301,22 @@ def show(console: Console, run: "CountedRun", g: "Guarantee", target_epsilon: fl
 
 
 def _conversion(run: "CountedRun", g: "Guarantee") -> str:
+    from nfa.privacy.accountant import PLD
+    from nfa.privacy.counted_run import least_says
     from nfa.privacy.pure import IN_WORDS
-    from nfa.privacy.tight import PLD
 
     if g.epsilon == math.inf:
         return g.conversion
     if g.conversion == PLD:
         assert g.at_least is not None
-        exact = f"an exact computation gives at least {down(g.at_least)}"
-        return f"pld: privacy losses on a grid, rounded up, without a Rényi order; {exact}"
+        return f"pld: privacy losses composed on a grid, rounded up. {_sentence(least_says(g))} {down(g.at_least)}"
     text = IN_WORDS.get(g.conversion) or f"{g.conversion}, optimal order {g.order:.6g}"
-    return text + ("" if run.conversion or run.orders else ". This is the smallest epsilon that nfa can prove")
+    named = run.accountant or run.conversion or run.orders or run.bound
+    return text + ("" if named else ". This is the smallest epsilon that nfa can prove")
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:

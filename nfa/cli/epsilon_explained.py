@@ -1,4 +1,4 @@
-"""What `nfa epsilon --explain` prints: the words, the formula, the curve, the other settings, the tight number."""
+"""What `nfa epsilon --explain` prints: the words, the formula, the curve, the other settings, the tight epsilon."""
 
 import math
 from typing import Any
@@ -8,9 +8,9 @@ from rich.text import Text
 
 from nfa.cli.layout import field, hanging, plain_table, right, unbroken
 from nfa.privacy import theorems
-from nfa.privacy.accountant import Guarantee
-from nfa.privacy.counted_run import RESCALED, CountedRun, bound_says
-from nfa.privacy.rounding import up
+from nfa.privacy.accountant import PLD, Guarantee
+from nfa.privacy.counted_run import RESCALED, CountedRun
+from nfa.privacy.rounding import down, up
 from nfa.sampling import ALL_RECORDS
 
 BAR = 22  # columns
@@ -18,24 +18,36 @@ BAR = 22  # columns
 
 def show(console: Console, run: CountedRun, g: Guarantee, told: dict[str, Any]) -> None:
     """Print an explanation of `nfa.privacy.counted_run.CountedRun.explain` in six sections."""
+    r = run.by_renyi(g)
     _section(console, "What is guaranteed")
     field(console, "adjacency", told["adjacency"])
     field(console, "sampling", told["sampling"])
-    _section(console, f"One step: {told['formula']['id']}")
-    _show_formula(console, g, told)
-    _section(console, "All steps: the order that gives the smallest epsilon")
-    _show_curve(console, g, told)
+    _section(console, f"Rényi divergences, one step: {told['formula']['id']}")
+    _show_formula(console, r, told)
+    _section(console, "Rényi divergences, all steps: the order that gives the smallest epsilon")
+    _show_curve(console, r, told)
     _section(console, "What each choice saves")
     _show_choices(console, told["choices"])
-    _section(console, "The same run under other samplings and adjacencies")
-    _show_settings(console, run, g, told["settings"])
-    _section(console, "How tight the bound is")
-    best, says = told["tight"]["epsilon"], told["tight"]["says"]
-    if best is None:
-        console.print(Text(f"{says[:1].upper()}{says[1:]}."))
-    else:
-        beside = f", {up(g.epsilon / best, 3)} times the tight epsilon" if 0 < best and g.order else ""
-        console.print(Text(f"Tight epsilon: {up(best)} ({says}). Our epsilon: {up(g.epsilon)}{beside}."))
+    _section(console, "The same run under other samplings and adjacencies, by Rényi divergences")
+    _show_settings(console, run, r, told["settings"])
+    _section(console, "How tight the epsilon is")
+    _show_tight(console, g, told["tight"])
+
+
+def _show_tight(console: Console, g: Guarantee, tight: dict[str, Any]) -> None:
+    if tight["epsilon"] is None:
+        console.print(Text(f"Privacy losses give no number here: {tight['says']}."))
+        return
+    found, least, limit = up(tight["epsilon"]), down(tight["at_least"]), up(tight["gaussian_limit"], 3)
+    beside = f" The printed epsilon is {up(g.epsilon / tight['epsilon'], 3)} times that." if g.conversion != PLD else ""
+    says = tight["says"]
+    console.print(
+        Text(
+            f"Privacy losses prove epsilon {found}.{beside if tight['epsilon'] else ''} {says[:1].upper()}{says[1:]}"
+            f" {least}. If the losses of all steps added up to a Gaussian law, epsilon would be about {limit}. This"
+            " last number is no proof, and nfa does not count it."
+        )
+    )
 
 
 def _section(console: Console, title: str) -> None:
@@ -45,7 +57,7 @@ def _section(console: Console, title: str) -> None:
 
 def _show_formula(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
     amplifies = theorems.amplifies(g.bound)
-    field(console, "theorem", f"{bound_says(g)}; `nfa eq {g.bound}` shows its source and its tests")
+    field(console, "theorem", f"{theorems.says(g.bound)}; `nfa eq {g.bound}` shows its source and its tests")
     for k, line in enumerate(told["formula"]["lines"]):
         field(console, "" if k else "formula", line)
     if amplifies:
@@ -96,7 +108,10 @@ def _show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
     console.print(table)
     console.print()
     console.print(
-        Text("Each row keeps the choices of the rows above it. Without options, `nfa epsilon` gives the last row.")
+        Text(
+            "Each row keeps the choices of the rows above it. If you name no bound, conversion, orders or accountant,"
+            " `nfa epsilon` gives the smallest epsilon of the table."
+        )
     )
 
 

@@ -15,7 +15,7 @@ from nfa.mechanism import NUMBER_DIFFERS, Mechanism, NoGuarantee, Release, refus
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.network.own import from_outside
 from nfa.privacy import theorems
-from nfa.privacy.accountant import Guarantee, caution, epsilon, in_fresh_epochs
+from nfa.privacy.accountant import RDP, Guarantee, caution, epsilon, in_fresh_epochs
 from nfa.privacy.noise_asked import noise_report, setting_of_multiplier, setting_of_target
 from nfa.privacy.rdp import CONVERSIONS, OrderAtGridEnd
 from nfa.privacy.rounding import up
@@ -110,6 +110,7 @@ class Statement:
                 found = epsilon(
                     [(self.mechanism, steps) for steps in parts],
                     delta=self.delta,
+                    accountant=RDP,
                     conversion=self.conversion,
                     steps_per_epoch=self.steps_per_epoch if shuffled else None,
                 )

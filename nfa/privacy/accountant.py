@@ -1,10 +1,14 @@
-"""What was spent: from mechanisms and steps to (epsilon, delta), and from a target epsilon to the noise it needs."""
+"""What was spent: from mechanisms and steps to (epsilon, delta), and from a target epsilon to the noise it needs.
+
+Two accountants prove an epsilon. `renyi` adds Renyi divergences, and `privacy_losses` composes the whole laws of the
+privacy losses. `epsilon` gives the smaller of their numbers.
+"""
 
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,9 @@ from scipy import optimize
 
 from nfa import require
 from nfa.mechanism import Mechanism, NoGuarantee, Release
+from nfa.privacy import dominating, losses
+from nfa.privacy.dominating import DominatingPair, Profile
+from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.privacy.pure import PURE, ZERO, compose_pure, is_zero
 from nfa.privacy.rdp import (
     ALL_ORDERS,
@@ -24,10 +31,30 @@ from nfa.privacy.rdp import (
     compose,
     warn_of_grid_end,
 )
-from nfa.privacy.theorems import Bound, base_bound, choose, one_step, one_step_everywhere, smallest
+from nfa.privacy.theorems import (
+    COVERAGE,
+    Bound,
+    base_bound,
+    choose,
+    counts_in_full,
+    one_step,
+    one_step_everywhere,
+    smallest,
+)
 from nfa.sampling import SAMPLERS
 
+RDP, PLD = "rdp", "pld"
+ACCOUNTANTS = (RDP, PLD)
+LAWS: dict[str, Callable[[float], Profile]] = {"gaussian": dominating.gaussian, "laplace": dominating.laplace}
+SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e6  # noise multipliers beyond which floats overflow or lose the profile's digits
+HARDLY_LESS = 1e-6  # relative; a number by an order is kept, because pure composition holds for every delta
+NOTHING_TO_GAIN = 1e-4  # an epsilon by Renyi divergences that no other proof can improve by much
+
 SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")
+
+
+class Unresolved(ValueError):
+    """Privacy losses that floats do not resolve."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +73,7 @@ class Guarantee:
     uses : int, releases counted: the steps, but for an epoch partition the epochs, in which a record is used once
     bound : str, ledger id of the theorem for one step; several joined by " + "
     conversion : str, "mironov2017" or "canonne2020"; "pure" for pure composition; "bretagnolle1979" for an epsilon of 0
-        by total variation; "pld" for `nfa.privacy.tight.privacy_losses`
+        by total variation; "pld" for `privacy_losses`
     noise_multiplier : float, noise std / sensitivity under the adjacency; None where it differs or there is none
     orders, rdp : (k,) arrays, the Renyi curve of everything that was spent, nats
     at_least : float, for "pld" what a more exact computation with the same dominating pairs could give at least; else
@@ -101,12 +128,91 @@ def epsilon(
     spent: Iterable[tuple[Release, int]],
     *,
     delta: float,
+    accountant: str | None = None,
     bound: str | None = None,
     conversion: str | None = None,
     orders=None,
     steps_per_epoch: int | None = None,
 ) -> Guarantee:
-    r"""What a run has spent: the smallest epsilon that the theorems prove at this delta.
+    """What a run has spent: the smallest epsilon that is proved at this delta.
+
+    Parameters
+    ----------
+    spent : pairs (release, steps) of a Mechanism or Classic and an integer >= 1; they may differ in all but adjacency
+    delta : float in (0, 1)
+    accountant : "rdp" for `renyi`, "pld" for `privacy_losses`; None for the smaller of both numbers, or for "rdp" if a
+        bound, a conversion or orders are named
+    bound, conversion, orders, steps_per_epoch : as in `renyi`
+
+    Returns
+    -------
+    guarantee : Guarantee. With the smaller of both numbers, `at_least` is None where only `renyi` gives a number, or
+        where it gives less than the loss distributions can
+
+    Raises
+    ------
+    ValueError : if a number or a name is out of range, or another accountant than "rdp" is named with a bound, a
+        conversion or orders
+    NoGuarantee : if no theorem, or not the one named, covers a release, or the adjacencies differ
+
+    Warns
+    -----
+    OrderAtGridEnd : as `renyi`, if the number is its
+
+    Examples
+    --------
+    Renyi divergences prove 0.317 for a hundred steps with rare records.
+
+    >>> m = Mechanism(law="gaussian", sensitivity=1.0, adjacency="add-remove", noise_std=1.5,
+    ...               sampling="poisson", sampling_rate=0.001)
+    >>> g = epsilon([(m, 100)], delta=1e-6)
+    >>> round(g.epsilon, 4), g.conversion
+    (0.0292, 'pld')
+    """
+    spent = list(spent)
+    how: dict[str, Any] = {"delta": delta, "steps_per_epoch": steps_per_epoch}
+    asked = _asked(accountant, bound=bound, conversion=conversion, orders=orders)
+    if asked == PLD:
+        return privacy_losses(spent, **how)
+    if asked == RDP:
+        return renyi(spent, bound=bound, conversion=conversion, orders=orders, **how)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OrderAtGridEnd)
+        found = renyi(spent, **how)
+    if found.epsilon > NOTHING_TO_GAIN:
+        try:
+            composed = privacy_losses(spent, **how)
+        except (NoGuarantee, Unresolved):  # the first is of a mechanism that is known by its curve alone
+            composed = None
+        if composed is not None and composed.epsilon < found.epsilon * (1 - HARDLY_LESS):
+            return composed
+        if composed is not None and composed.at_least is not None and composed.at_least <= found.epsilon:
+            found = replace(found, at_least=composed.at_least)
+    for warning in caught:
+        warnings.warn(warning.message, warning.category, stacklevel=2)
+    return found
+
+
+def _asked(accountant: str | None, **named: Any) -> str | None:
+    """The accountant named, or "rdp" if something is named that only it takes; None for the smaller of both."""
+    if accountant is not None:
+        require.one_of(ACCOUNTANTS, accountant=accountant)
+    for name, value in named.items():
+        if value is not None and accountant == PLD:
+            raise ValueError(f"{name} belongs to the accountant rdp: leave out {name}, or name that accountant")
+    return RDP if any(value is not None for value in named.values()) else accountant
+
+
+def renyi(
+    spent: Iterable[tuple[Release, int]],
+    *,
+    delta: float,
+    bound: str | None = None,
+    conversion: str | None = None,
+    orders=None,
+    steps_per_epoch: int | None = None,
+) -> Guarantee:
+    r"""What a run has spent, by Renyi divergences: the smallest epsilon that they prove at this delta.
 
     .. math:: \epsilon = \min_{\alpha \le \infty} \Big( \sum_i T_i \epsilon_i(\alpha)
               \text{ converted from order } \alpha \text{ at } \delta \Big)
@@ -150,7 +256,7 @@ def epsilon(
 
     >>> m = Mechanism(law="gaussian", sensitivity=0.5, adjacency="replace-one", noise_std=5.0,
     ...               sampling="none", sampling_rate=1.0)
-    >>> g = epsilon([(m, 10)], delta=np.exp(-5), conversion="mironov2017")
+    >>> g = renyi([(m, 10)], delta=np.exp(-5), conversion="mironov2017")
     >>> round(g.epsilon, 3), round(g.order), g.bound
     (1.05, 11, 'lee2020:lem1')
     """
@@ -210,6 +316,132 @@ def epsilon(
         orders=orders,
         rdp=rdp,
     )
+
+
+def privacy_losses(
+    spent: Iterable[tuple[Release, int]],
+    *,
+    delta: float,
+    steps_per_epoch: int | None = None,
+) -> Guarantee:
+    """What a run has spent, by composing the privacy losses of its steps, rounded up.
+
+    Source: [lee2020:def1] [zhu2022:compose] [doroshenko2022:connect] [higham2002:thm24.2]
+
+    Parameters
+    ----------
+    spent, delta, steps_per_epoch : as in `renyi`
+
+    Returns
+    -------
+    guarantee : Guarantee; its conversion is "pld", its bound the one of a use without sampling, and it has no order.
+        Any more exact computation with the same dominating pairs gives a number between `at_least` and `epsilon`
+
+    Raises
+    ------
+    ValueError : if a number is out of range
+    Unresolved : a ValueError, if floats do not resolve the noise, or rounding hides a delta as small as this one
+    NoGuarantee : if no theorem covers a release, or a release has no privacy losses, because it is known by its Renyi
+        curve alone
+
+    Notes
+    -----
+    Guarantee: (epsilon, delta) holds, rounding included; see `nfa.privacy.losses`.
+
+    Laplace noise on several coordinates: the laws are reached from each other by moving one coordinate after the other,
+    and the power of tests between the ends is at most that of tests chained along the path; for shifts of one
+    coordinate, whose best tests are nested, the chain is the shift by the whole l1 sensitivity.
+
+    Examples
+    --------
+    One release with Laplace noise of scale 1: exact is 1 + 2 log(1 - delta).
+
+    >>> m = Mechanism(law="laplace", sensitivity=1.0, adjacency="replace-one", noise_std=2**0.5,
+    ...               sampling="none", sampling_rate=1.0)
+    >>> round(privacy_losses([(m, 1)], delta=0.1).epsilon, 2), round(1 + 2 * math.log(0.9), 2)
+    (0.79, 0.79)
+    """
+    spent = list(spent)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OrderAtGridEnd)  # of an epsilon that is not the answer
+        counted = renyi(spent, delta=delta, conversion="mironov2017", steps_per_epoch=steps_per_epoch)
+    uses = [count_uses(release, int(steps), steps_per_epoch) for release, steps in spent]
+    at_least, found = _both_bounds(
+        tuple((release, count) for (release, _), count in zip(spent, uses, strict=True)), delta
+    )
+    if found == math.inf:
+        raise Unresolved(
+            f"privacy losses give no epsilon at delta {delta:g} after {counted.uses} uses, because rounding hides it; "
+            "leave out the accountant pld"
+        )
+    bounds, none = dict.fromkeys(base_bound(release).id for release, _ in spent), np.array([])
+    return replace(
+        counted,
+        epsilon=found,
+        at_least=at_least,
+        order=None,
+        bound=" + ".join(bounds),
+        conversion=PLD,
+        orders=none,
+        rdp=none,
+    )
+
+
+def gaussian_limit(spent: Iterable[tuple[Release, int]], *, delta: float, steps_per_epoch: int | None = None) -> float:
+    """The epsilon if the privacy losses of all steps added up to a Gaussian law. It is no proof: nothing counts it.
+
+    Parameters, exceptions : as in `privacy_losses`
+    """
+    pairs, inverse_square = _pairs(
+        [(release, count_uses(release, int(steps), steps_per_epoch)) for release, steps in spent]
+    )
+    if inverse_square:
+        pairs.append((dominating.in_full(dominating.gaussian(inverse_square**-0.5)), 1))
+    return losses.gaussian_limit(pairs, delta)
+
+
+@lru_cache(maxsize=256)  # a run asks for the same steps more than once
+def _both_bounds(spent: tuple[tuple[Release, int], ...], delta: float) -> tuple[float, float]:
+    """The smallest and the largest that the epsilon of so many uses of each release can be."""
+    pairs, inverse_square = _pairs(spent)
+    if inverse_square and not pairs:
+        exact = epsilon_gaussian(delta=delta, noise_multiplier=inverse_square**-0.5)
+        return exact * (1 - 1e-9), exact
+    if inverse_square:
+        pairs.append((dominating.in_full(dominating.gaussian(inverse_square**-0.5)), 1))
+    return losses.bounds(pairs, delta)
+
+
+def _pairs(
+    spent: Iterable[tuple[Release, int]],
+) -> tuple[list[tuple[tuple[DominatingPair, ...], int]], float]:
+    """The dominating pairs of releases with their uses, and apart from them all Gaussian ones without sampling.
+
+    These amount to one release, whose noise multiplier z is given as 1 / z^2; 0 if there are none.
+    """
+    pairs: list[tuple[tuple[DominatingPair, ...], int]] = []
+    inverse_square = 0.0
+    for release, uses in spent:
+        chosen = choose(release)
+        if not isinstance(release, Mechanism):
+            if release.epsilon_infinity == math.inf or not counts_in_full(release):
+                raise NoGuarantee(
+                    chosen.id, "this mechanism is known by its Rényi curve, which says nothing of its privacy losses"
+                )
+            pairs.append((dominating.in_full(dominating.pure(release.epsilon_infinity)), uses))
+            continue
+        z, of = release.noise_multiplier, COVERAGE[release.sampling].pairs
+        if not SMALLEST_NOISE <= z <= LARGEST_NOISE:
+            raise Unresolved(
+                f"the accountant pld takes noise multipliers from {SMALLEST_NOISE:g} to {LARGEST_NOISE:g}, got {z:g}"
+            )
+        law, whole = LAWS[release.law], release.sampling_rate == 1 or SAMPLERS[release.sampling].once_an_epoch
+        found = None if of is None or whole else of(release, law)
+        if found is None and release.law == "gaussian":
+            inverse_square += uses / z**2
+        else:
+            pairs.append((found or dominating.in_full(law(z)), uses))
+    return pairs, inverse_square
 
 
 def _default_orders(bounds: list[Bound], conversion: str | None) -> np.ndarray:
@@ -288,11 +520,11 @@ def calibrate(
     sampling: str,
     sampling_rate: float = 1.0,
     law: str = "gaussian",
+    accountant: str | None = None,
     bound: str | None = None,
     conversion: str | None = None,
     orders=None,
     steps_per_epoch: int | None = None,
-    count: Callable[..., Guarantee] | None = None,
 ) -> Guarantee:
     """The least noise with which `epsilon` stays within a target.
 
@@ -302,16 +534,14 @@ def calibrate(
     ----------
     target_epsilon : float > 0
     law : "gaussian" or "laplace"
-    delta, steps, adjacency, sampling, sampling_rate, bound, conversion, orders, steps_per_epoch : as in `epsilon` and
-        `nfa.mechanism.Mechanism`
-    count : what counts in the place of `epsilon`, such as `nfa.privacy.tight.privacy_losses`; bound, conversion and
-        orders are then left out
+    delta, steps, adjacency, sampling, sampling_rate, accountant, bound, conversion, orders, steps_per_epoch : as in
+        `epsilon` and `nfa.mechanism.Mechanism`
 
     Returns
     -------
     guarantee : Guarantee; its noise_multiplier is the answer, and its epsilon is at most the target, and at least the
-        target less a relative 1e-6, or 0 where any less noise exceeds the target. With `count` it is at least the
-        target less a relative 1e-3
+        target less a relative 1e-6 by Renyi divergences, 1e-3 by privacy losses, or 0 where any less noise exceeds the
+        target
 
     Raises
     ------
@@ -328,8 +558,9 @@ def calibrate(
     1.0
     """
     require.positive(target_epsilon=target_epsilon)
+    asked = _asked(accountant, bound=bound, conversion=conversion, orders=orders)
 
-    def spend(z: float) -> Guarantee:
+    def spend(z: float, by: str | None = RDP) -> Guarantee:
         release = Mechanism(
             law=law,
             sensitivity=1.0,
@@ -338,32 +569,15 @@ def calibrate(
             sampling=sampling,
             sampling_rate=sampling_rate,
         )
-        if count is not None:
-            return count([(release, steps)], delta=delta, steps_per_epoch=steps_per_epoch)
         return epsilon(
             [(release, steps)],
             delta=delta,
+            accountant=by,
             bound=bound,
             conversion=conversion,
             orders=orders,
             steps_per_epoch=steps_per_epoch,
         )
-
-    if count is not None:
-        how: dict[str, Any] = {"law": law, "steps_per_epoch": steps_per_epoch}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OrderAtGridEnd)
-            enough = calibrate(
-                target_epsilon=target_epsilon,
-                delta=delta,
-                steps=steps,
-                adjacency=adjacency,
-                sampling=sampling,
-                sampling_rate=sampling_rate,
-                **how,
-            )
-        assert enough.noise_multiplier is not None
-        return _less_noise(spend, target_epsilon, enough.noise_multiplier)
 
     @cache  # the search comes back to its ends
     def excess(log_z: float) -> float:
@@ -387,22 +601,23 @@ def calibrate(
         step = 1e-13
         while excess(log_z) > 0:  # the root's last digit may lie on the wrong side
             log_z, step = log_z + step, 2 * step
-    return spend(math.exp(log_z))
+        z = math.exp(log_z)
+        if asked != RDP:
+            z = _less_noise(partial(spend, by=asked), target_epsilon, z)
+    return spend(z, asked)
 
 
-def _less_noise(spend: Callable[[float], Guarantee], target: float, enough: float) -> Guarantee:
-    """The guarantee at about the least noise multiplier that keeps to the target, from one that is enough.
+def _less_noise(spend: Callable[[float], Guarantee], target: float, enough: float) -> float:
+    """About the least noise multiplier that keeps to the target, from one that is enough.
 
     What counts here is exact to less than the search asks for, and may jump by that.
     """
     z, low, high, slope = enough, 0.0, math.inf, -1.0
     before: tuple[float, float] | None = None
-    best: Guarantee | None = None
     for _ in range(60):
-        found = spend(z)
-        reached = max(found.epsilon / target, 1e-3)
+        reached = max(spend(z).epsilon / target, 1e-3)
         if reached <= 1:
-            best, high = found, z
+            high = z
             if reached >= 1 - 1e-3 or high <= low * (1 + 1e-9):
                 break
         else:
@@ -414,9 +629,9 @@ def _less_noise(spend: Callable[[float], Guarantee], target: float, enough: floa
         z *= math.exp(min(max(-log_off / slope, -1.0), 1.0))
         if not low < z < high:
             z = math.sqrt(low * high) if 0 < low and high < math.inf else z
-    if best is None:
+    if high == math.inf:
         raise ValueError(f"the search for a noise multiplier whose epsilon is at most {target:g} has not ended")
-    return best
+    return high
 
 
 def _common(values):

@@ -64,12 +64,6 @@ def _of_curve_as_replaced(release: Release, orders: np.ndarray) -> np.ndarray:
     return _of_curve_and_infinity(replace(release, sensitivity=2 * release.sensitivity), orders)
 
 
-def _poisson_losses(event: Any, q: float) -> Any:
-    from dp_accounting import dp_event
-
-    return dp_event.PoissonSampledDpEvent(q, event)
-
-
 def _independent_pairs(release: Mechanism, law: Callable[[float], Profile]) -> tuple[DominatingPair, ...] | None:
     if release.adjacency not in ("add-remove", "zero-out"):
         return None
@@ -262,7 +256,7 @@ COVERAGE = (
                 "replaced. Use add-remove or zero-out, or the bound {base}, which ignores the sampling",
             ),
         },
-        losses=_poisson_losses,
+        attained=("add-remove", "zero-out"),
         pairs=_independent_pairs,
     ),
 )

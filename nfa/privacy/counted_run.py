@@ -15,10 +15,9 @@ import numpy as np
 
 from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.privacy import accountant, rdp, theorems
-from nfa.privacy.accountant import Guarantee
+from nfa.privacy.accountant import PLD, Guarantee, Unresolved, privacy_losses
 from nfa.privacy.pure import FORMULAS, PURE, ROUTES, ZERO, compose_pure, is_zero
 from nfa.privacy.rounding import up
-from nfa.privacy.tight import PLD, privacy_losses, tightest
 from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 from nfa.sensitivity import BOUNDS_APART
 
@@ -45,12 +44,11 @@ class CountedRun:
 
     Parameters
     ----------
-    sampling, adjacency, law, delta, bound, conversion, orders : as in `nfa.privacy.accountant.calibrate`
+    sampling, adjacency, law, delta, accountant, bound, conversion, orders : as in `nfa.privacy.accountant.calibrate`
     rate : float in (0, 1], share of the records in a batch; 1 where every record is in every batch
     n, batch : int, records and batch size; None where the rate was given
     steps : int
     epochs : int, those that the steps are; None where the steps were given
-    accountant : "rdp", Renyi divergences with pure composition, or "pld", privacy losses
     """
 
     sampling: str
@@ -65,7 +63,7 @@ class CountedRun:
     bound: str | None = None
     conversion: str | None = None
     orders: Sequence[float] | None = None
-    accountant: str = "rdp"
+    accountant: str | None = None
 
     @property
     def steps_per_epoch(self) -> int | None:
@@ -93,10 +91,7 @@ class CountedRun:
 
     def guarantee(self, noise_multiplier: float) -> Guarantee:
         """What all steps spend with this noise. Raises and warns as `nfa.privacy.accountant.epsilon`."""
-        spent = [(self.release(noise_multiplier), self.steps)]
-        if self.accountant == PLD:
-            return privacy_losses(spent, delta=self.delta, steps_per_epoch=self.steps_per_epoch)
-        return accountant.epsilon(spent, **self._how())
+        return accountant.epsilon([(self.release(noise_multiplier), self.steps)], **self._how())
 
     def within(self, target_epsilon: float) -> Guarantee:
         """What they spend with the least noise that keeps to a target. Raises as `nfa.privacy.accountant.calibrate`."""
@@ -108,31 +103,40 @@ class CountedRun:
             sampling_rate=self.rate,
             law=self.law,
             **self._how(),
-            count=privacy_losses if self.accountant == PLD else None,
         )
 
-    def _how(self, **change: Any) -> dict[str, Any]:
-        how = {name: getattr(self, name) for name in ("delta", "bound", "conversion", "orders", "steps_per_epoch")}
-        return how | change
+    def _how(self) -> dict[str, Any]:
+        names = ("delta", "accountant", "bound", "conversion", "orders", "steps_per_epoch")
+        return {name: getattr(self, name) for name in names}
 
-    def _quietly(self, release: Mechanism, **how: Any) -> Guarantee:
+    def _renyi(self, release: Mechanism, **change: Any) -> Guarantee:
+        """What Renyi divergences prove, without a warning."""
+        how = {name: getattr(self, name) for name in ("delta", "bound", "conversion", "orders")}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
-            per_epoch = {"steps_per_epoch": self._steps_of_epoch(release.sampling)}
-            return accountant.epsilon([(release, self.steps)], **self._how(**per_epoch, **how))
+            per_epoch = self._steps_of_epoch(release.sampling)
+            return accountant.renyi([(release, self.steps)], steps_per_epoch=per_epoch, **how | change)
+
+    def by_renyi(self, g: Guarantee) -> Guarantee:
+        """What Renyi divergences prove for the same noise."""
+        return self._renyi(self.release(_noise(g))) if g.conversion == PLD else g
 
     def explain(self, g: Guarantee) -> dict[str, Any]:
-        """Where the number of a guarantee of this run comes from, and what others it stands among."""
+        """Where the number of a guarantee of this run comes from, and what others it stands among.
+
+        The curve, the choices and the other settings are those of Renyi divergences, which have a formula for one step.
+        """
+        r = self.by_renyi(g)
         return {
             "adjacency": _promise(g),
             "sampling": self._chance(g),
             "sampling_rate": self.rate,
             "uses": g.uses,
-            "formula": {"id": g.bound, "lines": list(theorems.formula(g.bound))},
-            "conversion": {"id": ROUTES[g.conversion], "lines": [FORMULAS[g.conversion]]},
-            "curve": self.curve(g),
+            "formula": {"id": r.bound, "lines": list(theorems.formula(r.bound))},
+            "conversion": {"id": ROUTES[r.conversion], "lines": [FORMULAS[r.conversion]]},
+            "curve": self.curve(r),
             "choices": self.choices(g),
-            "settings": self.settings(g),
+            "settings": self.settings(r),
             "tight": self._tight(g),
         }
 
@@ -149,7 +153,7 @@ class CountedRun:
             )
         drawn = f"A record is in a batch with probability {self.rate:.6g}, in {self.rate * g.steps:.6g} of the "
         drawn += f"{g.steps} step{'s' * (g.steps != 1)} on average. "
-        if not theorems.amplifies(g.bound):
+        if g.conversion != PLD and not theorems.amplifies(g.bound):
             return drawn + "This bound ignores the sampling, so every step counts in full."
         return (
             drawn + "The sampling lowers the epsilon of each step, as long as nobody learns which records were drawn."
@@ -183,7 +187,7 @@ class CountedRun:
         return rows
 
     def choices(self, g: Guarantee) -> list[dict[str, Any]]:
-        """One choice more a row, from every use counted in full to the smallest that is proved: epsilon, what it saves.
+        """One choice more a row, from every use counted in full to the smallest number proved: epsilon, what it saves.
 
         A row that is the answer is marked ``asked``; ``saves`` is None where the row before is infinite.
         """
@@ -199,10 +203,10 @@ class CountedRun:
         if best.id != first.id:
             ask.append(("orders that are no integers", papers | {"bound": best.id}))
         ask.append(("the sharper conversion", {"bound": best.id, "conversion": "canonne2020"}))
-        ask.append(("all that is proved", {"conversion": None}))
+        ask.append(("all that Rényi orders prove", {"conversion": None}))
         rows: list[dict[str, Any]] = []
         for choice, how in ask:
-            found = self._quietly(release, **how)
+            found = self._renyi(release, **how)
             asked = (found.epsilon, found.conversion, found.bound) == (g.epsilon, g.conversion, g.bound)
             before = rows[-1]["epsilon"] if rows else math.inf
             if how["conversion"] is None and found.epsilon >= before * (1 - 1e-12):
@@ -219,6 +223,12 @@ class CountedRun:
                     "asked": asked,
                 }
             )
+        losses, by_losses = self._losses(release), g.conversion == PLD
+        less = rows[-1]["epsilon"] * (1 - accountant.HARDLY_LESS)
+        if isinstance(losses, Guarantee) and (by_losses or losses.epsilon < less):
+            row = {"choice": "privacy losses", "epsilon": losses.epsilon, "order": None, "asked": by_losses}
+            row |= {"saves": rows[-1]["epsilon"] - losses.epsilon if rows[-1]["epsilon"] < math.inf else None}
+            rows.append(row | {"bound": losses.bound, "conversion": PLD})
         return rows
 
     def settings(self, g: Guarantee) -> list[dict[str, Any]]:
@@ -248,21 +258,39 @@ class CountedRun:
     def _other(self, g: Guarantee, sampling: str, adjacency: str, factor: float) -> Guarantee:
         """The default bound for another scheme and adjacency, at the noise multiplier times a factor."""
         release = self.release(_noise(g) * factor, sampling=sampling, adjacency=adjacency)
-        return self._quietly(release, bound=None, orders=None)
+        return self._renyi(release, bound=None, orders=None)
+
+    def _losses(self, release: Mechanism) -> Guarantee | str:
+        """What privacy losses prove, or the sentence that says why they prove nothing."""
+        try:
+            return privacy_losses(
+                [(release, self.steps)], delta=self.delta, steps_per_epoch=self._steps_of_epoch(release.sampling)
+            )
+        except Unresolved as unresolved:
+            return str(unresolved)
+        except NoGuarantee as refusal:  # a bound is named that ignores what no theorem covers
+            return refusal.why
 
     def _tight(self, g: Guarantee) -> dict[str, Any]:
-        z = _noise(g)
-        moderate = g.steps <= 10**7 and 0.05 <= z <= 1e4 and g.delta >= 1e-30 and 1e-4 <= g.epsilon <= 1e5
-        if g.order is not None and not moderate:  # where it takes minutes, or overflows
-            says = "no tight number: dp-accounting is not used with numbers as extreme as these"
-            return {"epsilon": None, "says": says}
-        grid = max(1e-5, 1e-4 * g.epsilon) if g.order is not None else None  # seconds, where the default takes many
-        how: dict[str, Any] = {"delta": g.delta, "steps_per_epoch": self.steps_per_epoch, "interval": grid}
-        try:
-            found = tightest(self.release(z), g.steps, **how)
-        except NoGuarantee as refusal:
-            return {"epsilon": None, "says": f"no tight number: {refusal.why} [{refusal.id}]"}
-        return {"epsilon": found.epsilon, "says": found.says}
+        """What privacy losses prove, what is certainly needed, and what a Gaussian law of the losses would give."""
+        found = self._losses(self.release(_noise(g)))
+        if isinstance(found, str):
+            return {"epsilon": None, "at_least": None, "gaussian_limit": None, "says": found}
+        return {
+            "epsilon": found.epsilon,
+            "at_least": found.at_least,
+            "gaussian_limit": accountant.gaussian_limit(
+                [(self.release(_noise(g)), self.steps)], delta=self.delta, steps_per_epoch=self.steps_per_epoch
+            ),
+            "says": least_says(found),
+        }
+
+
+def least_says(g: Guarantee) -> str:
+    """What the lower bound of composed privacy losses means."""
+    if g.adjacency in theorems.COVERAGE[g.sampling].attained:
+        return "no proof can give less than"
+    return "an exact computation with the same theorem gives at least"
 
 
 def bound_says(g: Guarantee) -> str:
@@ -281,7 +309,7 @@ def _noise(g: Guarantee) -> float:
 
 def _promise(g: Guarantee) -> str:
     pair, factor = CHANGED[g.adjacency], up(math.exp(g.epsilon), 4) if g.epsilon < 20 else "e^ε"
-    if g.order is None:
+    if g.epsilon == math.inf:
         return f"{pair}: epsilon is infinite, so there is no bound on how far the probability of an event can change."
     return (
         f"{pair}: an event of probability p then has probability at most {factor} p + {g.delta:.10g}, for every event."

@@ -8,7 +8,6 @@ scheme that its theorems speak of. `nfa.privacy.theorems` gathers them; the acco
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -83,7 +82,8 @@ class Coverage:
     pure : the theorems on pure differential privacy that make use of it, at most one for each adjacency
     refused : {adjacency: (ledger id, why)}: where nothing is counted unless a bound is named. If the adjacency is in
         `in_full`, that bound can be named, which ``{base}`` in the sentence stands for; else nothing is ever counted
-    losses : function (dp-accounting's event of one use in full, q) -> its event of one step; None if it has none
+    attained : the adjacencies under which some neighbours attain the dominating pairs, so that their epsilon is the
+        best possible
     pairs : function (release, law) -> the dominating pairs of one step under the release's adjacency, or None
         where no theorem makes use of the sampling. `law` makes the profile of the noise from a noise multiplier
 
@@ -97,7 +97,7 @@ class Coverage:
     bounds: tuple[Bound, ...] = ()
     pure: tuple[PureBound, ...] = ()
     refused: dict[str, tuple[str, str]]
-    losses: Callable[[Any, float], Any] | None = None
+    attained: tuple[str, ...] = ()
     pairs: Callable[[Mechanism, Callable[[float], Profile]], tuple[DominatingPair, ...] | None] | None = None
 
     def __post_init__(self) -> None:

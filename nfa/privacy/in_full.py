@@ -34,7 +34,7 @@ IN_FULL = (
 )
 # Source: [ours:zero-out]
 COVERAGE = (
-    Coverage(sampling=Full.scheme, in_full=ADJACENCIES, refused={}, losses=lambda event, q: event),
+    Coverage(sampling=Full.scheme, in_full=ADJACENCIES, refused={}, attained=ADJACENCIES),
     # Adding a record changes n, and with it every batch of a scheme whose batches have a fixed size.
     Coverage(
         sampling=EpochPartition.scheme,
@@ -46,6 +46,5 @@ COVERAGE = (
                 "replace-one or zero-out, with the sensitivity for that adjacency, or draw Poisson batches",
             )
         },
-        losses=lambda event, q: event,
     ),
 )

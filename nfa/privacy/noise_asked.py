@@ -12,7 +12,7 @@ from typing import Any
 
 from nfa import require
 from nfa.mechanism import Classic, Release
-from nfa.privacy.accountant import calibrate, epsilon
+from nfa.privacy.accountant import RDP, calibrate, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 
@@ -102,7 +102,12 @@ def setting_of_target(
     0.25
     """
     one = stating(1.0)
-    how: dict[str, Any] = {"delta": delta, "conversion": conversion, "steps_per_epoch": steps_per_epoch}
+    how: dict[str, Any] = {
+        "delta": delta,
+        "conversion": conversion,
+        "steps_per_epoch": steps_per_epoch,
+        "accountant": RDP,
+    }
 
     def spent(setting: float) -> float:
         with warnings.catch_warnings():

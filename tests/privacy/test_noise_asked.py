@@ -83,8 +83,8 @@ def test_the_target_is_kept_and_a_thousandth_less_noise_is_too_little(scheme, la
     rule = stating(sensitivity=0.37, unit=0.1, law=law, **scheme)
     setting = setting_of_target(rule, target_epsilon=target, steps=70, **how)
     assert setting == float(f"{setting:.5e}")
-    assert epsilon([(rule(setting), 70)], **how).epsilon <= target
-    assert epsilon([(rule(0.999 * setting), 70)], **how).epsilon > target
+    assert epsilon([(rule(setting), 70)], accountant="rdp", **how).epsilon <= target
+    assert epsilon([(rule(0.999 * setting), 70)], accountant="rdp", **how).epsilon > target
 
 
 def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
@@ -105,11 +105,11 @@ def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
 def test_no_last_bit_takes_the_count_above_the_target(target):
     """Sensitivities for which the least setting is a number of few digits: rounding up adds nothing to it."""
     run = {"target_epsilon": target, "delta": 1e-5, "steps": 10}
-    z = calibrate(**run, **FULL).noise_multiplier
+    z = calibrate(**run, accountant="rdp", **FULL).noise_multiplier
     for few, unit, nudge in itertools.product((0.25, 0.3, 0.7, 0.123, 0.9), (1.0, 0.1, 1 / 3, 0.7), range(-6, 7)):
         rule = stating(sensitivity=unit * few / z * (1 + nudge * 1.1e-16), unit=unit, **FULL)
         setting = setting_of_target(rule, **run)
-        assert epsilon([(rule(setting), 10)], delta=1e-5).epsilon <= target
+        assert epsilon([(rule(setting), 10)], delta=1e-5, accountant="rdp").epsilon <= target
         assert few <= setting < few * (1 + 2e-5)
 
 

@@ -19,8 +19,7 @@ from nfa.papers.berthier2019.mechanisms.neighbours import neighbours, sensitivit
 from nfa.papers.berthier2019.mechanisms.randomised_response import randomised_response_release
 from nfa.papers.berthier2019.mechanisms.total_variation import tv_of_any_two
 from nfa.privacy import rdp, subsampling, theorems
-from nfa.privacy.accountant import epsilon
-from nfa.privacy.tight import privacy_losses
+from nfa.privacy.accountant import epsilon, privacy_losses, renyi
 from nfa.privacy.zeroed import amplified_zeroed, without_replacement_zeroed
 from nfa.rules.spec import spec
 from nfa.sampling import SAMPLERS, SCHEMES
@@ -36,7 +35,7 @@ def release(z, q=1.0, *, sampling="without-replacement", adjacency="zero-out", l
 
 
 def spend(m, steps=1, **settings):
-    return epsilon([(m, steps)], **{"delta": 1e-5} | settings)
+    return renyi([(m, steps)], **{"delta": 1e-5} | settings)
 
 
 def step(m, orders, bound=None):

@@ -32,7 +32,7 @@ from tests.project.tree import ROOT, revision
 
 NAME = "noisy-feedback-alignment"  # of the distribution; what it brings is imported as nfa
 RECORD = ROOT / "results" / "trust-packages" / "packages.json"
-EXTRAS = ("test", "course", "sweep", "secure", "pld", "opu")  # that tests of the fast tier, or the command line, use
+EXTRAS = ("test", "course", "sweep", "secure", "opu")  # that tests of the fast tier, or the command line, use
 LIBRARIES = ("newest", "pinned", "lowest")
 OLDEST = "3.11"
 # The floors are for the oldest Python: newer ones need newer libraries, and pip finds those that have a wheel for them.

@@ -19,7 +19,6 @@ ONLY_IN = {
     "rich": ("nfa.cli", "nfa.experiments"),
     "lightonml": ("nfa.feedback.lighton",),
     "randomgen": ("nfa.noise",),
-    "dp_accounting": ("nfa.privacy",),
     "distributed": ("nfa.experiments",),
     "jupytext": ("nfa.course",),
     "nbformat": ("nfa.course",),

@@ -90,7 +90,7 @@ def commands(out):
 
 
 def extras(out):
-    """Those that need an extra: `secure`, `pld`, `course`."""
+    """Those that need an extra: `secure`, `course`."""
     return [
         [
             "train",

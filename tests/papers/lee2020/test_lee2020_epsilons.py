@@ -4,7 +4,6 @@ import csv
 import json
 import math
 import re
-import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,12 +15,12 @@ from scipy import integrate
 from nfa import ledger
 from nfa.cli.main import main
 from nfa.experiments import records, report
-from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.mechanism import Mechanism
 from nfa.papers import index, reproduce
 from nfa.papers.lee2020 import epsilons
 from nfa.papers.lee2020.epsilons import CAPTIONS, DATA, EPSILONS, NEAREST, READINGS
-from nfa.privacy.accountant import epsilon
-from nfa.privacy.tight import amplified_profile, tight, tight_without_replacement
+from nfa.privacy import dominating
+from nfa.privacy.accountant import epsilon, privacy_losses
 from tests.project.tree import ROOT
 
 RESULTS = ROOT / "results" / "lee2020-epsilons"
@@ -125,6 +124,13 @@ def test_24_values_take_less_than_a_second():
 # Nearly exact values
 
 
+def amplified_profile(epsilons, *, sampling_rate, noise_multiplier):
+    """The largest divergence of batches without replacement, at epsilons of either sign."""
+    (pair,) = dominating.without_replacement(dominating.gaussian(noise_multiplier), sampling_rate)
+    below = np.minimum(epsilons, 0)
+    return -np.expm1(below) + np.exp(below) * pair.forward(np.abs(epsilons))[1]
+
+
 @pytest.mark.verifies("lee2020:def1")
 @pytest.mark.parametrize("seed", range(6))
 def test_no_small_data_set_exceeds_the_amplified_profile(seed):
@@ -191,33 +197,26 @@ def test_every_printed_epsilon_is_a_true_upper_bound(rows):
     assert all(row["tight"] < row["conversion"] < row["ours"] for row in rows)
 
 
+def below_by_dp_accounting(pair, steps):
+    from dp_accounting import dp_event
+    from dp_accounting.pld import PLDAccountant
+
+    account = PLDAccountant(value_discretization_interval=1e-4)
+    account.compose(
+        dp_event.PoissonSampledDpEvent(pair.sampling_rate, dp_event.GaussianDpEvent(pair.noise_multiplier)), steps
+    )
+    return account.get_epsilon(1e-5)
+
+
 def test_an_admissible_pair_is_below_the_nearly_exact_value():
     """Poisson under add-remove is the loss of one explicit pair: a lower bound, by dp-accounting alone."""
     for net, S, m, sigma, steps in (("CNN", 3, 512, 0.01, 5850), ("FC", 2, 128, 0.05, 23400)):
         setting = {"law": "gaussian", "sensitivity": S / m, "noise_std": sigma, "sampling_rate": m / 60000}
         step = Mechanism(adjacency="replace-one", sampling="without-replacement", **setting)
         pair = Mechanism(adjacency="add-remove", sampling="poisson", **setting)
-        below = tight([(pair, steps)], delta=1e-5, interval=1e-4).epsilon
-        (above,) = tight_without_replacement(step, [steps], delta=1e-5)
-        assert below < above.epsilon < epsilon([(step, steps)], delta=1e-5, conversion="canonne2020").epsilon, net
-
-
-def test_what_the_nearly_exact_number_refuses(monkeypatch):
-    step = epsilons.release(CAPTIONS[0], READINGS[NEAREST], 60000)
-    for bad, words in (({"delta": 2}, "delta"), ({"interval": 0.0}, "interval"), ({"steps": [0]}, "steps")):
-        with pytest.raises(ValueError, match=words):
-            tight_without_replacement(step, **{"steps": [5], "delta": 1e-5} | bad)
-    with pytest.raises(NoGuarantee, match="replace-one and batches without replacement, got gaussian, add-remove"):
-        tight_without_replacement(epsilons.release(CAPTIONS[0], READINGS["Poisson"], 60000), [5], delta=1e-5)
-
-
-def test_without_dp_accounting_there_is_no_nearly_exact_number(monkeypatch):
-    monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
-    rows = epsilons.epsilon_rows()
-    assert {row["tight"] for row in rows} == {None}
-    assert len(epsilons.epsilon_summary(rows)) == 3
-    (missing,) = tight_without_replacement(epsilons.release(CAPTIONS[0], READINGS[NEAREST], 60000), [5], delta=1e-5)
-    assert "not installed" in missing.says
+        below = below_by_dp_accounting(pair, steps)
+        above = privacy_losses([(step, steps)], delta=1e-5).epsilon
+        assert below < above < epsilon([(step, steps)], delta=1e-5, conversion="canonne2020").epsilon, net
 
 
 # The door for what is computed

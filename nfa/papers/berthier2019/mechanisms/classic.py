@@ -82,7 +82,7 @@ def laplace_release(*, l1_sensitivity: float, epsilon: float, adjacency: str) ->
     >>> from nfa.privacy.accountant import epsilon
     >>> run = laplace_release(l1_sensitivity=1, epsilon=0.1, adjacency="replace-one")
     >>> round(epsilon([(run, 100)], delta=1e-5).epsilon, 2)  # basic composition: 10
-    4.53
+    4.22
     """
     b = laplace_scale(l1_sensitivity=l1_sensitivity, epsilon=epsilon)
     return Mechanism(

@@ -1,0 +1,74 @@
+"""The picture of `nfa epsilon --plot`: delta over epsilon for the same run, by each accountant."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from nfa.experiments.plots import FORMATS, captioned, new_figure, save_figure, tidy
+from nfa.privacy.accountant import PLD, RDP, Guarantee, Unresolved, gaussian_limit
+from nfa.privacy.counted_run import CountedRun
+from nfa.privacy.rounding import up
+
+SPAN = 1e3  # deltas from so many times smaller to so many times larger than the run's
+POINTS = 9
+
+
+def check_picture(path: Path) -> None:
+    """Raise ValueError, before anything is computed, for a file that cannot be written."""
+    if path.suffix.removeprefix(".") not in FORMATS:
+        raise ValueError(f"--plot needs a file name that ends in .{', .'.join(FORMATS)}, got {path}")
+    if path.is_dir():
+        raise ValueError(f"--plot needs the name of a file, and {path} is a folder")
+    if not path.parent.is_dir():
+        raise ValueError(f"--plot cannot write {path}, because the folder {path.parent} does not exist")
+
+
+def draw(path: Path, run: CountedRun, g: Guarantee) -> None:
+    """Draw delta over epsilon: what each accountant proves, what is needed at least, and the Gaussian limit.
+
+    Parameters
+    ----------
+    path : file to write, whose name ends in one of `FORMATS`
+    g : guarantee of the run, which the picture marks
+    """
+    assert g.noise_multiplier is not None  # one mechanism has one
+    step = run.release(g.noise_multiplier)
+    deltas = np.geomspace(max(g.delta / SPAN, 1e-300), min(g.delta * SPAN, 0.5), POINTS)
+    curves: dict[str, list[tuple[float, float]]] = {"Rényi divergences": [], "privacy losses": []}
+    limits: list[tuple[float, float]] = []
+    least: list[tuple[float, float]] = []
+    for delta in map(float, deltas):
+        at = replace(run, delta=delta, accountant=RDP)
+        curves["Rényi divergences"].append((at.by_renyi(at.guarantee(g.noise_multiplier)).epsilon, delta))
+        try:
+            found = replace(run, delta=delta, accountant=PLD, bound=None, conversion=None, orders=None)
+            losses = found.guarantee(g.noise_multiplier)
+        except Unresolved:
+            continue
+        curves["privacy losses"].append((losses.epsilon, delta))
+        assert losses.at_least is not None
+        least.append((losses.at_least, delta))
+        limits.append((gaussian_limit([(step, run.steps)], delta=delta, steps_per_epoch=run.steps_per_epoch), delta))
+    title = f"{g.steps} steps, {g.sampling}, {g.adjacency}, z = {up(g.noise_multiplier)}"
+    figure = new_figure(title, 9)
+    axes = captioned(
+        figure,
+        [
+            "Solid: proved, so each point is a guarantee. Dashed: the lower bound of the privacy losses.",
+            "Dotted: if all losses added up to a Gaussian law. It is no proof. Circle: the printed epsilon.",
+        ],
+    ).subplots()
+    for name, points in curves.items():
+        if points := [point for point in points if math.isfinite(point[0])]:
+            axes.semilogy(*zip(*points, strict=True), label=name)
+    if least:
+        axes.semilogy(*zip(*least, strict=True), "--", color="0.2", lw=1, label="privacy losses, lower bound")
+        axes.semilogy(*zip(*limits, strict=True), ":", color="0.5", label="Gaussian limit, not counted")
+    if math.isfinite(g.epsilon):
+        axes.semilogy([g.epsilon], [g.delta], "o", mfc="none", mec="black", ms=9)
+    axes.set(xlabel="epsilon", ylabel="delta", xlim=(0, None))
+    axes.legend()
+    tidy(axes)
+    save_figure(figure, path)
