@@ -119,7 +119,7 @@ def test_epochs_are_as_many_steps_as_nfa_train_takes(ask, scheme):
         sizes.append((n, int(rng.integers(1, n + 1)), int(rng.integers(1, 20))))
     sampler = SAMPLERS[scheme]
     adjacency = next(name for name in ADJACENCIES if name not in theorems.COVERAGE[scheme].refused)
-    rest = ("--sampling", scheme, "--adjacency", adjacency, "--noise-multiplier", "8")
+    rest = ("--sampling", scheme, "--adjacency", adjacency, "--noise-multiplier", "8", "--accountant", "rdp")
     for n, batch, epochs in sizes:
         x = np.zeros((n, 1))
         of_run = sampler.of_run(x, x, Streams(0), batch=batch, epochs=epochs)
@@ -134,7 +134,7 @@ def test_epochs_are_as_many_steps_as_nfa_train_takes(ask, scheme):
             sampling=scheme,
             sampling_rate=of_run.rate,
         )
-        counted = account([(release, steps)], delta=1e-5, steps_per_epoch=of_run.steps_per_epoch)
+        counted = account([(release, steps)], delta=1e-5, accountant="rdp", steps_per_epoch=of_run.steps_per_epoch)
         assert found["steps"] == steps, (n, batch, epochs)
         assert found["epsilon"] == counted.epsilon, (n, batch, epochs)
 

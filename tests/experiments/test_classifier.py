@@ -179,7 +179,7 @@ BAD = [
     ([[1.0, 2.0]] * 4, ["a", "b", None, "b"], "the label of example 3 is missing"),
     ([[1.0, 2.0]] * 4, ["a", "b", " ", "b"], "the label of example 3 is empty"),
     ([[1.0, 2.0]] * 4, ["a", "a\0", "b", "b"], "the label of example 2 is empty or contains the character NUL"),
-    ([[1.0, 2.0]] * 4, [1e300, 2e300, 1e300, 2e300], r"at most 2\^53"),
+    ([[1.0, 2.0]] * 4, [1e300, 2e300, 1e300, 2e300], r"between -2\^53 and 2\^53"),
     ([[1.0, 2.0]] * 4, ["a", "a\u200b", "b", "b"], r"two labels look the same, 'a' and 'a\\u200b'"),
 ]
 

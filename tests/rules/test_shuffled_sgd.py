@@ -302,7 +302,7 @@ def test_between_the_two_there_is_a_conjecture_and_no_guarantee(tau):
     assert refusal.value.id == "berthier2019:conj1"
 
 
-@pytest.mark.parametrize("changed, why", [({"sigma": 0}, "without noise"), ({"L": None}, "without the clip")])
+@pytest.mark.parametrize("changed, why", [({"sigma": 0}, "has no noise"), ({"L": None}, "without the clip")])
 def test_no_noise_or_no_clip_is_no_mechanism(changed, why):
     with pytest.raises(NoGuarantee, match=why):
         released(1, **changed)
