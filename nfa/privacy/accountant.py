@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -135,6 +135,8 @@ def epsilon(
     steps_per_epoch: int | None = None,
 ) -> Guarantee:
     """What a run has spent: the smallest epsilon that is proved at this delta.
+
+    Source: [lee2020:acct]
 
     Parameters
     ----------
@@ -366,9 +368,7 @@ def privacy_losses(
         warnings.simplefilter("ignore", OrderAtGridEnd)  # of an epsilon that is not the answer
         counted = renyi(spent, delta=delta, conversion="mironov2017", steps_per_epoch=steps_per_epoch)
     uses = [count_uses(release, int(steps), steps_per_epoch) for release, steps in spent]
-    at_least, found = _both_bounds(
-        tuple((release, count) for (release, _), count in zip(spent, uses, strict=True)), delta
-    )
+    at_least, found = _both_bounds([(release, count) for (release, _), count in zip(spent, uses, strict=True)], delta)
     if found == math.inf:
         raise Unresolved(
             f"privacy losses give no epsilon at delta {delta:g} after {counted.uses} uses, because rounding hides it; "
@@ -390,37 +390,38 @@ def privacy_losses(
 def gaussian_limit(spent: Iterable[tuple[Release, int]], *, delta: float, steps_per_epoch: int | None = None) -> float:
     """The epsilon if the privacy losses of all steps added up to a Gaussian law. It is no proof: nothing counts it.
 
-    Parameters, exceptions : as in `privacy_losses`
+    Parameters
+    ----------
+    spent, delta, steps_per_epoch : as in `renyi`
+
+    Returns
+    -------
+    epsilon : float >= 0
+
+    Raises
+    ------
+    As `privacy_losses`.
     """
-    pairs, inverse_square = _pairs(
-        [(release, count_uses(release, int(steps), steps_per_epoch)) for release, steps in spent]
-    )
-    if inverse_square:
-        pairs.append((dominating.in_full(dominating.gaussian(inverse_square**-0.5)), 1))
+    pairs, _ = _pairs([(release, count_uses(release, int(steps), steps_per_epoch)) for release, steps in spent])
     return losses.gaussian_limit(pairs, delta)
 
 
-@lru_cache(maxsize=256)  # a run asks for the same steps more than once
-def _both_bounds(spent: tuple[tuple[Release, int], ...], delta: float) -> tuple[float, float]:
+def _both_bounds(spent: list[tuple[Release, int]], delta: float) -> tuple[float, float]:
     """The smallest and the largest that the epsilon of so many uses of each release can be."""
-    pairs, inverse_square = _pairs(spent)
-    if inverse_square and not pairs:
-        exact = epsilon_gaussian(delta=delta, noise_multiplier=inverse_square**-0.5)
+    pairs, z = _pairs(spent)
+    if z and not pairs[1:]:
+        exact = epsilon_gaussian(delta=delta, noise_multiplier=z)
         return exact * (1 - 1e-9), exact
-    if inverse_square:
-        pairs.append((dominating.in_full(dominating.gaussian(inverse_square**-0.5)), 1))
     return losses.bounds(pairs, delta)
 
 
-def _pairs(
-    spent: Iterable[tuple[Release, int]],
-) -> tuple[list[tuple[tuple[DominatingPair, ...], int]], float]:
-    """The dominating pairs of releases with their uses, and apart from them all Gaussian ones without sampling.
+def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[DominatingPair, ...], int]], float]:
+    """The dominating pairs of releases with their uses; all Gaussian ones without sampling amount to one release.
 
-    These amount to one release, whose noise multiplier z is given as 1 / z^2; 0 if there are none.
+    That release is the last pair, and its noise multiplier is given beside the pairs; 0 if there is none.
     """
     pairs: list[tuple[tuple[DominatingPair, ...], int]] = []
-    inverse_square = 0.0
+    inverse_square = 0.0  # 1 / z^2 of that release
     for release, uses in spent:
         chosen = choose(release)
         if not isinstance(release, Mechanism):
@@ -441,7 +442,10 @@ def _pairs(
             inverse_square += uses / z**2
         else:
             pairs.append((found or dominating.in_full(law(z)), uses))
-    return pairs, inverse_square
+    if not inverse_square:
+        return pairs, 0.0
+    z = inverse_square**-0.5
+    return [*pairs, (dominating.in_full(dominating.gaussian(z)), 1)], z
 
 
 def _default_orders(bounds: list[Bound], conversion: str | None) -> np.ndarray:

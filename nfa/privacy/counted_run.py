@@ -126,7 +126,7 @@ class CountedRun:
 
         The curve, the choices and the other settings are those of Renyi divergences, which have a formula for one step.
         """
-        r = self.by_renyi(g)
+        r, losses = self.by_renyi(g), self._losses(g)
         return {
             "adjacency": _promise(g),
             "sampling": self._chance(g),
@@ -135,9 +135,9 @@ class CountedRun:
             "formula": {"id": r.bound, "lines": list(theorems.formula(r.bound))},
             "conversion": {"id": ROUTES[r.conversion], "lines": [FORMULAS[r.conversion]]},
             "curve": self.curve(r),
-            "choices": self.choices(g),
+            "choices": self.choices(g, losses),
             "settings": self.settings(r),
-            "tight": self._tight(g),
+            "tight": self._tight(g, losses),
         }
 
     def _chance(self, g: Guarantee) -> str:
@@ -186,7 +186,7 @@ class CountedRun:
             rows.append(dict(zip(names, last, strict=True)))
         return rows
 
-    def choices(self, g: Guarantee) -> list[dict[str, Any]]:
+    def choices(self, g: Guarantee, losses: Guarantee | str) -> list[dict[str, Any]]:
         """One choice more a row, from every use counted in full to the smallest number proved: epsilon, what it saves.
 
         A row that is the answer is marked ``asked``; ``saves`` is None where the row before is infinite.
@@ -223,7 +223,7 @@ class CountedRun:
                     "asked": asked,
                 }
             )
-        losses, by_losses = self._losses(release), g.conversion == PLD
+        by_losses = g.conversion == PLD
         less = rows[-1]["epsilon"] * (1 - accountant.HARDLY_LESS)
         if isinstance(losses, Guarantee) and (by_losses or losses.epsilon < less):
             row = {"choice": "privacy losses", "epsilon": losses.epsilon, "order": None, "asked": by_losses}
@@ -260,20 +260,20 @@ class CountedRun:
         release = self.release(_noise(g) * factor, sampling=sampling, adjacency=adjacency)
         return self._renyi(release, bound=None, orders=None)
 
-    def _losses(self, release: Mechanism) -> Guarantee | str:
-        """What privacy losses prove, or the sentence that says why they prove nothing."""
+    def _losses(self, g: Guarantee) -> Guarantee | str:
+        """What privacy losses prove for the same noise, or the sentence that says why they prove nothing."""
+        if g.conversion == PLD:
+            return g
         try:
-            return privacy_losses(
-                [(release, self.steps)], delta=self.delta, steps_per_epoch=self._steps_of_epoch(release.sampling)
-            )
+            spent = [(self.release(_noise(g)), self.steps)]
+            return privacy_losses(spent, delta=self.delta, steps_per_epoch=self.steps_per_epoch)
         except Unresolved as unresolved:
             return str(unresolved)
         except NoGuarantee as refusal:  # a bound is named that ignores what no theorem covers
             return refusal.why
 
-    def _tight(self, g: Guarantee) -> dict[str, Any]:
+    def _tight(self, g: Guarantee, found: Guarantee | str) -> dict[str, Any]:
         """What privacy losses prove, what is certainly needed, and what a Gaussian law of the losses would give."""
-        found = self._losses(self.release(_noise(g)))
         if isinstance(found, str):
             return {"epsilon": None, "at_least": None, "gaussian_limit": None, "says": found}
         return {

@@ -270,6 +270,22 @@ def test_tight_says_why_there_is_no_number():
         assert why in found.says
 
 
+def test_a_curve_of_ones_own_need_not_be_hashable():
+    """A dataclass that compares by value has no hash; its Renyi curve is counted like any other."""
+
+    @dataclasses.dataclass
+    class Curve:
+        z: float
+
+        def __call__(self, orders):
+            return rdp.gaussian(orders, noise_multiplier=self.z)
+
+    own = Classic(id="berthier2019:outpert", curve=Curve(3.0), adjacency="replace-one", sampling="none")
+    found = epsilon([(own, 5)], delta=DELTA)
+    assert found.epsilon == epsilon([(release(3.0), 5)], delta=DELTA, accountant="rdp").epsilon
+    assert found.at_least is None
+
+
 def test_the_smallest_number_is_that_of_one_of_the_accountants():
     """Which one it is depends on the setting; a named bound, conversion or orders mean Renyi divergences."""
     won = set()
