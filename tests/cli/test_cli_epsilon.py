@@ -815,6 +815,21 @@ def test_the_smaller_of_two_proofs_is_the_default(ask, sampling, adjacency, q, z
     assert answer["noise_multiplier"] <= by_orders["noise_multiplier"]
 
 
+@pytest.mark.parametrize(
+    "sampling, adjacency, best",
+    [
+        ("none", "replace-label", True),
+        ("poisson", "zero-out", True),
+        ("without-replacement", "replace-one", False),
+        ("epoch-partition", "replace-one", False),
+    ],
+)
+def test_the_lower_bound_is_of_any_proof_only_where_some_data_attain_the_pair(run, sampling, adjacency, best):
+    shown = flat(run(*given(sampling, adjacency), "--accountant", "pld")[1])
+    assert ("No proof can give less than" in shown) == best
+    assert ("An exact computation with the same theorem gives at least" in shown) == (not best)
+
+
 def test_a_picture_of_delta_over_epsilon(run, tmp_path):
     path = tmp_path / "epsilon.svg"
     code, _, err = run(*given("poisson", "add-remove"), "--plot", str(path))

@@ -14,7 +14,7 @@ from nfa.mechanism import ADJACENCIES, LAWS, Classic, Mechanism, NoGuarantee
 from nfa.network import mlp
 from nfa.papers.lee2020.epsilons import CAPTIONS
 from nfa.privacy import rdp, theorems
-from nfa.privacy.accountant import Guarantee, calibrate, epsilon
+from nfa.privacy.accountant import Guarantee, Unresolved, calibrate, epsilon, privacy_losses
 from nfa.privacy.divergences import renyi
 from nfa.privacy.pure import compose_pure
 from nfa.privacy.theorems import BOUNDS, COVERAGE, choose
@@ -284,6 +284,22 @@ def test_a_curve_of_ones_own_need_not_be_hashable():
     found = epsilon([(own, 5)], delta=DELTA)
     assert found.epsilon == epsilon([(release(3.0), 5)], delta=DELTA, accountant="rdp").epsilon
     assert found.at_least is None
+
+
+def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
+    """A step's loss beyond what a float can hold the exponential of, and an epsilon too small to gain from."""
+    loud = release(0.0101, sampling="poisson", q=4.45e-6, adjacency="add-remove")
+    with pytest.raises(Unresolved, match="rounding hides it"):
+        privacy_losses([(loud, 321)], delta=1e-18)
+    quiet = release(200.0, sampling="poisson", q=1e-6, adjacency="add-remove")
+    for m, steps, delta in ((loud, 321, 1e-18), (quiet, 10**7, 1e-10)):
+        found, by_orders = (
+            spend(m, steps, delta=delta, conversion=None),
+            spend(m, steps, delta=delta, conversion=None, accountant="rdp"),
+        )
+        assert found.epsilon == by_orders.epsilon
+        assert found.at_least is None
+    assert 0 < found.epsilon < 1e-4
 
 
 def test_the_smallest_number_is_that_of_one_of_the_accountants():
