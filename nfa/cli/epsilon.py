@@ -153,18 +153,22 @@ def epsilon(
     told = {"explain": run.explain(guarantee)} if explain else {}
     for note in dict.fromkeys(str(warning.message) for warning in caught):
         tell(note)
+    if json:
+        print_json(guarantee.summary() | told)
+    else:
+        _print(run, guarantee, target_epsilon, told.get("explain"))
     if plot is not None:
         epsilon_drawn.draw(plot, run, guarantee)
         tell(f"Drew delta over epsilon in {plot}.")
-    if json:
-        print_json(guarantee.summary() | told)
-        return
+
+
+def _print(run: "CountedRun", guarantee: "Guarantee", target_epsilon: float | None, explained: dict | None) -> None:
     console = output()
     show(console, run, guarantee, target_epsilon)
-    if explain:
+    if explained is not None:
         from nfa.cli import epsilon_explained
 
-        epsilon_explained.show(console, run, guarantee, told["explain"])
+        epsilon_explained.show(console, run, guarantee, explained)
     else:
         more = "--explain shows how this number is computed."
         console.print(Text(f"\nEpsilons are rounded up. --json prints all digits. {more}"))

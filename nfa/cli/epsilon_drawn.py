@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nfa.experiments.plots import FORMATS, captioned, new_figure, save_figure, tidy
-from nfa.privacy.accountant import PLD, RDP, Guarantee, Unresolved, gaussian_limit
+from nfa.privacy.accountant import Guarantee, gaussian_limit
 from nfa.privacy.counted_run import CountedRun
 from nfa.privacy.rounding import up
 
@@ -40,12 +40,10 @@ def draw(path: Path, run: CountedRun, g: Guarantee) -> None:
     limits: list[tuple[float, float]] = []
     least: list[tuple[float, float]] = []
     for delta in map(float, deltas):
-        at = replace(run, delta=delta, accountant=RDP)
-        curves["Rényi divergences"].append((at.by_renyi(at.guarantee(g.noise_multiplier)).epsilon, delta))
-        try:
-            found = replace(run, delta=delta, accountant=PLD, bound=None, conversion=None, orders=None)
-            losses = found.guarantee(g.noise_multiplier)
-        except Unresolved:
+        at = replace(run, delta=delta)
+        curves["Rényi divergences"].append((at.by_renyi(step).epsilon, delta))
+        losses = at.by_losses(step)
+        if isinstance(losses, str):
             continue
         curves["privacy losses"].append((losses.epsilon, delta))
         assert losses.at_least is not None

@@ -18,7 +18,7 @@ BAR = 22  # columns
 
 def show(console: Console, run: CountedRun, g: Guarantee, told: dict[str, Any]) -> None:
     """Print an explanation of `nfa.privacy.counted_run.CountedRun.explain` in six sections."""
-    r = run.by_renyi(g)
+    r = run.in_renyi_orders(g)
     _section(console, "What is guaranteed")
     field(console, "adjacency", told["adjacency"])
     field(console, "sampling", told["sampling"])

@@ -109,24 +109,35 @@ class CountedRun:
         names = ("delta", "accountant", "bound", "conversion", "orders", "steps_per_epoch")
         return {name: getattr(self, name) for name in names}
 
-    def _renyi(self, release: Mechanism, **change: Any) -> Guarantee:
-        """What Renyi divergences prove, without a warning."""
+    def by_renyi(self, release: Mechanism, **change: Any) -> Guarantee:
+        """What Renyi divergences prove for such steps, perhaps by another bound or conversion, without a warning."""
         how = {name: getattr(self, name) for name in ("delta", "bound", "conversion", "orders")}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
             per_epoch = self._steps_of_epoch(release.sampling)
             return accountant.renyi([(release, self.steps)], steps_per_epoch=per_epoch, **how | change)
 
-    def by_renyi(self, g: Guarantee) -> Guarantee:
-        """What Renyi divergences prove for the same noise."""
-        return self._renyi(self.release(_noise(g))) if g.conversion == PLD else g
+    def by_losses(self, release: Mechanism) -> Guarantee | str:
+        """What privacy losses prove for such steps, or the sentence that says why they prove nothing."""
+        try:
+            spent, per_epoch = [(release, self.steps)], self._steps_of_epoch(release.sampling)
+            return privacy_losses(spent, delta=self.delta, steps_per_epoch=per_epoch)
+        except Unresolved as unresolved:
+            return str(unresolved)
+        except NoGuarantee as refusal:  # a bound is named that ignores what no theorem covers
+            return refusal.why
+
+    def in_renyi_orders(self, g: Guarantee) -> Guarantee:
+        """A guarantee of this run with an order: itself, or what Renyi divergences prove for the same noise."""
+        return self.by_renyi(self.release(_noise(g))) if g.conversion == PLD else g
 
     def explain(self, g: Guarantee) -> dict[str, Any]:
         """Where the number of a guarantee of this run comes from, and what others it stands among.
 
         The curve, the choices and the other settings are those of Renyi divergences, which have a formula for one step.
         """
-        r, losses = self.by_renyi(g), self._losses(g)
+        r = self.in_renyi_orders(g)
+        losses = g if g.conversion == PLD else self.by_losses(self.release(_noise(g)))
         return {
             "adjacency": _promise(g),
             "sampling": self._chance(g),
@@ -206,7 +217,7 @@ class CountedRun:
         ask.append(("all that Rényi orders prove", {"conversion": None}))
         rows: list[dict[str, Any]] = []
         for choice, how in ask:
-            found = self._renyi(release, **how)
+            found = self.by_renyi(release, **how)
             asked = (found.epsilon, found.conversion, found.bound) == (g.epsilon, g.conversion, g.bound)
             before = rows[-1]["epsilon"] if rows else math.inf
             if how["conversion"] is None and found.epsilon >= before * (1 - 1e-12):
@@ -258,19 +269,7 @@ class CountedRun:
     def _other(self, g: Guarantee, sampling: str, adjacency: str, factor: float) -> Guarantee:
         """The default bound for another scheme and adjacency, at the noise multiplier times a factor."""
         release = self.release(_noise(g) * factor, sampling=sampling, adjacency=adjacency)
-        return self._renyi(release, bound=None, orders=None)
-
-    def _losses(self, g: Guarantee) -> Guarantee | str:
-        """What privacy losses prove for the same noise, or the sentence that says why they prove nothing."""
-        if g.conversion == PLD:
-            return g
-        try:
-            spent = [(self.release(_noise(g)), self.steps)]
-            return privacy_losses(spent, delta=self.delta, steps_per_epoch=self.steps_per_epoch)
-        except Unresolved as unresolved:
-            return str(unresolved)
-        except NoGuarantee as refusal:  # a bound is named that ignores what no theorem covers
-            return refusal.why
+        return self.by_renyi(release, bound=None, orders=None)
 
     def _tight(self, g: Guarantee, found: Guarantee | str) -> dict[str, Any]:
         """What privacy losses prove, what is certainly needed, and what a Gaussian law of the losses would give."""

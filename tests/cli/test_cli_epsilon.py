@@ -830,13 +830,22 @@ def test_the_lower_bound_is_of_any_proof_only_where_some_data_attain_the_pair(ru
     assert ("An exact computation with the same theorem gives at least" in shown) == (not best)
 
 
-def test_a_picture_of_delta_over_epsilon(run, tmp_path):
+@pytest.mark.parametrize(
+    "typed, by_losses",
+    [
+        (given("poisson", "add-remove"), True),
+        (given("without-replacement", "replace-one", z="0.3"), True),  # the best Rényi order is at the grid's end
+        ((*given("poisson", "replace-one"), "--bound", "lee2020:lem1"), False),  # a bound that ignores the sampling
+    ],
+)
+def test_a_picture_of_delta_over_epsilon(run, tmp_path, typed, by_losses):
     path = tmp_path / "epsilon.svg"
-    code, _, err = run(*given("poisson", "add-remove"), "--plot", str(path))
+    code, out, err = run(*typed, "--plot", str(path))
     assert (code, flat(told(err))) == (0, f"Drew delta over epsilon in {path}.")
+    assert "epsilon = " in out
     drawn = path.read_text(encoding="utf-8")
     assert "Rényi divergences" in drawn
-    assert "Gaussian limit, not counted" in drawn
+    assert ("Gaussian limit, not counted" in drawn) == by_losses
 
 
 @pytest.mark.parametrize(
