@@ -47,7 +47,7 @@ def test_a_leak_in_a_rare_place_is_found_by_the_search(name, adjacency):
     assert report.details["sensitivity"]["moved"] >= 1.5 * report.details["sensitivity"]["stated"]
 
 
-@pytest.mark.parametrize("adjacency", [pytest.param("replace-one", marks=pytest.mark.slow), "add-remove"])
+@pytest.mark.parametrize("adjacency", [pytest.param("replace-one", marks=pytest.mark.nightly), "add-remove"])
 @pytest.mark.parametrize("name, step", [("first_again", 2), ("late", leaking_rules.LATE)])
 def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
     """The first record of a batch, released again once or often: a step without it differs by what one record can."""

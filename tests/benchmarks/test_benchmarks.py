@@ -271,8 +271,8 @@ def processes_of(mark):
     [
         ("SIGINT", 130, "interrupted: nothing was written"),
         ("SIGTERM", 143, "terminated: nothing was written"),
-        ("SIGHUP", 129, "terminated: nothing was written"),
-        ("SIGKILL", -9, ""),
+        pytest.param("SIGHUP", 129, "terminated: nothing was written", marks=pytest.mark.nightly),
+        pytest.param("SIGKILL", -9, "", marks=pytest.mark.nightly),
     ],
 )
 @pytest.mark.parametrize("part, moment", [("clips", "gets ready"), ("clips", "round 2"), ("start", "first use")])

@@ -335,10 +335,18 @@ def uninterrupted(tmp_path_factory):
     return results(folder / "whole")
 
 
-@pytest.mark.slow
 @pytest.mark.posix("signals a group of processes")
-@pytest.mark.parametrize("how, code", [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize(
+    "how, code, jobs",
+    [
+        pytest.param("SIGINT", 130, "2", marks=pytest.mark.slow),
+        pytest.param("SIGKILL", -9, "1", marks=pytest.mark.slow),
+        *(
+            pytest.param(*rest, marks=pytest.mark.nightly)
+            for rest in (("SIGINT", 130, "1"), ("SIGTERM", 143, "1"), ("SIGTERM", 143, "2"), ("SIGKILL", -9, "2"))
+        ),
+    ],
+)
 def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, folder, uninterrupted):
     command = (*THREE, "--jobs", jobs)
     with started(folder, *command, "--out", "again") as child:
@@ -364,7 +372,7 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
     assert results(folder / "again") == uninterrupted
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.posix("kills a process")
 def test_a_worker_that_is_killed_fails_its_item_alone(folder):
     (folder / "kill").touch()

@@ -129,7 +129,7 @@ def test_a_rule_has_the_form_of_its_schema(printed):
         check("rules", printed(f"rules {name}"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_course_has_the_form_of_its_schema(printed):
     """From a new folder to the grades of one student."""
     pytest.importorskip("nbgrader", reason="courses need nbgrader: pip install -e '.[course]'")

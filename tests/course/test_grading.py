@@ -560,7 +560,7 @@ def hand_in(course, *students, **sources):
         path.write_text(json.dumps(made))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_class_of_twenty(course, capsys):
     """Graded twice: with twelve damaged notebooks, and after some handed in again and others left."""
     code, rows, err = graded(course, capsys, "--jobs", "2")

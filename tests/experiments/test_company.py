@@ -104,7 +104,7 @@ def test_a_secure_pass_does_not_depend_on_its_company():
     assert differences(40, 200, 300) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_secure_pass_does_not_depend_on_its_company_in_a_search():
     assert differences(300, 300, 600, seed=2) == []
 

@@ -35,7 +35,7 @@ def test_some_settings():
         assert found["faults"] == [], edges.draw(edges.SEED, i)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_200_settings():
     told = edges.search(200)
     holds(told)

@@ -137,7 +137,7 @@ def test_rounding_stays_within_its_margin(seed):
     holds_at_60_digits(np.random.default_rng(seed), 3000, 12)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.verifies("higham2002:thm24.2")
 def test_rounding_stays_within_its_margin_to_a_million_steps():
     holds_at_60_digits(np.random.default_rng(9), 1e6, 10)

@@ -78,7 +78,7 @@ def test_the_curve_at_real_orders_is_the_integral_rounded_up():
     holds_at(np.random.default_rng(1), 3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.verifies("mironov2019:sec3.3")
 def test_the_curve_at_many_real_orders_is_the_integral_rounded_up():
     holds_at(np.random.default_rng(2), 120)

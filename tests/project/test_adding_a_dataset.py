@@ -117,7 +117,7 @@ def test_the_data_set_is_listed_named_in_errors_and_trained_on(added):
     assert record["history"][-1]["test_accuracy"] > 0.6  # a third by chance
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tests_take_the_data_set_in(added):
     """No list of data sets stands in a test; tests that need other data sets skip as they do here."""
     copy, home = added

@@ -278,7 +278,7 @@ def test_its_table_is_listed_and_rerun_and_its_claim_audited(copy):
     assert json.loads(nfa_in(copy, "audit", "nobody2000:claim-median", "--json"))["refuted"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tests_take_the_paper_in(copy):
     """No list of papers stands in a test."""
     pytest_in(copy, "-m", "not slow", *TESTS)

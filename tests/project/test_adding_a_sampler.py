@@ -229,7 +229,7 @@ def test_the_sampler_is_in_helps_and_errors_and_is_trained_with(added):
     assert record["privacy"]["guarantee"]["bound"] == "berthier2019:lem3.1"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tests_take_the_sampler_in(added):
     copy, _ = added
     pytest_in(copy, NEW)

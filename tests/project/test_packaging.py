@@ -328,7 +328,7 @@ def test_every_target_of_the_makefile_can_be_made(target, checkout):
     checked("make", "--dry-run", target, cwd=checkout)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.posix("asks make")
 def test_trap_4_the_type_checker_sees_the_mapped_packages(checkout, tmp_path):
     """It does not follow the package map by itself; `make types` shows it the installed layout."""

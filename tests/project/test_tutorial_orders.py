@@ -15,10 +15,9 @@ from nfa.audit.membership import membership_by_loss
 from nfa.noise import Streams
 from tests.project.tree import ROOT
 
+pytestmark = pytest.mark.nightly  # each runs a whole tutorial, which the build of the site runs too
 SEEDS = (1, 2, 3)
-EACH_SEED = pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=pytest.mark.nightly if seed > 1 else pytest.mark.slow) for seed in SEEDS]
-)
+EACH_SEED = pytest.mark.parametrize("seed", SEEDS)
 
 
 @pytest.fixture
@@ -28,7 +27,6 @@ def ran(monkeypatch):
     return lambda name: runpy.run_path(str(ROOT / "tutorials" / f"{name}.py"))
 
 
-@pytest.mark.nightly
 def test_what_matters_about_feedback_and_what_depth_does(ran):
     tutorial = ran("02_feedback_alignment")
     run, dfa = tutorial["run"], lambda B: partial(tutorial["dfa"], B=B)
@@ -52,7 +50,6 @@ def test_what_matters_about_feedback_and_what_depth_does(ran):
         assert deep["DFA"][1][-20:, :-1].mean() < shallow - 0.1
 
 
-@pytest.mark.nightly
 def test_neither_the_ternary_error_nor_the_camera_matters_much(ran):
     tutorial = ran("07_light")
     learn, drawn = tutorial["learn"], tutorial["drawn"]

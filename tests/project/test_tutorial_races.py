@@ -8,6 +8,7 @@ import pytest
 
 from tests.project.tree import ROOT
 
+pytestmark = pytest.mark.nightly  # each runs a whole tutorial, which the build of the site runs too
 NEAR = 0.6  # points: other processors' sums may end a few of 1,000 test images apart, and the texts round
 
 ON_CONVOLUTIONS = {  # tutorial 06's table: mean and standard deviation of ten seeds, clips only and with noise
@@ -27,7 +28,6 @@ def rules_of(tutorial):
     return {name: tutorial[f"private_{name}"] for name in ("bp", "hybrid", "dfa")}
 
 
-@pytest.mark.slow
 def test_the_races_of_private_dfa_on_dense_networks(monkeypatch):
     tutorial = ran("06_private_dfa", monkeypatch)
     race, sigma, rules = tutorial["race"], tutorial["sigma"], rules_of(tutorial)
@@ -39,7 +39,6 @@ def test_the_races_of_private_dfa_on_dense_networks(monkeypatch):
     assert (noisy["bp"] > noisy["dfa"] + 15).all()
 
 
-@pytest.mark.nightly
 def test_the_races_of_private_dfa_on_convolutions(monkeypatch):
     """Means and standard deviations of ten seeds."""
     tutorial = ran("06_private_dfa", monkeypatch)
@@ -55,7 +54,6 @@ def test_the_races_of_private_dfa_on_convolutions(monkeypatch):
         assert (found["bp", is_noisy] > found["hybrid", is_noisy]).all()
 
 
-@pytest.mark.nightly
 def test_the_price_of_the_repair(monkeypatch):
     tutorial = ran("08_span_attack", monkeypatch)
     found = [[tutorial["accuracy_of"](seed, **way) for seed in range(1, 6)] for way in tutorial["ways"].values()]

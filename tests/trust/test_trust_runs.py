@@ -46,7 +46,7 @@ def alone(tiny, tmp_path_factory):
 # ---------------------------------------------------------------- killed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_at_random_moments_and_resumed_it_is_the_table_left_alone():
     counts = kills(3)
     assert counts["kills"] == 3
