@@ -191,7 +191,7 @@ def test_commands_list_train_count_and_audit_the_rule(added):
     assert "needs a value for the setting 'reach'" in " ".join(refused.stderr.split())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_tests_that_go_through_the_rules_take_it_in(added):
     pytest_in(added, *WHOLE, "-m", "not slow and not nightly")
     found = pytest_in(added, *OF_THE_RULE, "-m", "not nightly", "-k", f"{NAME} or every_rule_that or recorded", "-vv")
