@@ -187,8 +187,8 @@ EQUAL_EPSILON = {
     "DFA, joint clip, by light: ternary errors, shot noise": "joint-pdfa",
     "softmax regression, noise in the gradient (berthier2019)": "gradient",
     "DP-DFA with the corrected sensitivity (lee2020)": "dp-dfa",
-    "DP-ULR made sound (dpulr2024)": "dp-ulr",
-    "PDFA repaired (ohana2021)": "pdfa",
+    "corrected DP-ULR (dpulr2024)": "dp-ulr",
+    "repaired PDFA (ohana2021)": "pdfa",
 }  # the rows of README's table and the cells of the records
 LEVEL = 0.95  # of Student's intervals
 
