@@ -357,7 +357,8 @@ OF_USAGE = [
     (r"DFA with clips \(sigma (\d)\) is ([\d.]+) with\s+one seed", input_clipped),
     (r"for BP, 1e-(\d)\. For the other rules, we use the learning\s+rate ([\d.]+)\.", learning_rates),
     (
-        r"We\s+tried (\d+) readings with one seed \S+\s+In one of these\s+readings, the accuracy of BP at sigma ([\d.]+)"
+        r"We\s+tried (\d+) readings with one seed \S+\s+In one of these\s+readings,"
+        r" the accuracy of BP at sigma ([\d.]+)"
         r" falls to ([\d.]+) %,\s+close to the paper's ([\d.]+) %\.",
         falls,
     ),
