@@ -4,11 +4,14 @@ Each printed number finds its statement first, each statement opens by its addre
 beside them and the same mark on a term of both.
 """
 
+import re
+
 import in_print
 import pytest
 from markup import anchor
 from moving_page import epsilons
 from playwright.sync_api import sync_playwright
+from reading_view import NOTATION
 
 from nfa import ledger
 from nfa.ledger import OURS, documents
@@ -125,22 +128,30 @@ POINTED = """([id, letter]) => {
 }"""
 
 
+def row_of(symbol):
+    """The cells of a symbol's row in NOTATION.md but the name in code, without the marks of code."""
+    (row,) = re.findall(rf"^\| {re.escape(symbol)} \|(.*)\|$", NOTATION.read_text(encoding="utf-8"), re.MULTILINE)
+    _, *cells = row.replace("`", "").split(" | ")
+    return [cell.strip() for cell in cells]
+
+
 @pytest.mark.parametrize(
-    ("item", "letter", "meaning"),
+    ("item", "letter", "symbol"),
     [
-        ("lee2020:eq1", "z", "pre-activation"),
-        ("lee2020:eq1", "W", "(n_l, n_{l-1})"),
-        ("lee2020:eq1", "φ", "elementwise"),
-        ("lee2020:eq1", "l", "a layer"),
-        ("lee2020:eq5", "δ", "what layer l learns from"),
-        ("lee2020:eq5", "z", "what layer l learns from"),
-        ("lee2020:eq5", "B", "the paper's B^1 is never used"),
-        ("lee2020:eq5", "e", "derivative of each example's loss"),
+        ("lee2020:eq1", "z", "z^l"),
+        ("lee2020:eq1", "W", "W^l, b^l"),
+        ("lee2020:eq1", "φ", "φ_l, φ'_l"),
+        ("lee2020:eq1", "l", "i, j, k, l, t"),
+        ("lee2020:eq5", "δ", "δz^l"),
+        ("lee2020:eq5", "z", "δz^l"),
+        ("lee2020:eq5", "B", "B^{l+1}"),
+        ("lee2020:eq5", "e", "e, δz^L"),
     ],
 )
-def test_a_letter_that_is_pointed_at_says_what_it_means(tab, item, letter, meaning):
+def test_a_letter_that_is_pointed_at_says_what_it_means(tab, item, letter, symbol):
     opened(tab, item.partition(":")[0], f"#{anchor(item)}")
-    assert meaning in tab.evaluate(POINTED, [anchor(item), letter])
+    told = tab.evaluate(POINTED, [anchor(item), letter])
+    assert [cell for cell in row_of(symbol) if cell not in told] == []
 
 
 def test_a_letter_that_no_table_has_says_nothing(tab):
