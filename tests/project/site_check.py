@@ -211,9 +211,7 @@ CHECKS: dict[str, Callable[[Pages], Iterator[str]]] = {
 }
 
 
-# --- the site, which one process is to look at once
-
-pytestmark = pytest.mark.xdist_group("the site")
+# --- the site, which one process is to look at once: pytest-xdist gives it this whole file
 
 
 @pytest.fixture(scope="module")
