@@ -1,4 +1,4 @@
-"""The command `nfa audit`: compare the claim of a mechanism with a lower bound from runs of this mechanism."""
+"""The command `nfa audit`: compare a claimed epsilon with a lower bound from runs of the mechanism."""
 
 import tempfile
 from dataclasses import replace
@@ -20,61 +20,68 @@ if TYPE_CHECKING:
 
 def audit(
     target: Annotated[
-        str | None, argument(metavar="TARGET", help="Audit to run. Without a target, the command lists the audits.")
+        str | None,
+        argument(metavar="TARGET", help="Target of the audit. Without a target, the command lists the targets."),
     ] = None,
     rule: Annotated[
         str | None, option(help="Rule to audit instead of a target. For your own rule, give module:function.")
     ] = None,
     rule_settings: Annotated[
         list[str] | None,
-        option("--set", metavar="KEY=VALUE", help="Setting of the rule, such as sigma=0.01. May be repeated."),
+        option(
+            "--set", metavar="KEY=VALUE", help="Setting of the rule, such as sigma=0.01. You can repeat this option."
+        ),
     ] = None,
     adjacency: Annotated[
-        str | None, option(help="Difference between neighbouring data sets, with --rule: {nfa.mechanism.ADJACENCIES}.")
+        str | None,
+        option(help="Difference between neighbouring data sets (only with --rule): {nfa.mechanism.ADJACENCIES}."),
     ] = None,
     net: Annotated[
         str | None,
         option(
             help=(
-                "Small network to audit, with --rule. Give its sizes (4-3-2), its layers (1x4x4:conv2-3,pool2,3), or"
-                " module:function for your own network. A network given by sizes or layers is also audited with 2, 3"
-                " and 10 outputs.  [default: 4-3-2]"
+                "Small network to audit (only with --rule), given by sizes (4-3-2) or layers (1x4x4:conv2-3,pool2,3)."
+                " For your own network, give module:function. If you give sizes or layers, the command also audits the"
+                " network with 2, 3 and 10 outputs.  [default: 4-3-2]"
             )
         ),
     ] = None,
     activation: Annotated[
-        str | None, option(help="Activation of the hidden layers, with --rule.  [default: tanh]")
+        str | None, option(help="Activation of the hidden layers (only with --rule).  [default: tanh]")
     ] = None,
     batch: Annotated[
-        int | None, option(help="Size of most batches, with --rule. Some batches have up to 64 records.  [default: 4]")
+        int | None,
+        option(help="Size of most batches (only with --rule). Some batches have up to 64 records.  [default: 4]"),
     ] = None,
     steps: Annotated[
-        int | None, option(help="Number of consecutive steps in one game, with --rule.  [default: 4]")
+        int | None,
+        option(help="Number of consecutive steps that are audited together (only with --rule).  [default: 4]"),
     ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
             help=(
-                "Number of counted runs on each side of the distinguishing game. A slow game uses a fixed share of"
-                " this number."
+                "Number of runs on each of two neighbouring data sets, from which the command computes the lower"
+                " bound. Slow parts of an audit use a fixed share of this number."
             ),
             show_default="as many as the audit needs",
         ),
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the lower bound on epsilon.")] = 0.95,
     delta: Annotated[float, typer.Option(help="Delta of the claimed epsilon and of the lower bound.")] = 1e-5,
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 1,
     out: Annotated[
-        Path | None, option(metavar="FILE", **NAMED, help="File for a picture of the attacks: .png, .pdf or .svg.")
+        Path | None, option(metavar="FILE", **NAMED, help="File (.png, .pdf or .svg) for a picture of the attacks.")
     ] = None,
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:
-    """Compare a privacy claim with a lower bound on the true epsilon, which comes from runs of the mechanism.
+    """Compare a privacy claim with a lower bound on the true epsilon.
 
-    The lower bound exceeds the true epsilon with probability at most 1 - confidence. A bound above the claim refutes
-    the claim. A bound below the claim proves nothing. A refuted claim is an answer, not an error: the exit code is 0.
-    Your own rule is compared with the mechanism that it states:
+    The command runs the mechanism many times to compute the lower bound. This bound exceeds the true epsilon with
+    probability at most 1 - confidence. A lower bound above the claimed epsilon refutes the claim. A lower bound below
+    the claimed epsilon proves nothing. A refuted claim is a result, not an error, so the exit code is 0. For your own
+    rule, the claim follows from the mechanism that the rule states:
     nfa audit --rule my_rule:private_sign_bp --set C=1 --set sigma=0.5 --adjacency add-remove
 
     Example:
@@ -98,7 +105,7 @@ def audit(
         )
     if target is None and rule is None:
         if out is not None or trials is not None:
-            raise ValueError("name a target or a rule: `nfa audit` alone lists the targets")
+            raise ValueError("give a target or --rule: `nfa audit` without options lists the targets")
         _list(json)
         return
     chosen = audits.find(target or "") if rule is None else _own(rule, given, seed)
@@ -118,7 +125,7 @@ def audit(
         _draw(out, chosen, report)
     n = max(LARGEST, batch or 0)
     if 0 < report.delta < 1 and (too_large := caution(report.delta, n)):
-        tell(f"{too_large} Here n = {n}. This is the largest number of records in a batch of this audit.")
+        tell(f"{too_large} Here n = {n}, the largest number of records in a batch of this audit.")
     own = rule is not None and from_outside(rule)
     if json:
         answer = report.as_json()
@@ -138,7 +145,7 @@ def audit(
 
 
 def show_report(console: Console, report: "Report") -> None:
-    """Print a `nfa.audit.reports.Report`. The last lines have the claim and the bound next to each other."""
+    """Print a `nfa.audit.reports.Report`. The last lines show the claimed epsilon next to the lower bound."""
     console.print(Text(report.title, style="bold"))
     for part in report.parts:
         console.print()
@@ -153,20 +160,20 @@ def show_report(console: Console, report: "Report") -> None:
         for text in part.after:
             console.print(Text(text))
     console.print()
-    sure = "exactly" if report.confidence == 1 else f"with {100 * report.confidence:g} % confidence"
+    sure = "by an exact computation" if report.confidence == 1 else f"with {100 * report.confidence:g} % confidence"
     names = ("claimed epsilon", "lower bound", "delta", "AUC")
     table = plain_table("target", *(right(name, no_wrap=True) for name in names))
     numbers = (report.claimed_epsilon, report.lower_bound, report.delta, report.auc)
     table.add_row(report.target, *(f"{number:.4g}" for number in numbers))
     console.print(table)
-    outcome = f"refuted, {sure}" if report.refuted else "not refuted. This result does not prove the claim"
+    outcome = f"refuted {sure}" if report.refuted else "not refuted. This result does not prove the claim"
     console.print(Text(f"The claim is {outcome}."))
     if report.not_looked_at:
         console.print(Text(f"Not examined: {'; '.join(report.not_looked_at)}."))
 
 
 def _own(rule: str, given: dict[str, Any], seed: int) -> "Target":
-    """Return the audit that compares a rule with its own mechanism, for the given options of the rule."""
+    """Return the audit of a rule with the given options. The rule itself states the claimed mechanism."""
     from nfa.audit import own_rule
     from nfa.audit.reports import Target
     from nfa.experiments.rule_claim import claim_of
@@ -181,7 +188,7 @@ def _own(rule: str, given: dict[str, Any], seed: int) -> "Target":
         batch=given.get("batch", 4),
         seed=seed,
     )
-    about = "a rule, compared with its own mechanism"
+    about = "a rule, compared with the mechanism that the rule states"
     audit = partial(own_rule.audit, claim_of(settings), steps=given.get("steps", own_rule.STEPS))
     return Target(name=rule, about=about, audit=audit, trials=2000)
 
@@ -200,7 +207,7 @@ def _list(json: bool) -> None:
 
 
 def _check_picture(path: Path, target: "Target") -> None:
-    """Raise ValueError if the audit has no such picture, and OSError if no file can be written to its folder."""
+    """Raise ValueError if the audit cannot draw this file, and OSError if nfa cannot write to its folder."""
     from nfa.experiments.plots import FORMATS
 
     if path.suffix.removeprefix(".").lower() not in FORMATS or path.is_dir():
@@ -211,7 +218,7 @@ def _check_picture(path: Path, target: "Target") -> None:
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as problem:
-        raise OSError(f"--out: no file can be written to {folder}: {problem.strerror}") from problem
+        raise OSError(f"--out: nfa cannot write to the folder {folder}: {problem.strerror}") from problem
 
 
 def _draw(path: Path, target: "Target", report: "Report") -> None:

@@ -10,11 +10,11 @@ from nfa.cli.terminal import FAILED, NAMED, AsJson, argument, option, print_json
 from nfa.whole import write_whole
 
 Sets = Annotated[
-    list[str] | None, argument(metavar="SET", help="Problem sets. Without a name, the command takes all problem sets.")
+    list[str] | None, argument(metavar="SET", help="Problem sets. Without a SET, the command uses all problem sets.")
 ]
-Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="The course folder.")]
+Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="Folder of the course.")]
 SHOWN = 8  # functions that `nfa course check` has a line for before the one that is wrong
-Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of processes at once.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of processes that run at the same time.")]
 
 
 def new(
@@ -27,14 +27,14 @@ def new(
         option(
             "--set",
             metavar="SET",
-            help="Problem set of the course. May be repeated. Without --set, the course has all sets.",
+            help="Problem set of the course. You can repeat this option. Without --set, the course has all sets.",
         ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Make a course folder: nbgrader's settings, a README for the teacher, and the masters of the problem sets.
+    """Make a course folder with nbgrader's settings, a README for the teacher, and the problem sets with solutions.
 
-    The README describes every step up to grades and feedback, and how to confine the code that students submit.
+    The README describes all steps up to grades and feedback. It also describes how to confine the code of students.
 
     Example:
     nfa course new ml2 --set ps2_dfa
@@ -46,13 +46,14 @@ def new(
     if json:
         print_json({"course": folder, "sets": chosen})
         return
-    print(f"{folder} has {', '.join(chosen)}. The README.md of the folder describes the next steps.")
+    print(f"{folder} contains {', '.join(chosen)}. The README.md in this folder describes the next steps.")
 
 
 def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: AsJson = False) -> None:
-    """Make the student versions: release/SET/SET.ipynb, without solutions and hidden tests.
+    """Make the student versions of problem sets: release/SET/SET.ipynb, without solutions and hidden tests.
 
-    The command stops if the reference solution fails a check, or if students would see what they should not see.
+    The command stops if the reference solution fails a check, or if a student version shows a solution or a hidden
+    test.
 
     Example:
     nfa course build ps2_dfa
@@ -72,20 +73,20 @@ def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: A
 
 
 def rehearse(
-    problem_set: Annotated[str, argument(metavar="SET", help="A problem set.")],
+    problem_set: Annotated[str, argument(metavar="SET", help="Problem set of the course.")],
     names: Annotated[
         list[str] | None,
         argument(
             metavar="NAME",
-            help="Submissions that come with the set. Without a name, the command takes all submissions.",
+            help="Example submissions of the problem set. Without a NAME, the command submits all examples.",
         ),
     ] = None,
     course: Course = Path("."),
     json: AsJson = False,
 ) -> None:
-    """Submit the solutions and typical mistakes that come with a set. You can then try the grading.
+    """Submit the right and wrong example solutions of a problem set, so that you can try the grading.
 
-    Each submission has a name. The command submits it as a student of this name.
+    The name of an example is also the name of the student for whom the command submits this example.
 
     Example:
     nfa course rehearse ps2_dfa loops forgot_dphi
@@ -111,10 +112,11 @@ def grade(
     jobs: Jobs = 1,
     json: AsJson = False,
 ) -> None:
-    """Grade submitted/STUDENT/SET/SET.ipynb, and write grades.csv and feedback without hidden tests.
+    """Grade the notebooks submitted/STUDENT/SET/SET.ipynb, and write grades.csv and the feedback for the students.
 
-    The command runs the code of the submissions. The README of the course describes how to confine this code. Without
-    a SET, the command grades every set with a submission. The exit code is 1 if a submission could not be graded.
+    The feedback contains no hidden test. The command runs the code of the submissions. The README of the course
+    describes how to confine this code. Without a SET, the command grades every set with a submission. The exit code is
+    1 if a submission could not be graded.
 
     Example:
     nfa course grade ps2_dfa
@@ -152,26 +154,31 @@ def grade(
                 print(title)
             for row, text in lines:
                 print(f"  {row['set'] + ' ' if len(chosen) > 1 else ''}{row['student']}: {text}")
-        print("grades.csv has all scores. feedback/STUDENT/SET has the feedback to give back.")
+        print("grades.csv contains all scores. The feedback for each student is in feedback/STUDENT/SET.")
     if lacking:
         tell(f"these problem sets are not built, so their submissions are not graded: {', '.join(lacking)}")
     if missing:
-        tell(f"{len(missing)} of {len(rows)} not graded: {', '.join(row['student'] for row in missing)}")
+        tell(f"{len(missing)} of {len(rows)} submissions not graded: {', '.join(row['student'] for row in missing)}")
     if missing or lacking:
         raise typer.Exit(FAILED)
 
 
 def stub(
-    statements: Annotated[list[str], argument(metavar="ID", help="Statements such as lee2020:eq5, or whole papers.")],
+    statements: Annotated[
+        list[str], argument(metavar="ID", help="Statements of a paper, such as lee2020:eq5, or whole papers.")
+    ],
     out: Annotated[
-        Path | None, option(metavar="FILE", **NAMED, help="File to write. Without --out, the functions are printed.")
+        Path | None,
+        option(
+            metavar="FILE", **NAMED, help="File for the functions. Without --out, the command prints the functions."
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Write a file with the functions of nfa that compute these statements, without the bodies of the functions.
+    """Write the functions of nfa that compute these statements, without the bodies of the functions.
 
-    Fill in the bodies, then check the functions with `nfa course check FILE`. In the clone, `pytest --stub=FILE` runs
-    all tests of these statements.
+    Fill in the bodies, then check the functions with `nfa course check FILE`. In a clone of the repository, `pytest
+    --stub=FILE` runs all tests of these statements.
 
     Example:
     nfa course stub lee2020:eq5 --out mine.py
@@ -198,16 +205,15 @@ def stub(
 def ladder(
     paper: Annotated[
         str | None,
-        argument(
-            metavar="PAPER", help="Paper, such as lee2020. Without a name, the command lists the tasks of all papers."
-        ),
+        argument(metavar="PAPER", help="Paper, such as lee2020. Without a PAPER, the command lists all tasks."),
     ] = None,
     out: Annotated[Path | None, option(metavar="DIR", **NAMED, help="Folder for the files of the tasks.")] = None,
     json: AsJson = False,
 ) -> None:
-    """List small tasks that lead through a paper, or write a file to fill in for each task.
+    """List small tasks that lead through a paper or, with --out, write a file to fill in for each task.
 
-    `nfa course check FILE` checks one task, gives a hint and names the next task.
+    `nfa course check FILE` checks the file of one task. If the function is right, the command names the next task.
+    Otherwise, the command prints the first failure with a hint.
 
     Example:
     nfa course ladder lee2020
@@ -242,16 +248,17 @@ def check(
         argument(
             metavar="FILE",
             **NAMED,
-            help="File from `nfa course stub` or `nfa course ladder`, or a folder of such files.",
+            help="File that `nfa course stub` or `nfa course ladder` wrote, or a folder of such files.",
         ),
     ],
     json: AsJson = False,
 ) -> None:
-    """Check the functions that you filled in, and print the first failure and, if known, the mistake that caused it.
+    """Check the functions that you filled in, and print the first failure with the mistake that may have caused it.
 
-    BP, FA, DFA, DP-SGD and joint-clip DFA are checked on dense networks first, then with skips, convolutions and
-    pooling. Other functions of `nfa course stub` are checked by the tests of the project, which need a checkout. After
-    a task of a ladder, the command names the next task. The exit code is 1 if a function is wrong.
+    The command checks BP, FA, DFA, DP-SGD and DFA with a joint clip on dense networks first. It then checks them on
+    networks with skips, convolutions and pooling. For the other functions of `nfa course stub`, the command runs the
+    tests of the project, which are only in a clone of the repository. If the function of a ladder's task is right, the
+    command names the next task. The exit code is 1 if a function is wrong.
 
     Example:
     nfa course check mine.py
@@ -291,7 +298,8 @@ def _show_way_on(path: Path, code: str, after: Any) -> None:
     elif code.startswith(CODE):
         print(f"\nRight. This task is the last of the ladder of {code.removeprefix(CODE).partition('/')[0]}.")
     else:
-        print(f"\nRight. In the clone, run all tests of these statements:\npython -m pytest --stub={path}")
+        print("\nRight. In a clone of the repository, run all tests of these statements:")
+        print(f"python -m pytest --stub={path}")
 
 
 def _judged(one: Any) -> dict[str, Any]:
@@ -308,7 +316,7 @@ def _states(judgement: Any) -> list[str]:
 
 
 def _show_judgement(one: Any) -> None:
-    """Print one line for a right function. For a wrong one, print the stages, the first failure and its explanation."""
+    """Print one line for a right function. For a wrong function, print the stages, the first failure and a hint."""
     judgement, states = one.judgement, _states(one.judgement)
     about = f"{', '.join(one.ids[:3])}{f' and {len(one.ids) - 3} more' if len(one.ids) > 3 else ''}"
     staged = len(states) > 1

@@ -7,7 +7,7 @@ from nfa.cli.terminal import AsJson, DataDir, argument, print_json
 
 
 def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
-    """List the data sets: size, licence, and where they are on this machine.
+    """List the data sets with their sizes, their licences and their places on this machine.
 
     Example:
     nfa data list
@@ -38,11 +38,11 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
 
 
 def data_fetch(
-    name: Annotated[str, argument(metavar="NAME", help="A data set of `nfa data list`.")],
+    name: Annotated[str, argument(metavar="NAME", help="Name of a data set in `nfa data list`.")],
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:
-    """Make sure that a data set is on this machine: download it into the user cache if it is missing.
+    """Download a data set into the user cache, unless the data set is already on this machine.
 
     Example:
     nfa data fetch fashion-mnist
@@ -53,11 +53,11 @@ def data_fetch(
     if json:
         print_json({"name": name, "path": place})
     else:
-        print(f"{name} is in {place}")
+        print(f"the data set {name} is in {place}")
 
 
 def data_path(
-    name: Annotated[str | None, argument(metavar="NAME", help="A data set of `nfa data list`.")] = None,
+    name: Annotated[str | None, argument(metavar="NAME", help="Name of a data set in `nfa data list`.")] = None,
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Keep a failing display from stopping the work: streams that cannot be written, and invalid terminal widths."""
+"""Let the work continue if a stream cannot be written or the width of the terminal is invalid."""
 
 import errno
 import os
@@ -12,13 +12,13 @@ READER_GONE = {errno.EPIPE, errno.EBADF, errno.ECONNRESET}
 
 
 class QuietStream:
-    """A stream that drops its output after a write fails, instead of raising.
+    """A stream that drops its output after a failed write, instead of raising an error.
 
-    After the failure, its descriptor leads to the null device, so that Python can flush its buffers when it ends.
+    After the failure, the descriptor of the stream leads to the null device. So Python can flush the stream at exit.
 
     Parameters
     ----------
-    stream : text stream, which answers all calls except those that write
+    stream : text stream. All calls except writes are passed on to this stream
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class QuietStream:
 
     @property
     def incomplete(self) -> bool:
-        """Whether a reader did not get all of the output. This is false if the reader closed its end."""
+        """Whether some output did not reach the reader. False if the reader closed the stream."""
         if self.failure is None or isinstance(self.failure, ValueError):  # ValueError: the stream was closed
             return False
         hung_up = self.failure.errno == errno.EIO and self._stream.isatty()
@@ -69,10 +69,10 @@ class QuietStream:
 
 @contextmanager
 def quiet_streams() -> Iterator[tuple[QuietStream, QuietStream]]:
-    """Replace standard output and standard error by a `QuietStream` each while the body runs.
+    """Replace standard output and standard error by two `QuietStream` objects while the body runs.
 
-    A stream that is closed from the start leads to the null device. Otherwise the next file that the process opens
-    would take its place, and messages would be written into that file.
+    If a stream is closed at the start, its descriptor is connected to the null device. Otherwise, the next file that
+    the process opens would get this descriptor, and nfa would write its messages into that file.
     """
     for descriptor in (0, 1, 2):
         try:
@@ -95,9 +95,9 @@ def quiet_streams() -> Iterator[tuple[QuietStream, QuietStream]]:
 
 
 def leave_out_odd_displays() -> None:
-    """Drop COLUMNS and LINES from the environment unless they are the size of a terminal, in plain digits.
+    """Remove COLUMNS and LINES from the environment unless their values are possible sizes of a terminal.
 
-    MPLBACKEND goes too: nfa draws into files, and Jupyter chooses for its notebooks.
+    MPLBACKEND is removed too, because nfa only draws into files, and Jupyter chooses the backend of its notebooks.
     """
     os.environ.pop("MPLBACKEND", None)
     for name in ("COLUMNS", "LINES"):

@@ -1,4 +1,4 @@
-"""The command `nfa epsilon`: what a run spends, or how much noise it needs, and on what that depends."""
+"""The command `nfa epsilon`: compute the epsilon of a run, or the noise that the run needs for a target epsilon."""
 
 import math
 import warnings
@@ -34,16 +34,16 @@ def epsilon(
         float | None,
         option(
             help=(
-                "Standard deviation of the noise divided by the sensitivity under the adjacency. The sensitivity is in"
-                " the l2 norm, or in the l1 norm for laplace."
+                "Standard deviation of the noise divided by the sensitivity under the adjacency. The norm of the"
+                " sensitivity is l2 or, for laplace noise, l1."
             )
         ),
     ] = None,
     target_epsilon: Annotated[
-        float | None, option(help="Largest allowed epsilon. The command finds the noise multiplier.")
+        float | None, option(help="Largest allowed epsilon, from which the command computes the noise multiplier.")
     ] = None,
     steps: Annotated[int | None, option(help="Total number of updates.")] = None,
-    epochs: Annotated[int | None, option(help="Number of epochs of `nfa train`, instead of --steps.")] = None,
+    epochs: Annotated[int | None, option(help="Number of epochs, as in `nfa train`. Give --epochs or --steps.")] = None,
     q: Annotated[
         float | None, option(help="Sampling rate: the expected share of the records that a batch contains.")
     ] = None,
@@ -56,7 +56,7 @@ def epsilon(
         str | None,
         option(
             metavar="ID",
-            help="Theorem for one step, such as wbk2019:thm27.  [default: the theorem with the smallest epsilon]",
+            help="Theorem for one step, such as wbk2019:thm27.  [default: the theorem that gives the smallest epsilon]",
         ),
     ] = None,
     conversion: Annotated[
@@ -64,8 +64,9 @@ def epsilon(
         option(
             metavar="NAME",
             help=(
-                "Conversion to (epsilon, delta): mironov2017, or canonne2020, which gives a smaller epsilon. The papers"
-                " use mironov2017 with their own bound and orders.  [default: the smallest epsilon that is proved]"
+                "Conversion from Rényi divergences to (epsilon, delta): mironov2017 or canonne2020. The epsilon of"
+                " canonne2020 is smaller. The papers use mironov2017 with bounds and orders of their own.  [default:"
+                " the conversion that gives the smallest epsilon]"
             ),
         ),
     ] = None,
@@ -79,27 +80,29 @@ def epsilon(
         option(
             metavar="NAME",
             help=(
-                "Accountant: rdp (Rényi differential privacy) or pld (privacy loss distributions).  [default: the"
-                " smaller epsilon of the two]"
+                "Method to compute epsilon: rdp (Rényi differential privacy) or pld (privacy loss distributions)."
+                "  [default: the method that gives the smaller epsilon]"
             ),
         ),
     ] = None,
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="Show how the printed number is computed, and the numbers that other settings give."
+            "--explain", help="Explain how the printed number is computed, and show the epsilons of other settings."
         ),
     ] = False,
     plot: Annotated[
         Path | None,
-        option(metavar="FILE", help="Draw delta over epsilon, by each accountant, into this .png, .pdf or .svg file."),
+        option(
+            metavar="FILE", help="File (.png, .pdf or .svg) for a picture of delta over epsilon by each accountant."
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
     """Compute the epsilon of a run, or find the noise for a target epsilon.
 
-    The command refuses settings that no theorem covers. There is no default adjacency, because an epsilon has a meaning
-    under one adjacency only.
+    The command refuses settings that no theorem covers. There is no default adjacency, because the same run has
+    different epsilons under different adjacencies.
 
     Example:
     nfa epsilon --sampling without-replacement --adjacency replace-one \\
@@ -159,7 +162,7 @@ def epsilon(
         _print(run, guarantee, target_epsilon, told.get("explain"))
     if plot is not None:
         epsilon_drawn.draw(plot, run, guarantee)
-        tell(f"Drew delta over epsilon in {plot}.")
+        tell(f"The picture of delta over epsilon is in {plot}.")
 
 
 def _print(run: "CountedRun", guarantee: "Guarantee", target_epsilon: float | None, explained: dict | None) -> None:
@@ -177,7 +180,7 @@ def _print(run: "CountedRun", guarantee: "Guarantee", target_epsilon: float | No
 def _check_names(
     sampling: str, adjacency: str, law: str, conversion: str | None, accountant: str | None, bound: str | None
 ):
-    """Raise a ValueError that names the option with a name that is none, or NoGuarantee for one without a theorem."""
+    """Raise ValueError for an option with an unknown name, or NoGuarantee for a name without a theorem."""
     from nfa.mechanism import ADJACENCIES, LAWS, refuse_uncounted
     from nfa.privacy.accountant import ACCOUNTANTS
     from nfa.privacy.rdp import CONVERSIONS
@@ -221,14 +224,14 @@ def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> f
         raise ValueError(f"--sampling {sampling} needs a rate: give --q, or --n and --batch")
     if everybody and rate != 1:
         raise ValueError(
-            f"--sampling {sampling} takes every record in every step, got the sampling rate {rate:.6g}: leave the rate"
-            " out"
+            f"the sampling rate must be 1, because every step under --sampling {sampling} uses all records, got"
+            f" {rate:.6g}: leave the rate out"
         )
     return rate
 
 
 def _steps(sampling: str, steps: int | None, epochs: int | None, n: int | None, batch: int | None) -> int:
-    """The number of steps, given by itself or as epochs of a run."""
+    """Return the number of steps, which --steps or --epochs determines."""
     from nfa.sampling import SAMPLERS
 
     if steps is not None and epochs is None:
@@ -251,7 +254,7 @@ def _count(name: str, value: int) -> None:
 
 
 def parse_orders(text: str) -> list[float]:
-    """Renyi orders as they are typed: numbers and ranges of integers, separated by commas.
+    """Return the Renyi orders that a text lists: numbers and ranges of integers, separated by commas.
 
     Examples
     --------
@@ -269,12 +272,12 @@ def parse_orders(text: str) -> list[float]:
             raise ValueError(f"--orders must be above 1 and at most {LARGEST_ORDER}, got {part.strip()}")
         orders += [float(k) for k in range(int(ends[0]), int(ends[-1]) + 1)] if dash else ends
     if not orders or any(b <= a for a, b in pairwise(orders)):
-        raise ValueError(f"--orders must increase, got {text!r}")
+        raise ValueError(f"the numbers of --orders must increase, got {text!r}")
     return orders
 
 
 def show(console: Console, run: "CountedRun", g: "Guarantee", target_epsilon: float | None) -> None:
-    """Print the number with everything that it depends on."""
+    """Print the epsilon or the noise multiplier, with the settings that determine this number."""
     from nfa.privacy.counted_run import bound_says
     from nfa.privacy.theorems import ADJACENCY_MEANS
     from nfa.sampling import SAMPLERS
@@ -340,5 +343,5 @@ def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
 
 
 def _whole(x: float) -> str:
-    """A number with all its digits: ten where these are all."""
+    """Return a number with all its digits, and with ten digits if these are all."""
     return short if float(short := f"{x:.10g}") == x else repr(x)

@@ -1,4 +1,4 @@
-"""The picture of `nfa epsilon --plot`: delta over epsilon for the same run, by each accountant."""
+"""The picture of `nfa epsilon --plot`: delta over epsilon of one run, with a curve for each accountant."""
 
 import math
 from dataclasses import replace
@@ -16,22 +16,22 @@ POINTS = 9
 
 
 def check_picture(path: Path) -> None:
-    """Raise ValueError, before anything is computed, for a file that cannot be written."""
+    """Raise ValueError for a file that cannot be written. This check comes before any computation."""
     if path.suffix.removeprefix(".") not in FORMATS:
         raise ValueError(f"--plot needs a file name that ends in .{', .'.join(FORMATS)}, got {path}")
     if path.is_dir():
-        raise ValueError(f"--plot needs the name of a file, and {path} is a folder")
+        raise ValueError(f"--plot needs the name of a file, but {path} is a folder")
     if not path.parent.is_dir():
         raise ValueError(f"--plot cannot write {path}, because the folder {path.parent} does not exist")
 
 
 def draw(path: Path, run: CountedRun, g: Guarantee) -> None:
-    """Draw delta over epsilon: what each accountant proves, what is needed at least, and the Gaussian limit.
+    """Draw delta over epsilon: the proved epsilons of each accountant, their lower bound, and the Gaussian limit.
 
     Parameters
     ----------
-    path : file to write, whose name ends in one of `FORMATS`
-    g : guarantee of the run, which the picture marks
+    path : file to write. Its name ends in one of `FORMATS`
+    g : guarantee of the run, marked by a circle in the picture
     """
     assert g.noise_multiplier is not None  # one mechanism has one
     step = run.release(g.noise_multiplier)
@@ -54,8 +54,9 @@ def draw(path: Path, run: CountedRun, g: Guarantee) -> None:
     axes = captioned(
         figure,
         [
-            "Solid: proved, so each point is a guarantee. Dashed: the lower bound of the privacy losses.",
-            "Dotted: if all losses added up to a Gaussian law. It is no proof. Circle: the printed epsilon.",
+            "Each point of a solid line is a proved guarantee. The dashed line is a lower bound from privacy losses.",
+            "The dotted line assumes that all losses add up to a Gaussian law. This assumption is not proved.",
+            "The circle marks the printed epsilon.",
         ],
     ).subplots()
     for name, points in curves.items():

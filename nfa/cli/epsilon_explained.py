@@ -1,4 +1,4 @@
-"""What `nfa epsilon --explain` prints: the words, the formula, the curve, the other settings, the tight epsilon."""
+"""Print `nfa epsilon --explain`: the guarantee, the formula, the curve, other settings and the tight epsilon."""
 
 import math
 from typing import Any
@@ -39,13 +39,15 @@ def _show_tight(console: Console, g: Guarantee, tight: dict[str, Any]) -> None:
         console.print(Text(f"Privacy losses give no number here: {tight['says']}."))
         return
     found, least, limit = up(tight["epsilon"]), down(tight["at_least"]), up(tight["gaussian_limit"], 3)
-    beside = f" The printed epsilon is {up(g.epsilon / tight['epsilon'], 3)} times that." if g.conversion != PLD else ""
+    beside = (
+        f" The printed epsilon is {up(g.epsilon / tight['epsilon'], 3)} times as large." if g.conversion != PLD else ""
+    )
     says = tight["says"]
     console.print(
         Text(
             f"Privacy losses prove epsilon {found}.{beside if tight['epsilon'] else ''} {says[:1].upper()}{says[1:]}"
             f" {least}. If the losses of all steps added up to a Gaussian law, epsilon would be about {limit}. This"
-            " last number is no proof, and nfa does not count it."
+            " last number is not proved."
         )
     )
 
@@ -74,7 +76,7 @@ def _show_curve(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
         return
     full, rest = ("#", "-") if console.options.ascii_only else ("█", "░")
     count = "steps" if g.uses == g.steps else "uses"
-    many = f"Rényi epsilons add up: {g.uses} {count} cost {g.uses} times as much as one. These epsilons grow"
+    many = f"The Rényi epsilon of {g.uses} {count} is {g.uses} times that of one {count[:-1]}. It grows"
     text = (
         f"{many if g.uses > 1 else 'The Rényi epsilon of the one release grows'} with the order α. The term that the"
         f" conversion to (ε, δ) adds shrinks with α: {told['conversion']['lines'][0]} [{told['conversion']['id']}]."
@@ -99,7 +101,7 @@ def _show_curve(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
 
 
 def _show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
-    """Print the rows; each has the choices of those above it too."""
+    """Print the rows. Each row includes the choices of the rows above it."""
     table = plain_table("  choice", right("epsilon"), right("saves"), "bound", "conversion")
     for row in rows:
         saves = "" if row["saves"] is None else _signed(row["saves"])
@@ -109,8 +111,8 @@ def _show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
     console.print()
     console.print(
         Text(
-            "Each row keeps the choices of the rows above it. If you name no bound, conversion, orders or accountant,"
-            " `nfa epsilon` gives the smallest epsilon of the table."
+            "Each row includes the choices of the rows above it. If you name no bound, conversion, orders or"
+            " accountant, `nfa epsilon` gives the smallest epsilon of the table."
         )
     )
 
@@ -147,12 +149,12 @@ def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[d
         " sum by up to 2 C."
     )
     if factor:
-        text += f" For this sum, the column at {factor} has the same noise."
+        text += f" For this sum, the column at {factor} is for the same noise as your run."
     if run.sampling in ALL_RECORDS:
-        text += " Give a sampling with its rate to see the other schemes too."
+        text += " To see the other sampling schemes too, give a scheme with a sampling rate."
     console.print(Text(text))
 
 
 def _signed(number: float) -> str:
-    """A number to five digits; one below 0 is rounded away from it."""
+    """Return a number with five digits, rounded away from 0."""
     return ("-" if number < 0 else "") + up(abs(number), 5)

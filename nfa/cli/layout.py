@@ -53,7 +53,7 @@ class Answers(Console):
     whole_rows = False  # whether a row of a table is one line, however long
 
     def print(self, *objects: Any, **how: Any) -> None:
-        """Print as rich does, but cut no word off, and do not read square brackets as markup."""
+        """Print as rich does, but without cutting words and without reading square brackets as markup."""
         shown = [prose(one) if isinstance(one, str | Text) else one for one in objects]
         super().print(*map(_Trimmed, shown), **({"crop": False} | how))
 
@@ -75,7 +75,7 @@ class _Trimmed:
 
 
 class _Hanging:
-    """A label of a fixed width with a text next to it. A longer label has a line of its own."""
+    """A label of a fixed width with a text next to it. A label above this width has a line of its own."""
 
     def __init__(self, label: str | Text, text: str | Text, width: int) -> None:
         self._label, self._text, self._width = prose(label), prose(text), width
@@ -97,7 +97,7 @@ class _PlainTable(Table):
 
     If the table is still too wide, columns with one value move into a sentence below the table, from right to left.
     If the rest is still too wide, it is split into several tables, one below the other.
-    Each of these tables begins with the columns that tell the rows apart.
+    Each of these tables begins with the columns that distinguish the rows.
     """
 
     def add_column(self, header: RenderableType = "", *args: Any, **how: Any) -> None:
@@ -143,7 +143,7 @@ def _measured(column: Column, console: Console, options: ConsoleOptions) -> Colu
 
 
 def _together(columns: list[Column], name: str = "min_width") -> int:
-    """Return the smallest width of columns next to each other or, given a name, the sum of another of their widths."""
+    """Return the total width of columns next to each other, from the attribute with this name."""
     return sum(getattr(column, name) for column in columns) + GAP * (len(columns) - 1)
 
 
@@ -163,7 +163,7 @@ def _apart(columns: list[Column], room: int) -> tuple[list[Column], list[Column]
 
 
 def _groups(columns: list[Column], room: int) -> Iterator[list[Column]]:
-    """Return the columns in groups that fit. Each begins with the fewest first columns that tell all rows apart."""
+    """Return groups of columns that fit. Each group begins with the fewest first columns that distinguish all rows."""
     rows = list(zip(*map(_cells, columns), strict=True))
     n = next((n for n in range(1, len(columns)) if len({row[:n] for row in rows}) == len(rows)), 1)
     group = columns[:n]
@@ -176,7 +176,7 @@ def _groups(columns: list[Column], room: int) -> Iterator[list[Column]]:
 
 
 def _breaks(text: str, width: int) -> list[int]:
-    """Return where the second and later lines of at most this width begin. Only one long word can exceed it."""
+    """Return the starts of all lines but the first. Only a line of one long word can exceed the width."""
     starts, at = [], 0
     for word in _WORD.finditer(text):
         size = cell_len(word[0].rstrip())
@@ -197,9 +197,9 @@ def prose(text: RenderableType) -> Prose:
 
 
 def output() -> Console:
-    """Return the console of standard output, with colours and the width of the terminal, or COLUMNS wide in a pipe.
+    """Return the console of standard output, with the width of the terminal or, in a pipe, the width COLUMNS.
 
-    In a pipe without COLUMNS, prose is 80 wide. A row of a table is then one line, for programs that read lines.
+    In a pipe without COLUMNS, prose has 80 columns. Each row of a table is then one line, for programs that read lines.
     """
     console = Answers(highlight=False)
     console.whole_rows = not (console.is_terminal or os.environ.get("COLUMNS", "").isdigit())

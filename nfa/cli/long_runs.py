@@ -1,4 +1,4 @@
-"""The command `nfa reproduce` for several items, the shortest first. An item that fails does not stop the others."""
+"""The command `nfa reproduce` for several items, the shortest first. If an item fails, the others still run."""
 
 import os
 import time
@@ -30,17 +30,17 @@ DONE, WRONG, SKIPPED = "done", "failed", "skipped"
 
 @dataclass
 class Entry:
-    """An item of the list.
+    """An item to reproduce.
 
     Parameters
     ----------
-    folder : folder of its results
-    todo : its runs, or None if nothing is trained or the item cannot be run
-    missing : {name: seconds} of its runs that are still to do
+    folder : folder of the item's results
+    todo : runs of the item, or None if nothing is trained or the item cannot be run
+    missing : {name: seconds} of the runs that are still to do
     nbytes : bytes of memory for the largest of these runs
     state : "" at first, then "done", "failed" or "skipped"
-    why : sentence with the reason if the item failed or was skipped
-    result : its result, which has no rows until the item is done
+    why : reason, as a sentence, if the item failed or was skipped
+    result : result of the item. It has no rows until the item is done
     """
 
     experiment: Experiment | Analytic
@@ -54,7 +54,7 @@ class Entry:
 
     @property
     def seconds(self) -> float:
-        """The sum of the times of its missing runs."""
+        """The sum of the times of the item's missing runs."""
         return sum(self.missing.values())
 
     def stop(self, problem: BaseException) -> None:
@@ -67,15 +67,15 @@ class Entry:
 
 
 class NoScale(ValueError):
-    """An item does not have the scale."""
+    """The item has no runs at the wanted scale."""
 
 
 class Overall(ProgressDisplay):
-    """The progress of several items: a line for each run, with the time left for all, corrected by the finished runs.
+    """The progress of several items: a line for each run, with the estimated time until all runs are finished.
 
     Parameters
     ----------
-    jobs : runs at work at the same time
+    jobs : number of runs at the same time
     """
 
     LINE_EVERY = 60.0  # a run says how far it is
@@ -87,11 +87,11 @@ class Overall(ProgressDisplay):
         self._seconds: dict[str, float] = {}  # that each run should take, by folder and name
 
     def expect(self, seconds: Mapping[str, float]) -> None:
-        """Set the runs to do, with the seconds of each by its `run_name`."""
+        """Set the runs to do. ``seconds`` maps the `run_name` of each run to its estimated seconds."""
         self._seconds, self._runs, self._began = dict(seconds), len(seconds), time.monotonic()
 
     def of(self, folder: Path) -> Callable[[str, int, int, Mapping[str, Any] | None], None]:
-        """Return the progress callback of the runs of a folder. It reports nothing about runs finished before."""
+        """Return the progress callback for the runs of a folder. It ignores runs that were finished before."""
 
         def told(cell: str, step: int, steps: int, record: Mapping[str, Any] | None) -> None:
             if (key := run_name(folder, cell)) in self._seconds:
@@ -134,7 +134,7 @@ class Overall(ProgressDisplay):
 
 
 def run_name(folder: Path, cell: str) -> str:
-    """Return the name of a run of a folder on the display."""
+    """Return the name of a run as the display shows it."""
     return f"{folder.name}/{cell}"
 
 
@@ -205,15 +205,15 @@ def _check(
         seed_numbers(how["seeds"])
     existing(how["data_dir"])
     if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"the output folder {out} is a file: give another --out")
+        raise ValueError(f"--out must be a folder, but {out} is a file: give another --out")
     if how["scheduler"] is not None:
         with connected(how["scheduler"]):
             pass
     trained = [experiment for experiment in experiments if isinstance(experiment, Experiment)]
     if not trained and how["epochs"] is not None:
-        raise ValueError("all of these items are computed from formulas, so epochs has no effect: leave out epochs")
+        raise ValueError("all of these items are computed from formulas, so --epochs has no effect: leave out --epochs")
     if not trained and wanted:
-        raise ValueError("all of these items are computed from formulas, so only has no effect: leave out only")
+        raise ValueError("all of these items are computed from formulas, so --only has no effect: leave out --only")
     refusals = []
     for experiment in trained:
         try:
@@ -306,15 +306,15 @@ def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
                 cells[1:] = ["finished", ""]
         table.add_row(entry.experiment.id, *cells)
     console, (seconds, nbytes) = output(), _took(entries, jobs)
-    console.print(f"Scale {scale}. The items run in this order, with {jobs} run{'s' * (jobs != 1)} at a time:\n")
+    console.print(f"At scale {scale}, the items run in this order, with {jobs} run{'s' * (jobs != 1)} at a time:\n")
     console.print(table)
     console.print(
-        f"\nIn all: about {duration(max(1, seconds))}, {nbytes / 1e9:.1f} GB of memory. Runs that several items share"
-        " count once."
+        f"\nAll items together need about {duration(max(1, seconds))} and {nbytes / 1e9:.1f} GB of memory. Runs that"
+        " several items share count once."
     )
     console.print(
-        "These times are estimates from parts of a step on this machine. --dry-run of a single item prints more."
-        " Nothing was written."
+        "These times are estimates from parts of a step on this machine. For more details, use --dry-run with a single"
+        " item. The command has written no file."
     )
 
 

@@ -1,8 +1,9 @@
-"""The command `nfa`: the ledger, the data sets and the experiments from a terminal.
+"""The command `nfa`, for the ledger, the data sets and the experiments.
 
-Every subcommand has ``--help`` with an example and ``--json`` (one JSON document on standard output, nothing else
-there). `nfa --help` lists the exit codes. An error is one sentence on standard error. A help text is the docstring of
-its command, which ends in the example. Heavy imports stand inside the commands, so that the light ones are quick.
+Every subcommand has the option ``--help``, and its help ends in an example. Every subcommand has the option
+``--json``, which prints one JSON document and nothing else on standard output. `nfa --help` lists the exit codes. An
+error is one sentence on standard error. The docstring of a command is its help text. Slow imports stand inside the
+commands that need them, so that the other commands start quickly.
 """
 
 import inspect
@@ -50,8 +51,8 @@ def _version(asked: bool) -> None:
 
 @app.callback(
     help=(
-        f"Private learning without backpropagation: five papers as code that you can run.\n\n{EXIT_CODES} An audit"
-        " that refutes a claim exits with 0."
+        f"Private learning without backpropagation: five papers as code that you can run.\n\n{EXIT_CODES} The exit"
+        " code is also 0 if an audit refutes a claim."
     ),
     epilog=example("nfa demo", "nfa eq lee2020:eq5"),
 )
@@ -61,7 +62,9 @@ def nfa(
     ] = False,
     debug: Annotated[
         bool,
-        typer.Option("--debug", help="Show the traceback of an error. NFA_DEBUG=1 in the environment does the same."),
+        typer.Option(
+            "--debug", help="Show the traceback of an error. The environment variable NFA_DEBUG=1 has the same effect."
+        ),
     ] = False,
 ) -> None:
     """Set the options of the command `nfa` itself."""
@@ -69,23 +72,25 @@ def nfa(
 
 def eq(
     statements: Annotated[
-        list[str] | None, argument(metavar="ID", help="Statements such as lee2020:eq5, or whole papers.")
+        list[str] | None, argument(metavar="ID", help="Statements of a paper, such as lee2020:eq5, or whole papers.")
     ] = None,
-    whole: Annotated[bool, typer.Option("--docstrings", help="Show the code with docstrings and checks.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--docstrings", help="Show the code with its docstrings and its checks of arguments.")
+    ] = False,
     certificate: Annotated[
         bool,
         typer.Option(
-            "--certificate", help="Print a file that refutes the statement with Python's standard library alone."
+            "--certificate", help="Print the certificate, a Python file that refutes the statement without nfa."
         ),
     ] = False,
     bibtex: Annotated[bool, typer.Option("--bibtex", help="Print the BibTeX entries of the paper and of nfa.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show statements of the papers: the verdict, the correct form, the code and the tests.
+    """Show statements of the papers with our verdict, the correct form, the code and the tests.
 
-    With the name of a paper, the command lists the statements of the paper. Without a name, the command counts the
-    statements of each paper by verdict. A certificate is one file that runs without nfa. Pipe the certificate into
-    `python -I -S -`.
+    A statement is a claim, an equation, a table or a figure. With the name of a paper, the command lists the statements
+    of the paper. Without an ID, the command counts the statements of each paper by verdict. To run the file that
+    --certificate prints, pipe the file into `python -I -S -`.
 
     Example:
     nfa eq lee2020:eq5
@@ -121,10 +126,12 @@ def eq(
 
 
 def errata(
-    paper: Annotated[str | None, argument(metavar="PAPER", help="A paper, or a statement such as lee2020:eq5.")] = None,
+    paper: Annotated[
+        str | None, argument(metavar="PAPER", help="Paper such as lee2020, or statement such as lee2020:eq5.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """List the statements that are not right as printed, each with the claim, the correction, its number and a check.
+    """List the statements that are not right as printed, each with the claim, the correction, a number and a check.
 
     Example:
     nfa errata ohana2021
@@ -182,8 +189,8 @@ for group, commands in COMMANDS.items():
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    ``argv`` has the arguments after `nfa`, by default those of the process. A display that fails changes neither the
-    work nor its exit code, but an answer that could not be printed in full is a failure.
+    ``argv`` has the arguments after `nfa`, by default those of the process. If a display fails, the work and the exit
+    code are the same as without the failure. But if an answer could not be printed in full, the exit code is 1.
     """
     leave_out_odd_displays()
     with quiet_streams() as (answer, _):
@@ -211,7 +218,7 @@ def _run(arguments: list[str]) -> int:
         tell(_usage(wrong))
         return terminal.USAGE
     except SystemExit as left:  # of a rule or a network from outside, for no code of nfa calls it
-        tell(f"the work is not finished, because a rule or a network from outside called sys.exit({left})")
+        tell(f"the work is not finished, because your own rule or network called sys.exit({left})")
         return terminal.FAILED
     except Exception as problem:
         from nfa.mechanism import NoGuarantee
@@ -224,7 +231,7 @@ def _run(arguments: list[str]) -> int:
 
 @cache
 def _commands() -> Callable[..., Any]:
-    """Return the commands that typer builds, and build them once in a process."""
+    """Return the commands that typer builds once in a process."""
     return typer.main.get_command(app)
 
 

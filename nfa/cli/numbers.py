@@ -57,7 +57,9 @@ def whole(text: str) -> int:
 
 
 def value(text: str) -> Any:
-    """Return the value of a text after KEY=: a JSON value (also with Python's words and typed numbers), or the text.
+    """Return the JSON value that the text after KEY= stands for, or the text itself if there is no such value.
+
+    The text may also have a number of any form that `one` reads, or True, False or None.
 
     Examples
     --------
@@ -97,7 +99,7 @@ def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
         if not (key and equals):
             raise ValueError(f"{option} needs KEY=VALUE, got {text!r}")
         if key in values:
-            raise ValueError(f"{option} gives {key} twice")
+            raise ValueError(f"{option} must give each KEY once, got {key} twice")
         values[key] = value(given)
         if isinstance(values[key], float) and not math.isfinite(values[key]):
             raise ValueError(f"{option} {key} must be finite, got {given}")

@@ -17,9 +17,14 @@ LIKELY = 3  # classes whose probabilities are printed of each of them
 
 
 def predict(
-    folder: Annotated[Path, argument(metavar="FOLDER", help="Folder that `nfa train` wrote, or a record in it.")],
+    folder: Annotated[
+        Path, argument(metavar="FOLDER", help="Folder that `nfa train` wrote, or one record in this folder.")
+    ],
     examples: Annotated[
-        str, argument(metavar="DATA", help="A .csv or .npz file, or a data set of `nfa data list` for its test set.")
+        str,
+        argument(
+            metavar="DATA", help="File of examples (.csv or .npz), or a data set of `nfa data list` with its test set."
+        ),
     ],
     out: Annotated[
         Path | None, option("--out", metavar="FILE", **NAMED, help="Write the predictions to this .csv file.")
@@ -27,7 +32,8 @@ def predict(
     probabilities: Annotated[
         bool,
         typer.Option(
-            "--probabilities", help="Also print the most probable classes of each row, or write all with --out."
+            "--probabilities",
+            help="Also print the most probable classes of each example. With --out, write the probabilities of all.",
         ),
     ] = False,
     data_dir: DataDir = None,
@@ -35,9 +41,9 @@ def predict(
 ) -> None:
     """Predict the class of each row of a table or an array with a trained network.
 
-    The features must be those of the training data, in the same order. The command prints the classes of the first
-    rows, and --out writes those of all rows. If the data have a column label or an array y, the command also prints
-    the accuracy.
+    The features must be the same as in the training data, in the same order. The command prints the classes of the
+    first rows. With --out, the command writes the classes of all rows. If the data have a column "label" or an array
+    "y", the command also prints the accuracy.
 
     Example:
     nfa predict runs/bp fashion-mnist-small
@@ -75,7 +81,7 @@ def predict(
         console.print()
         console.print(_first_rows(names, network.classes, y_hat if probabilities else None))
         if len(names) > SHOWN:
-            console.print(f"These are the first {SHOWN} examples. --out FILE.csv writes all {len(names):,}.")
+            console.print(f"These are the first {SHOWN} examples. To write all {len(names):,}, use --out FILE.csv.")
     if accuracy is not None:
         console.print(f"accuracy {accuracy:.2%}")
     if out is not None:

@@ -1,4 +1,4 @@
-"""The commands `nfa reproduce` and `nfa demo`: rerun a table or figure, and compare its numbers with the paper's."""
+"""The commands `nfa reproduce` and `nfa demo`: rerun a table or figure, and compare our numbers with the paper's."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Experiment, R
 
 WIDTH = 23  # of the ids in the list
 NOTES = (
-    "computed: nothing is trained, and the numbers are the same at every scale. A time is the sum of the times of"
-    " recorded runs, each on one core of the machine of the run. NumPy: the recorded runs did not use the compiled"
-    " kernels that runs use now. ~: the time is an estimate from recorded runs of the same rules and networks, scaled"
-    " by epochs and images. This estimate can be wrong by a factor of three. To estimate the time on this machine, run:"
+    "computed: nothing is trained, and the numbers are the same at every scale. Each time is the sum of the times of"
+    " recorded runs on one core each. NumPy: the recorded runs did not use the compiled kernels that runs use now. ~:"
+    " the time is an estimate from recorded runs of the same rules and networks, scaled by epochs and images. This"
+    " estimate can be wrong by a factor of three. To estimate the time on this machine, run:"
     " nfa reproduce ITEM --scale SCALE --dry-run"
 )
 HOW = "seeds jobs backend scheduler resume data_dir kernels epochs format".split()  # options of every item alike
-Jobs = Annotated[int, typer.Option(help="Number of runs at the same time. This number changes no result.")]
+Jobs = Annotated[int, typer.Option(help="Number of runs at the same time. The results do not depend on this number.")]
 Format = Annotated[
     str, typer.Option(help="Format of the picture: png, pdf or svg. With pdf or svg, the command also writes a png.")
 ]
@@ -37,8 +37,8 @@ def reproduce(
         argument(
             metavar="ITEM",
             help=(
-                "Table or figure, such as ohana2021:table1, several tables and figures, a paper, or all. Without an"
-                " item, the command lists the items."
+                "Tables and figures, such as ohana2021:table1, a paper such as ohana2021, or the word all. Without an"
+                " ITEM, the command lists the items."
             ),
         ),
     ] = None,
@@ -55,15 +55,18 @@ def reproduce(
         str,
         typer.Option(
             help=(
-                "Variant of the item: published, or repaired (with sound mechanisms, to measure the loss of accuracy"
-                " from their guarantees)."
+                "Variant of the item: published, or repaired (with proved guarantees, to measure the loss of accuracy"
+                " from these guarantees)."
             )
         ),
     ] = "published",
-    seeds: Annotated[int | None, option(help="Number of seeds.  [default: the number of the scale]")] = None,
+    seeds: Annotated[int | None, option(help="Number of seeds.  [default: depends on the scale]")] = None,
     jobs: Jobs = 1,
     backend: Annotated[
-        str, typer.Option(help="Place of the runs: local (this machine), or dask (the workers of the --scheduler).")
+        str,
+        typer.Option(
+            help="Place where the runs are computed: local (this machine), or dask (the workers of the --scheduler)."
+        ),
     ] = "local",
     scheduler: Annotated[
         str | None, option(metavar="ADDRESS", help="Address of a dask scheduler, such as tcp://10.0.0.1:8786.")
@@ -83,15 +86,18 @@ def reproduce(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate time and memory, and write nothing.")] = False,
     data_dir: DataDir = None,
     kernels: Annotated[
-        bool, typer.Option("--kernels/--no-kernels", help="Compiled kernels for the runs, or plain NumPy.")
+        bool,
+        typer.Option(
+            "--kernels/--no-kernels", help="Use compiled kernels for the runs or, with --no-kernels, plain NumPy."
+        ),
     ] = True,
     epochs: Annotated[
         int | None,
         option(
             metavar="E",
             help=(
-                "Number of epochs after which every run stops. With a larger E, or without --epochs, the stopped runs"
-                " continue."
+                "Number of epochs after which every run stops. A later command with a larger E, or without --epochs,"
+                " continues the stopped runs."
             ),
         ),
     ] = None,
@@ -99,7 +105,7 @@ def reproduce(
         list[str] | None,
         option(
             metavar="KEY=V[,V]",
-            help="Values of KEY to run, such as sigma=0.01,0.05. May be repeated for another KEY.",
+            help="Values of KEY to run, such as sigma=0.01,0.05. For another KEY, repeat the option.",
         ),
     ] = None,
     format: Format = "png",
@@ -116,16 +122,16 @@ def reproduce(
     and their numbers are the same at every scale.
 
     With --epochs 25, runs of 200 epochs stop after 25 epochs. The table, the report and the picture state the number of
-    epochs. The learning rates and the noise are those of whole runs. A later command with --epochs 50 continues the
-    stopped runs, and a command without --epochs completes these runs. The numbers are then the same as without a stop.
-    The command refuses an E below the number of epochs that a run already has.
+    epochs. The learning rates and the noise are the same as in runs of 200 epochs. A later command with --epochs 50
+    continues the stopped runs, and a command without --epochs completes these runs. The numbers are then the same as
+    without a stop. The command refuses an E below the number of epochs that a run has already finished.
 
     With --only sigma=0.01 --only reading=sound,printed, the command makes only the runs with these values. The table,
-    the report and the picture show these runs alone. A KEY is a column to the left of the numbers. Other runs in the
-    folder stay.
+    the report and the picture show these runs alone. A KEY is the heading of a column to the left of the numbers in the
+    table. Other runs in the folder are kept.
 
     Without an item, with --list, or with the name of a paper alone, the command lists the items, their scales and the
-    times of recorded runs. With a --scale, the name of a paper means all items of the paper.
+    times of recorded runs. With --scale and the name of a paper, the command reruns all items of the paper.
 
     Several items run one after the other, the shortest first, each in its own folder. If an item fails, the command
     reports the failure and runs the other items. The exit code is then 1.
@@ -147,11 +153,11 @@ def reproduce(
     if listing or whole or not items:
         if more := _besides(chosen):
             if listing:
-                raise ValueError(f"--list runs nothing: leave out {more}")
+                raise ValueError(f"--list only lists the items, so {more} has no effect: leave out {more}")
             if whole:
                 told = "give --scale to run all items, or leave out"
-                raise ValueError(f"without --scale, {' '.join(items or ())} is only listed: {told} {more}")
-            raise ValueError("name an item, a paper or all: `nfa reproduce --list` lists the items")
+                raise ValueError(f"without --scale, the command only lists {' '.join(items or ())}: {told} {more}")
+            raise ValueError("give an item, a paper or the word all: `nfa reproduce --list` lists the items")
         show_list(items or [], json)
         return None
     how = {name: chosen[name] for name in HOW} | {"scale": scale or SCALES[0]}
@@ -187,7 +193,7 @@ def reproduce(
 
 
 def _besides(chosen: Mapping[str, Any]) -> str:
-    """Return the first option with a value that has no effect on a list, or "" if there is none."""
+    """Return the first given option that has no effect on a list, or "" if there is no such option."""
     for name, one in inspect.signature(reproduce).parameters.items():
         if name not in ("items", "listing", "json") and chosen[name] != one.default:
             return f"--{name.replace('_', '-')}"
@@ -265,7 +271,7 @@ def demo(
     format: Format = "png",
     json: AsJson = False,
 ) -> None:
-    """Train a network on real images by backpropagation and feedback alignment, with noise and without.
+    """Train a network on real images by backpropagation and feedback alignment, with and without noise.
 
     The command is short for `nfa reproduce ohana2021:table1 --scale demo`. The runs use data that come with nfa. The
     command makes a table, a picture and a report.
@@ -278,7 +284,9 @@ def demo(
         console = output()
         console.print()
         console.print("DFA sends the error to every layer through a fixed random matrix, not back through the weights.")
-        console.print("TDFA sends only the signs of the error. PDFA sends these signs by light.")
+        console.print(
+            "TDFA sends only the signs of the error. PDFA computes the projections of these signs with light."
+        )
         console.print()
         for sentence in conclusions(result.rows):
             console.print(hanging("-", sentence, 2))
@@ -291,7 +299,7 @@ def demo(
 
 
 def conclusions(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the conclusions from the table of the demo, in sentences with numbers of the table.
+    """Return conclusions from the table of the demo, as sentences with numbers of the table.
 
     Examples
     --------

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
 
 
 def rules(
-    name: Annotated[str | None, argument(metavar="NAME", help="A rule or, for your own rule, module:function.")] = None,
+    name: Annotated[
+        str | None, argument(metavar="NAME", help="Rule, such as dp_sgd or, for your own rule, module:function.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """List the rules, or show one rule: its settings with defaults and meanings, its guarantee and its statements.
+    """List the rules or, with a NAME, show the settings and the guarantee of one rule.
 
-    The meanings come from the docstring of the rule. nfa does not check the mechanism that your own rule states.
+    For each setting, the command prints the default and the meaning from the docstring of the rule. The ids that the
+    command prints last name the rule's equations and theorems. To read such a statement, use `nfa eq ID`. nfa does not
+    check the mechanism that your own rule states.
 
     Example:
     nfa rules
@@ -79,7 +83,7 @@ def _list(console: Console, every: list["RuleSpec"]) -> None:
         table.add_row(one.name, stated.get(one.protects, Text(one.protects, "yellow")), Text(one.about))
     console.print(table)
     console.print()
-    console.print(hanging("nfa rules dp_sgd", "shows one rule: settings, guarantee, statements", 20))
+    console.print(hanging("nfa rules dp_sgd", "shows the settings and the guarantee of one rule", 20))
 
 
 def _show(console: Console, one: "RuleSpec") -> None:
@@ -102,8 +106,8 @@ def _show(console: Console, one: "RuleSpec") -> None:
     unchecked = " nfa has not checked this guarantee." if one.states and one.from_outside else ""
     field("guarantee", f"{one.guarantee.rstrip('.')}.{unchecked}" if unchecked else one.guarantee)
     if one.states:
-        field("protects", one.protects + (". The inputs are taken as public" if one.protects == "labels only" else ""))
-        field("noise", f"{one.noise}, which --target-epsilon and --noise-multiplier determine")
+        field("protects", one.protects + (". nfa treats the inputs as public" if one.protects == "labels only" else ""))
+        field("noise", f"{one.noise}, which --target-epsilon or --noise-multiplier can determine")
     if one.ids:
         field("statements", " ".join(one.ids))
 

@@ -44,10 +44,10 @@ def as_json(item: Item) -> dict[str, Any]:
 
 
 def the_certificate(chosen: dict[str, list[Item]]) -> dict[str, str]:
-    """Return the id and the certificate of one statement. Raise ValueError for several statements, or without one."""
+    """Return the id and the certificate of one statement. Raise ValueError for any other number."""
     items = [item for some in chosen.values() for item in some]
     if len(items) != 1:
-        raise ValueError(f"--certificate prints one file: name one statement, not {len(items)}")
+        raise ValueError(f"--certificate prints one file: give one statement, not {len(items)}")
     return {"id": items[0].id, "certificate": certificates.text(items[0])}
 
 
@@ -59,7 +59,7 @@ def bibtex(chosen: dict[str, list[Item]]) -> dict[str, str]:
     ValueError : if no statement and no paper was given
     """
     if not chosen:
-        raise ValueError("--bibtex cites a statement or a paper: name one, such as lee2020:eq5")
+        raise ValueError("--bibtex needs a statement or a paper: give an id such as lee2020:eq5")
     entries: dict[str, dict[str, str]] = {}
     for name, items in chosen.items():
         paper = items[0].id.partition(":")[0]
@@ -119,7 +119,9 @@ def show_coverage(console: Console) -> None:
     for verdict, meaning in VERDICTS.items():
         console.print(hanging(_verdict(verdict), meaning, 15))
     console.print()
-    console.print(hanging("other", f"theorems that these documents need: {', '.join(elsewhere)}", 15))
+    console.print(
+        hanging("other", f"theorems from other documents that these documents need: {', '.join(elsewhere)}", 15)
+    )
     console.print()
     for command, does in (
         ("nfa eq lee2020", "lists the statements of one document"),
@@ -143,7 +145,7 @@ def show_item(console: Console, item: Item, *, code: bool = True, whole: bool = 
 
     Parameters
     ----------
-    code : bool, whether to print its code, its tests and its tutorial too
+    code : bool, whether to print the code, the tests and the tutorial of the item too
     whole : bool, whether to print the code with docstrings and checks
     """
     console.rule(Text(f"{item.id} · {item.kind}", style="bold"), align="left", style="dim")
@@ -201,7 +203,7 @@ def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
 
 
 def show_tally(console: Console, name: str | None, items: Iterable[Item], found: Iterable[Item]) -> None:
-    """Print how many of these statements are findings, how many hold, and how many are still to be judged."""
+    """Print the numbers of these statements that are findings, that hold, and that are not judged yet."""
     of = Counter("finding" if item in found else item.verdict for item in items)
     counted = [f"findings: {of['finding']}", f"holds: {of['holds']}"]
     counted += [f"{verdict}: {of[verdict]}" for verdict in ("not-executable", "pending") if of[verdict]]

@@ -41,7 +41,7 @@ DataDir = Annotated[
         "--data-dir",
         metavar="DIR",
         **NAMED,
-        help="Folder that is searched for data before NFA_DATA_HOME and the cache.",
+        help="Folder in which nfa searches for data first, before NFA_DATA_HOME and the cache.",
     ),
 ]
 OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -78,11 +78,11 @@ def spelled_out(help: str) -> str:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived. It is treated as Ctrl-C, but with another exit code."""
+    """The process received SIGTERM. nfa stops as after Ctrl-C, but with another exit code."""
 
 
 class Failed(Exception):
-    """A run with valid settings failed (exit code 1). The message is the sentence of its cause."""
+    """A run with valid settings failed (exit code 1). The message is a sentence with the cause."""
 
 
 def print_json(value: Any) -> None:
@@ -127,7 +127,7 @@ def sentence(problem: BaseException) -> str:
     if isinstance(problem, MemoryError):
         return f"out of memory{': ' + text if text else ''}"
     told = isinstance(problem, ValueError | OSError) or type(problem).__module__.startswith("nfa.")
-    return text if told and text else f"{type(problem).__name__}: {text}. NFA_DEBUG=1 prints the traceback."
+    return text if told and text else f"{type(problem).__name__}: {text}. To print the traceback, set NFA_DEBUG=1."
 
 
 class _Lines(logging.Handler):
@@ -144,8 +144,8 @@ class _Lines(logging.Handler):
 class ProgressDisplay:
     """The progress of the runs on standard error: bars with the time left on a terminal, or plain lines.
 
-    The experiments call it as ``progress(cell, step, steps, record)``, with the record after a run is finished.
-    ``began`` is true after any run has reached its first step.
+    The experiments call a display as ``progress(cell, step, steps, record)``. The record is None until the run is
+    finished. ``began`` is True once any run has begun.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class ProgressDisplay:
             self._told[cell] = now
 
     def _line(self, text: str) -> None:
-        """Print the progress of a run. A display of several items adds the time left for all."""
+        """Print the progress of a run. A display of several items adds the time left for all items."""
         self._say(text)
 
     def _say(self, text: str) -> None:
@@ -237,7 +237,7 @@ class ProgressDisplay:
 def working(
     folder: str | os.PathLike, resume: bool = True, runs: int = 1, display: ProgressDisplay | None = None
 ) -> Iterator[ProgressDisplay]:
-    """Show the progress of the runs in the body, and separate bad settings from runs that fail.
+    """Show the progress of the runs in the body, and distinguish bad settings from failed runs.
 
     Raises
     ------
@@ -286,4 +286,6 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-Resume = Annotated[bool, typer.Option("--resume/--no-resume", help="Continue an interrupted run, or start again.")]
+Resume = Annotated[
+    bool, typer.Option("--resume/--no-resume", help="Continue an interrupted run or, with --no-resume, start again.")
+]

@@ -1,4 +1,4 @@
-"""The command `nfa train`. Its options are the declared settings of a run."""
+"""The command `nfa train`. The options of this command are the declared settings of a run."""
 
 import hashlib
 import inspect
@@ -32,10 +32,10 @@ def names(one: Declared) -> list[str]:
 
 
 def option(one: Declared) -> inspect.Parameter:
-    """Return the option of a declared setting. Its default is None, so that the default of the setting applies."""
+    """Return the option of a declared setting. The option defaults to None, so the default of the setting applies."""
     called, kind, default, meaning = names(one), one.kind, str(one.default), one.meaning
     if kind is dict:
-        kind, meaning = list[str], f"{meaning} May be repeated."
+        kind, meaning = list[str], f"{meaning} You can repeat this option."
     if one.default is None or one.kind is dict:
         default = one.setting.unset
     elif kind is bool:
@@ -52,7 +52,7 @@ def option(one: Declared) -> inspect.Parameter:
 
 
 def takes(settings: type) -> Callable[[Callable], Any]:
-    """Replace the parameter ``**given`` of a command by one option for each setting that is not its own parameter."""
+    """Replace the parameter ``**given`` of a command by one option for each setting without a parameter of its own."""
 
     def with_options(command: Any) -> Any:
         own = dict(inspect.signature(command).parameters)
@@ -67,7 +67,7 @@ def takes(settings: type) -> Callable[[Callable], Any]:
 
 
 def given_settings(settings: type, given: Mapping[str, Any]) -> Any:
-    """Return the settings of the given options. Dictionaries are read from KEY=VALUE texts."""
+    """Return the settings for the given options. Dictionaries are given as KEY=VALUE texts."""
     read = {name: value for name, value in given.items() if value is not None}
     for one in declared(settings):
         if one.kind is dict and one.name in read:
@@ -84,7 +84,7 @@ def train(
         typer.Option(
             metavar="DIR",
             **NAMED,
-            help="Folder for the record and the weights.  [default: a folder under runs/train]",
+            help="Folder for the weights and the record of the run.  [default: a folder under runs/train]",
         ),
     ] = None,
     save: Annotated[Path | None, typer.Option(metavar="DIR", **NAMED, hidden=True)] = None,
@@ -93,24 +93,24 @@ def train(
         bool,
         typer.Option(
             "--anyway",
-            help="Train even if the run has no guarantee or no counted epsilon. The record reports what is missing.",
+            help="Train even if nfa can give no guarantee or compute no epsilon. The record then reports the reason.",
         ),
     ] = False,
     data_dir: DataDir = None,
     json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Train a network by one rule on one data set, and keep the weights and the record of the run.
+    """Train a network by one rule on one data set, and write the weights and a record of the run.
 
-    If the run was stopped, the same command continues the run. Equal settings give equal numbers. `nfa predict`
-    predicts classes with the network that is kept.
+    If the run was stopped, the same command continues the run. Runs with equal settings give equal numbers. To
+    predict classes with the trained network, use `nfa predict`.
 
-    Your own data are an .npz or a .csv file. The .npz file has the arrays x_train, y_train, x_test and y_test, as
-    numpy.savez writes them, or x and y alone. The first line of the .csv file has the column names, and each further
-    line is one example. One column must be named "label". Labels are whole numbers or text. If your file has no test
-    set, name a file with a test set in --test. You can also use --validation, which holds out a share of the examples
-    as a test set. A secure run takes --test alone. A run that is counted or secure does not read class names from your
-    file: declare them with --classes. Under add-remove, also declare the number of training records with --records.
+    You can train on your own .npz or .csv file. An .npz file from numpy.savez has the arrays x_train, y_train, x_test
+    and y_test, or x and y alone. The first line of a .csv file has the column names, and each further line is one
+    example. One column must be named "label". Labels are whole numbers or text. If your file has no test set, give a
+    file with a test set in --test. Instead of --test, you can use --validation to hold out a share of the examples as a
+    test set. A secure run needs --test. For a secure run, or if nfa computes an epsilon, give the classes in --classes.
+    Under add-remove, also give the number of training records in --records.
 
     Example:
     nfa train --epochs 3
@@ -131,8 +131,8 @@ def train(
     if given["secure"] and given["seed"] is not None:
         seed = given["seed"]
         raise ValueError(
-            f"give either --secure or --seed, got --secure and --seed {seed}: anyone can repeat the draws of a seeded"
-            " run"
+            f"give either --secure or --seed, got --secure and --seed {seed}: anyone who knows a seed can repeat the"
+            " draws"
         )
     if save is not None:
         if out is not None:
@@ -157,13 +157,13 @@ def train(
 
 
 def _check_before(head: str, parts: Any) -> None:
-    """Refuse a run without the guarantee it needs, and print which facts about the data --pixels takes as public."""
+    """Refuse a run without the guarantee that it needs. Warn if --pixels uses facts about the data as public."""
     from nfa.experiments.public import standardises
 
     refuse_what_has_no_guarantee(head, parts)
     if standardises(parts.settings, parts.settings.adjacency):
         tell(
-            "--pixels standard takes the mean and the standard deviation of the training pixels as public. To avoid"
+            "--pixels standard treats the mean and the standard deviation of the training pixels as public. To avoid"
             " this, use --pixels unit (for whole numbers from 0 to 255) or --pixels as-is"
         )
 

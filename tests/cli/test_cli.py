@@ -191,19 +191,19 @@ WRONG = [
     (("train", *TINY, "--feedback-law", "cauchy"), "law of the feedback must be one of", None),
     (("train", *TINY, "--set", "sigma=1"), "rule dfa has no setting 'sigma'", None),
     (("train", *TINY, "--set", "sigma"), "--set needs KEY=VALUE, got 'sigma'", None),
-    (("train", *TINY, "--set", "m=1", "--set", "m=2"), "--set gives m twice", None),
+    (("train", *TINY, "--set", "m=1", "--set", "m=2"), "--set must give each KEY once, got m twice", None),
     (("train", *TINY, "--set", "m=1e999"), "--set m must be finite", None),
     (("train", *TINY, "--set", "m=-3"), "m=-3", None),
     ((*NOISY, "--set", "sigma=-1"), "sigma must be a number >= 0, got -1", None),
     ((*NOISY, "--set", "sigma=0", "--set", "tau_h_min=2"), "must satisfy 0 <= tau_h_min <= tau_h_max", None),
     ((*NOISY, "--set", "sigma=0", "--opu", "ideal"), "an error for an OPU must be ternary, -1, 0 or 1", None),
     ((*LIGHT, "--opu", "photons=0"), "the photon budget must be positive and at most 1e12, got 0", None),
-    ((*LIGHT, "--opu", "bits=8"), "a camera of 8 bits needs the setting saturation", None),
+    ((*LIGHT, "--opu", "bits=8"), "a camera of 8 bits needs the setting `saturation`", None),
     ((*LIGHT, "--opu", "mirrors=8"), "an OPU has no parameter 'mirrors'. The parameters of an OPU are n_anchor", None),
     ((*LIGHT, "--opu", "bits"), "--opu needs KEY=VALUE, got 'bits'", None),
     (
         ("train", *TINY, "--rule", "bp", "--opu", "ideal"),
-        "rule bp does not project, so it takes no OPU: leave out opu",
+        "rule bp computes no projection, so an OPU has no effect: leave out opu",
         None,
     ),
     (("train", *TINY, "--align-every", "0"), "align_every must be a whole number >= 1, got 0", None),
@@ -224,8 +224,8 @@ WRONG = [
     (("eq", "eq5"), "lee2020:eq5", None),
     (("eq", "lee2020:eq5", "--certificate"), "lee2020:eq5 has no certificate: the verdict is holds", None),
     (("eq", "dpulr2024:prop3", "--certificate"), "dpulr2024:prop3 has no certificate: it is an approximation", None),
-    (("eq", "lee2020", "--certificate"), "--certificate prints one file: name one statement, not ", None),
-    (("eq", "--certificate"), "--certificate prints one file: name one statement, not 0", None),
+    (("eq", "lee2020", "--certificate"), "--certificate prints one file: give one statement, not ", None),
+    (("eq", "--certificate"), "--certificate prints one file: give one statement, not 0", None),
     (("errata", "ohana2022"), "did you mean the document ohana2021 or ", None),
     (("data", "path", "cifar10"), "did you mean cifar-10?", None),
     (("data", "fetch", "imagenet"), "dataset must be one of ", None),
@@ -248,7 +248,7 @@ WRONG = [
     (("reproduce", "lee2020:epsilons", "--backend", "cloud"), "backend must be one of local, dask, got 'cloud'", None),
     (
         ("reproduce", "lee2020:epsilons", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:8786"),
-        "lee2020:epsilons is computed from formulas, so dask has no effect: leave out dask",
+        "lee2020:epsilons is computed from formulas, so the backend dask has no effect: leave out backend",
         None,
     ),
     (("reproduce", "ohana2021:table1", "--scale", "small", "--data-dir", "nowhere"), "data_dir must be an", None),
@@ -351,7 +351,7 @@ def test_an_unforeseen_error_is_one_sentence_too(nfa, monkeypatch):
     monkeypatch.setattr(ledger, "items", broken)
     code, out, err = nfa("eq", "--json")
     assert (code, out) == (1, "")
-    assert one_sentence(err) == "KeyError: 'paper'. NFA_DEBUG=1 prints the traceback."
+    assert one_sentence(err) == "KeyError: 'paper'. To print the traceback, set NFA_DEBUG=1."
 
 
 def test_a_disk_that_is_full_is_a_failure(nfa, monkeypatch):
@@ -1136,7 +1136,7 @@ def test_data_list_and_path(nfa):
     (entry,) = json.loads(nfa("data", "path", "fashion-mnist-small", "--json")[1])
     assert entry == {"name": "fashion-mnist-small", "path": place}
     assert re.search(rf"^fashion-mnist-small +{re.escape(place)}$", nfa("data", "path")[1], re.M)
-    assert nfa("data", "fetch", "fashion-mnist-small") == (0, f"fashion-mnist-small is in {place}\n", "")
+    assert nfa("data", "fetch", "fashion-mnist-small") == (0, f"the data set fashion-mnist-small is in {place}\n", "")
 
 
 def test_data_dir_is_where_data_are_looked_for(nfa, folder):
@@ -1149,7 +1149,7 @@ def test_data_dir_is_where_data_are_looked_for(nfa, folder):
         (folder / "mnist").mkdir(exist_ok=True)
         (folder / "mnist" / name).touch()
     assert nfa("data", "path", "mnist", "--data-dir", ".")[1] == "mnist\n"
-    assert nfa("data", "fetch", "mnist", "--data-dir", ".")[1] == "mnist is in mnist\n"
+    assert nfa("data", "fetch", "mnist", "--data-dir", ".")[1] == "the data set mnist is in mnist\n"
     assert nfa("data", "list", "--data-dir", ".")[1].count("data_dir/mnist") == 1
 
 

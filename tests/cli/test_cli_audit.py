@@ -201,7 +201,7 @@ def test_text(nfa, short):
         "differ only in a label",
         "valid but loose",
         "The paper itself reports no epsilon.",
-        "The claim is refuted, with 95 % confidence.",
+        "The claim is refuted with 95 % confidence.",
     ):
         assert said in words
     assert re.search(r"^0\.2 +1 +1 +1 +1 +1 +\S+ +480\.6$", out, re.M)
@@ -274,7 +274,7 @@ def test_dp_dfa_in_words(nfa):
         "an element-wise derivative y_hat (1 - y_hat)",
         "this audit does not refute the printed epsilons",
         "More than printed: 1-1-2;",
-        "The claim is refuted, with 95 % confidence.",
+        "The claim is refuted with 95 % confidence.",
     ):
         assert said in words
     assert re.search(r"^1-1-2 +0\.2828 +0\.09 +0\.2899$", out, re.M)
@@ -341,8 +341,8 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
             "--activation has an effect only with --rule: give --rule, or leave out --activation",
         ),
         (("--batch", "4"), "--batch has an effect only with --rule: give --rule, or leave out --batch"),
-        (("--trials", "10"), "name a target or a rule: `nfa audit` alone lists the targets"),
-        (("--out", "a.png"), "name a target or a rule"),
+        (("--trials", "10"), "give a target or --rule: `nfa audit` without options lists the targets"),
+        (("--out", "a.png"), "give a target or --rule"),
         (("--rule", ""), "or module:function, got ''"),
         (("--rule", "dp_sgd", "--adjacency", "add-remove", "--net", ""), "or module:function, got ''"),
         (
@@ -406,7 +406,7 @@ def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
     assert re.search(r"^own +inf +1\.5 +0 +0\.75$", out, re.M)
     exact = report(claimed_epsilon=2.0, lower_bound=math.inf, confidence=1)
     show_report(output(), exact)
-    assert "The claim is refuted, exactly." in capsys.readouterr().out
+    assert "The claim is refuted by an exact computation." in capsys.readouterr().out
     assert exact.as_json() == {
         "target": "own", "claimed_epsilon": 2.0, "lower_bound": math.inf, "confidence": 1, "auc": 0.75, "delta": 0.0,
         "refuted": True, "note": math.inf,

@@ -587,7 +587,7 @@ BAD = [
     ({"q": None, "n": "100", "batch": "0"}, "--batch must be between 1 and the number of records, 100, got 0"),
     ({"q": None, "n": "0", "batch": "0"}, "--n must be between 1 and"),
     ({"q": None, "n": "9" * 400, "batch": "1"}, "--n must be between 1 and 1e+15, got 999"),
-    ({"sampling": "none"}, "--sampling none takes every record in every step, got the sampling rate 0.01"),
+    ({"sampling": "none"}, "every step under --sampling none uses all records, got 0.01: leave the rate out"),
     ({"sampling": "shuffle"}, f"--sampling must be one of {', '.join(SCHEMES)}, got"),
     ({"sampling": None}, "missing option '--sampling'"),
     ({"adjacency": None}, "missing option '--adjacency'"),
@@ -631,8 +631,8 @@ BAD = [
     ({"orders": "1-5"}, "--orders must be above 1 and at most 4096, got 1-5"),
     ({"orders": "nan"}, "--orders must be above 1"),
     ({"orders": "5000"}, "--orders must be above 1 and at most 4096"),
-    ({"orders": "3,2"}, "--orders must increase, got '3,2'"),
-    ({"orders": "5-2"}, "--orders must increase"),
+    ({"orders": "3,2"}, "the numbers of --orders must increase, got '3,2'"),
+    ({"orders": "5-2"}, "the numbers of --orders must increase"),
     ({"orders": "two"}, "--orders must be numbers and ranges such as 1.5,2,8-32, got 'two'"),
     ({"orders": ""}, "--orders must be numbers and ranges"),
     ({"sigma": "1"}, "no such option: --sigma"),
@@ -793,7 +793,7 @@ def test_less_noise_for_a_target_by_privacy_losses(ask):
 def test_privacy_losses_are_refused_where_no_theorem_counts(run):
     code, out, err = run(*given("poisson", "add-remove", "--accountant", "pld", z="0.001"))
     assert (code, out) == (2, "")
-    assert "takes noise multipliers from 0.01 to 1e+06, got 0.001" in told(err)
+    assert "covers only noise multipliers from 0.01 to 1e+06, got 0.001" in told(err)
     code, out, err = run(*given("poisson", "replace-one", "--accountant", "pld"))
     assert (code, out) == (2, "")
     assert told(err).startswith("no privacy guarantee: the theorems on Poisson batches")
@@ -841,7 +841,7 @@ def test_the_lower_bound_is_of_any_proof_only_where_some_data_attain_the_pair(ru
 def test_a_picture_of_delta_over_epsilon(run, tmp_path, typed, by_losses):
     path = tmp_path / "epsilon.svg"
     code, out, err = run(*typed, "--plot", str(path))
-    assert (code, flat(told(err))) == (0, f"Drew delta over epsilon in {path}.")
+    assert (code, flat(told(err))) == (0, f"The picture of delta over epsilon is in {path}.")
     assert "epsilon = " in out
     drawn = path.read_text(encoding="utf-8")
     assert "Rényi divergences" in drawn

@@ -183,7 +183,7 @@ def test_only_some_runs_of_a_list(nfa, folder):
     assert code == 1
     assert finished(err) == ["ohana2021-table1-demo/dfa-seed1"]
     assert "dfa-seed1: finished, " in err
-    told = "skipped: no run of ohana2021:fig2 at scale demo has rule 'DFA'; there is BP"
+    told = "skipped: no run of ohana2021:fig2 at scale demo has rule 'DFA': choose from BP"
     assert f"ohana2021:fig2: {told}" in err
     assert "3 items: 2 done, 1 skipped" in out
     report = (folder / "runs/ohana2021-table1-demo/REPORT.md").read_text()
@@ -192,13 +192,13 @@ def test_only_some_runs_of_a_list(nfa, folder):
     assert (code, finished(err)) == (1, ["ohana2021-table1-demo/bp-seed1"])  # fig2 has no DFA: skipped once more
     kept = files(folder)
     for arguments, sentence in {
-        ("--only", "rule=PDFA"): "no run of ohana2021:fig2 at scale demo has rule 'PDFA'; there is BP",
+        ("--only", "rule=PDFA"): "no run of ohana2021:fig2 at scale demo has rule 'PDFA': choose from BP",
         ("--only", "rule"): "only must be KEY=V or KEY=V,V, got 'rule'",
     }.items():
         code, out, err = nfa("reproduce", *items, *arguments)
         assert (code, out, sentence in one_sentence(err)) == (2, "", True)
     code, _, err = nfa("reproduce", "lee2020:epsilons", "lee2020:epsilons", "--only", "rule=BP")
-    assert (code, "all of these items are computed from formulas, so only has no effect" in one_sentence(err)) == (
+    assert (code, "all of these items are computed from formulas, so --only has no effect" in one_sentence(err)) == (
         2,
         True,
     )
@@ -291,7 +291,7 @@ def test_a_dry_run_of_a_list_has_the_total_and_writes_nothing(nfa, folder):
     )
     assert code == 0
     assert re.search(r"^ohana2021:table1 +6 of 6 +about \d+ s +0\.\d GB", out, re.MULTILINE)
-    assert re.search(r"^In all: about \d+ (s|min), 0\.\d GB of memory", out, re.MULTILINE)
+    assert re.search(r"^All items together need about \d+ (s|min) and 0\.\d GB of memory", out, re.MULTILINE)
     answer = json.loads(nfa("reproduce", "ohana2021", "--scale", "demo", "--dry-run", "--json")[1])
     table, figure = sorted(answer["items"], key=lambda item: -item["runs"])
     assert (table["runs"], table["to_do"], figure["to_do"]) == (2, 2, 1)

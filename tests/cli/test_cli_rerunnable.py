@@ -110,14 +110,16 @@ def test_a_papers_name_alone_is_a_question(nfa):
     assert (code, out) == (2, "")
     assert (
         one_sentence(err)
-        == "without --scale, lee2020 is only listed: give --scale to run all items, or leave out --jobs"
+        == "without --scale, the command only lists lee2020: give --scale to run all items, or leave out --jobs"
     )
 
 
 @pytest.mark.parametrize("option", [["--scale", "demo"], ["--format", "pdf"], ["--dry-run"], ["--only", "sigma=1"]])
 def test_a_list_ignores_no_option(option, nfa):
     code, out, err = nfa("reproduce", "--list", "lee2020:fig2", *option)
-    assert (code, out, one_sentence(err)) == (2, "", f"--list runs nothing: leave out {option[0]}")
+    name = option[0]
+    assert (code, out) == (2, "")
+    assert one_sentence(err) == f"--list only lists the items, so {name} has no effect: leave out {name}"
 
 
 def test_where_no_time_is_recorded_one_is_estimated(nfa):
@@ -174,4 +176,4 @@ def test_an_unknown_item_is_one_short_sentence_with_the_items_that_are_close(ite
 def test_options_without_an_item_are_no_question_for_the_list(options, nfa):
     code, out, err = nfa("reproduce", *options)
     assert (code, out) == (2, "")
-    assert one_sentence(err) == "name an item, a paper or all: `nfa reproduce --list` lists the items"
+    assert one_sentence(err) == "give an item, a paper or the word all: `nfa reproduce --list` lists the items"

@@ -435,7 +435,7 @@ def test_a_time_that_is_none_is_named(handed_in):
         handed_in(f"{student}/ps0/ps0.ipynb")
         handed_in(f"{student}/ps0/timestamp.txt", text.encode())
     found = handed_in.collect()
-    assert [one.problem for one in found.values()] == ["", "timestamp.txt has no time in it", ""]
+    assert [one.problem for one in found.values()] == ["", "timestamp.txt does not contain a time", ""]
     assert found["s01"].timestamp == "2026-01-31 12:00:00 UTC"
     assert found["s01"].digest != found["s03"].digest
 
@@ -568,7 +568,7 @@ def test_a_class_of_twenty(course, capsys):
     assert {student: row["score"] for student, row in rows.items()} == stated, rows
     assert code == 1
     missing = sorted(student for student, score in stated.items() if score is None)
-    assert err == f"nfa: 7 of 20 not graded: {', '.join(missing)}\n"
+    assert err == f"nfa: 7 of 20 submissions not graded: {', '.join(missing)}\n"
     table = grades(course)
     assert sorted(table) == sorted(stated)
     for student, row in rows.items():
@@ -594,7 +594,7 @@ def test_a_class_of_twenty(course, capsys):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "80")
         code, rows, err = graded(course, capsys)
-    assert (code, err) == (1, "nfa: 1 of 20 not graded: s01\n")
+    assert (code, err) == (1, "nfa: 1 of 20 submissions not graded: s01\n")
     assert {student: row["score"] for student, row in rows.items()} == {
         **dict.fromkeys([*DAMAGED, *FINE], 4),
         "s00": 3,

@@ -33,7 +33,7 @@ BAD = {
     f"rule '{OWN}:none' cannot be imported: AttributeError": {"rule": f"{OWN}:none"},
     f"rule '{OWN}:NOT_A_RULE' must name a function, got int": {"rule": f"{OWN}:NOT_A_RULE"},
     f"rule {OWN}:transposed returns directions of shapes": {"rule": f"{OWN}:transposed"},
-    f"rule {OWN}:broken fails on two examples: AttributeError": {"rule": f"{OWN}:broken"},
+    f"rule {OWN}:broken raised an error on two examples: AttributeError": {"rule": f"{OWN}:broken"},
     "wants_ten needs ten examples, got 5": {"rule": f"{OWN}:wants_ten", "batch": 5},
     "rule bp has no setting 'sigma'. The settings of this rule are m": {"rule": "bp", "rule_settings": {"sigma": 1}},
     f"rule {OWN}:remembers needs a value for the setting 'sigma'": {"rule": f"{OWN}:remembers"},
@@ -63,7 +63,7 @@ BAD = {
     "sampling 'poisson-rejection' needs N_B, the smallest size of a batch: give --n-b": {
         "sampling": "poisson-rejection"
     },
-    "N_B, the smallest size of a batch, is for sampling 'poisson-rejection' alone, got 5 with sampling 'poisson'": {
+    "N_B, the smallest size of a batch, is only for sampling 'poisson-rejection', got 5 with sampling 'poisson'": {
         "sampling": "poisson",
         "N_B": 5,
     },
@@ -71,7 +71,7 @@ BAD = {
     "sampling 'partial-passes' needs tau, the share of the examples that a pass takes: give --tau": {
         "sampling": "partial-passes"
     },
-    "is for sampling 'partial-passes' alone, got 0.5 with sampling 'poisson'": {"sampling": "poisson", "tau": 0.5},
+    "is only for sampling 'partial-passes', got 0.5 with sampling 'poisson'": {"sampling": "poisson", "tau": 0.5},
     "batch must be 1 for sampling 'partial-passes', got 10": {"sampling": "partial-passes", "tau": 0.5},
     "must be in (0, 1], got 1.5": {"sampling": "partial-passes", "tau": 1.5, "batch": 1},
     "floor(tau n) = 0 of the 40 examples": {"sampling": "partial-passes", "tau": 0.01, "batch": 1},
@@ -122,7 +122,7 @@ BAD = {
     "opu must be JSON values": OPTICAL | {"opu": {"saturation": float("inf")}},
     "opu must be a dictionary of parameters, got 3": OPTICAL | {"opu": 3},
     "an error for an OPU must be ternary": {"rule": "pdfa", "rule_settings": {"sigma": 0.1}, "opu": {}},
-    "rule bp does not project, so it takes no OPU: leave out opu": {"rule": "bp", "opu": {}},
+    "rule bp computes no projection, so an OPU has no effect: leave out opu": {"rule": "bp", "opu": {}},
     "feedback_law must be normal for an OPU, got 'uniform'": OPTICAL | {"opu": {}, "feedback_law": "uniform"},
     "the scale of an OPU must be positive": OPTICAL | {"opu": {}, "feedback_scale": -1.0},
     "rule dfa has no setting 'project'. The settings of this rule are m": {
@@ -130,7 +130,7 @@ BAD = {
         "rule_settings": {"project": "x"},
     },
     "whether the medium of an OPU is stored must be true or false, got 0": OPTICAL | {"opu": {"stored": 0}},
-    "for OPUs, set the parameter of the device, as in opu stored=false": OPTICAL | {"opu": {}, "stored": False},
+    "For OPUs, set the parameter of the device, as in `opu stored=false`": OPTICAL | {"opu": {}, "stored": False},
     "feedback_law must be normal if stored is false, got 'spectral'": OPTICAL
     | {"stored": False, "feedback_law": "spectral"},
     "rule dp_dfa reads its feedback matrices directly, so these matrices must be stored": {

@@ -527,7 +527,7 @@ def test_theorem_4_by_the_command(nfa, monkeypatch):
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
     assert "reconstructed" in out
-    assert "The claim is refuted, exactly." in out
+    assert "The claim is refuted by an exact computation." in out
 
 
 def test_the_targets():

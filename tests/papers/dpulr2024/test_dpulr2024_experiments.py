@@ -271,7 +271,7 @@ def test_the_step_size_falls_after_every_so_many_epochs(tmp_path):
     "given, words",
     [
         ({"lr_every": 0}, "lr_every must be a whole number >= 1, got 0"),
-        ({"lr_factor": 0.5}, "lr_factor 0.5 needs lr_every, the epochs after which it applies"),
+        ({"lr_factor": 0.5}, "lr_factor 0.5 needs lr_every: give lr_every, or leave out lr_factor"),
         ({"lr_every": 2, "lr_factor": -1.0}, "lr_factor must be positive, got -1.0"),
         ({"lr_every": 2, "lr_factor": math.inf}, "lr_factor must be a finite number, got inf"),
     ],
