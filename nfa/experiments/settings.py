@@ -24,85 +24,90 @@ from nfa.experiments.declaration import (
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """One training run, completely described: equal settings and data give bitwise identical results on one machine.
+    """The settings of one training run. Equal settings and data give bitwise identical results on one machine.
 
-    Each field is declared only here. Its check and its option of `nfa train` follow from this declaration. The first
-    sentence of a meaning is the help of the option.
+    Each setting is declared only here. The check of a setting and the option of `nfa train` follow from its field. The
+    first sentence of a description below is the help text of the option.
 
     Parameters
     ----------
-    rule : Rule of nfa.rules or, for your own rule, module:function.
-    rule_settings : Setting of the rule, such as sigma=0.01. All settings together are the keyword arguments of the
-        rule. Their values are JSON values.
+    rule : Rule of `nfa rules` or, for your own rule, module:function.
+    rule_settings : Setting of the rule, such as sigma=0.01. The rule gets all these settings as keyword arguments. Each
+        value is a JSON value.
     dataset : Data set: a name of `nfa data list`, or your own .npz or .csv file. See `nfa.data.load`.
-    test : Test set of your own .npz or .csv file, in another such file. A table needs the columns of the training data.
-        The test set of a secure run must be public. See `nfa.data.load`.
-    classes : Classes of your own file: their names a,b,c, or a number K for the labels 0 to K-1. Their order is that
-        of the columns. A run that is counted or secure needs this setting. A data set of the registry declares its own
-        classes. See `nfa.data.own_data.class_names`.
+    test : Another .npz or .csv file, with the test set for your own file. A .csv file needs the columns of the training
+        data. The test set of a secure run must be public. See `nfa.data.load`.
+    classes : Classes of your own file: the names a,b,c, or a number K for the labels 0 to K-1. The order of the names
+        is the order of the network's outputs. You must give the classes for a secure run, or if nfa computes an
+        epsilon. A data set of `nfa data list` declares its own classes. See `nfa.data.own_data.class_names`.
     records : Public number of training records of your own file. The normaliser of the rule, the sampling rate and the
-        number of steps follow from this number. A run that is counted under add-remove needs the number, and nfa never
-        compares it with the file. Under another adjacency it must be the number in the file. See
-        `nfa.experiments.public`.
-    data_dir : Folder that is searched for data before NFA_DATA_HOME and the cache. Runs with different folders count
-        as the same run.
+        number of steps follow from this number. If nfa computes an epsilon under add-remove, you must give this number,
+        and nfa does not compare the number with the file. Under another adjacency, it must be the number in the file.
+        See `nfa.experiments.public`.
+    data_dir : Folder in which nfa searches for data first, before NFA_DATA_HOME and the cache. Two runs that differ
+        only in this folder are the same run.
     train_examples : Number of training examples to use, drawn at random.
-    validation : Share of the training set held out.
-    pixels : Scale of the pixels: standard (mean 0, deviation 1), unit (0 to 1) or as-is. Mean and deviation are those
-        of the training pixels. Each feature of a table and each channel of images has its own mean and deviation.
+    validation : Share of the training set that is held out.
+    pixels : Scale of the pixels: standard (mean 0, standard deviation 1), unit (0 to 1) or as-is. nfa computes the mean
+        and the standard deviation from the training pixels, for each feature of a table or each channel of images.
     architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or
         module:function for your own network. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
     activation : Activation of the hidden layers, for a network given as sizes or layers.
-    init : Law of the first weights. A name in `nfa.network.INITS`.
-    first_weights : Change of the first weights: aligned turns these weights towards the feedback B.
+    init : Law of the initial weights. The laws are in `nfa.network.INITS`.
+    first_weights : Change of the initial weights: "aligned" turns these weights towards the feedback B.
     loss : Loss function.
     feedback_law : Law of the feedback, for rules with B or V: normal, uniform, spectral or orthogonal. See
         `nfa.feedback.draw`.
     feedback_scale : Scale of the feedback, for rules with B or V. See `nfa.feedback.draw`.
-    at : Place where B e enters a pooled layer: h or z. For rules that take B.
-    opu : Simulated OPUs that project the error: ideal, or KEY=VALUE such as bits=8. The keys are parameters of
-        `nfa.feedback.opu.OPU` and of its `Camera`. In rules that take project, the OPUs replace the matrices of B. They
-        use feedback_scale and need the "normal" law. {} is an ideal OPU, and None means matrices.
-    stored : Store the feedback matrices, or compute these matrices again at each use. This setting is for rules that
-        take B and project, with the "normal" law. The computed matrices differ from the stored ones, but they are also
-        a function of the seed. The medium of an OPU has its own parameter of this name.
-    align_every : Number of steps between comparisons of the direction with the gradient. If this number divides a step,
-        the rule's direction is compared with the gradient at this step.
+    at : Place where the feedback B e enters a layer with pooling: h (after pooling) or z (before pooling). This setting
+        is for rules that take ``B``.
+    opu : Simulated optical processing units (OPUs) that project the error: ideal, or KEY=VALUE such as bits=8. The keys
+        are parameters of `nfa.feedback.opu.OPU` and of `nfa.feedback.camera.Camera`. In rules that take ``project``,
+        the OPUs replace the matrices B. OPUs use ``feedback_scale`` and need the "normal" law. {} means ideal OPUs, and
+        None means matrices.
+    stored : Store the feedback matrices or, with --no-stored, compute the matrices again at each use. This setting is
+        for rules that take ``B`` and ``project``, with the "normal" law. Computed matrices have other values than
+        stored matrices. Both are functions of the seed. The medium of an OPU has its own parameter ``stored``.
+    align_every : Number of steps from one comparison of the direction with the gradient to the next. The steps with a
+        comparison are the multiples of this number.
     sampling : Sampling scheme of the batches: {nfa.sampling.SAMPLERS}.
     batch : Batch size; {nfa.sampling.BATCH_IS}.
-    N_B : Smallest size of a batch, with poisson-rejection. No other sampling has this setting.
-    tau : Share of the data in a pass, with partial-passes. The data are the training examples. No other sampling has
-        this setting.
+    N_B : Smallest size of a batch, only for the sampling scheme poisson-rejection.
+    tau : Share of the training examples in a pass, only for the sampling scheme partial-passes.
     epochs : Number of passes over the training examples. If each step draws a new batch, this is the expected number.
     optimizer : Optimizer: sgd or adam.
     lr : Learning rate.
     lr_every : Number of epochs between two multiplications of the learning rate by --lr-factor.
-    lr_factor : Factor of the learning rate, with --lr-every.
-    momentum : Momentum of sgd.
+    lr_factor : Factor that multiplies the learning rate every --lr-every epochs.
+    momentum : Momentum of the optimizer sgd.
     adam_eps : Constant added to the square root in Adam's denominator.
-    adjacency : Difference between neighbouring data sets, to count epsilon: {nfa.mechanism.ADJACENCIES}. The record has
-        this epsilon. With None, no epsilon is counted.
-    delta : Delta at which epsilon is counted, between 0 and 1.
-    conversion : Conversion to (epsilon, delta): mironov2017 or canonne2020. The items of the papers use mironov2017.
-        Runs with different conversions count as the same run, because only epsilon differs.
-    target_epsilon : Largest allowed epsilon, which determines the noise of the rule (sigma, the standard deviation on
-        the mean). The target is for all steps of an uninterrupted run. The record has the noise. Sigma of pdfa is the
-        standard deviation on a record's errors. The noise of pdfa_isotropic is s, and that of dp_ulr_sound is sigma_0.
+    adjacency : Difference between neighbouring data sets, to compute epsilon: {nfa.mechanism.ADJACENCIES}. nfa writes
+        this epsilon into the record of the run. With None, nfa computes no epsilon.
+    delta : Delta of the (epsilon, delta) guarantee, between 0 and 1.
+    conversion : Conversion from Rényi divergences to (epsilon, delta): mironov2017 or canonne2020. The tables and
+        figures of the papers use mironov2017. Without a target epsilon, two runs that differ only in the conversion are
+        the same run, because they have the same weights.
+    target_epsilon : Largest allowed epsilon, from which nfa computes the noise of the rule. The target is for all steps
+        of an uninterrupted run. nfa writes the noise into the record of the run. The noise is the rule's setting sigma,
+        the standard deviation on the mean. For `pdfa`, sigma is the standard deviation on a record's errors. The noise
+        of `pdfa_isotropic` is s, and the noise of `dp_ulr_sound` is sigma_0.
     noise_multiplier : Standard deviation of the noise divided by the rule's sensitivity, instead of a target epsilon.
-    seed : Seed of all randomness. Runs of all rules with the same seed have the same initialisation, feedback and
-        batches.
-    secure : Draw batches and noise under a key of the operating system instead of a seed. nfa keeps this key nowhere.
-        tutorials/threat_model.md explains the promise of such a run, and `nfa.noise.secure` the draws. The record has a
-        digest of the data under the user's key, see `nfa.data.keyed_digest`. Leave the seed at its default, because a
-        secure run has no seed. The results of an example are bitwise identical in every batch, see `nfa.kernels.rows`.
-    dtype : Format of the numbers in the run: float32 or float64. A secure run needs float64. Its sensitivity includes
-        the effect of rounding, see `nfa.sensitivity.rounding`.
-    threads : Threads that share the examples of a step. The results are bitwise identical for any number of threads, so
-        a run can continue with another number. See `nfa.parts`.
-    kernels : Compiled noise, clips and convolutions, or plain NumPy. A secure run refuses NumPy if NumPy rounds the
-        results of an example differently in another batch. See `nfa.experiments.company`. A run has every kernel of
-        `nfa.kernels` that fits. Kernels compute the same as NumPy, up to rounding. They draw other values from the same
-        distribution, so a run cannot continue with the other choice.
+    seed : Seed of all random numbers. Runs of different rules with the same seed have the same initial weights,
+        feedback and batches.
+    secure : Draw batches and noise with a key from the operating system instead of a seed. nfa does not store this key.
+        tutorials/threat_model.md explains the guarantee of a secure run, and `nfa.noise.secure` explains the draws. The
+        record of the run has a digest of the data under the user's key, see `nfa.data.keyed_digest`. Leave the seed at
+        its default, because a secure run has no seed. The results of an example are bitwise identical in every batch,
+        see `nfa.kernels.rows`.
+    dtype : Format of the numbers in the run: float32 or float64. A secure run needs float64. The sensitivity of a
+        secure run includes the effect of rounding, see `nfa.sensitivity.rounding`.
+    threads : Number of threads that share the examples of a step. The results are bitwise identical for any number of
+        threads, so you can continue a run with another number. See `nfa.parts`.
+    kernels : Use compiled code for noise, clips and convolutions or, with --no-kernels, plain NumPy. nfa refuses a
+        secure run with NumPy if NumPy rounds the results of an example differently in another batch. See
+        `nfa.experiments.company`. A run uses every kernel of `nfa.kernels` that fits its rule and its network. Kernels
+        compute the same values as NumPy, up to rounding. But kernels draw other noise from the same distribution, so
+        you cannot continue a run with the other choice.
     """
 
     rule: str = "dfa"
@@ -144,7 +149,8 @@ class Settings:
     adjacency: Annotated[str | None, Setting(range=OneOf("nfa.mechanism.ADJACENCIES"))] = None
     delta: Annotated[float | None, Setting(range=PROBABILITY)] = None
     conversion: Annotated[
-        str | None, Setting(range=OneOf("nfa.privacy.rdp.CONVERSIONS"), unset="the smallest epsilon that is proved")
+        str | None,
+        Setting(range=OneOf("nfa.privacy.rdp.CONVERSIONS"), unset="the conversion that gives the smallest epsilon"),
     ] = None
     target_epsilon: Annotated[float | None, Setting(range=POSITIVE)] = None
     noise_multiplier: Annotated[float | None, Setting(range=POSITIVE)] = None
@@ -162,7 +168,7 @@ class Settings:
 
     @property
     def _own_dtype(self) -> str:
-        """The format that the run takes where none is asked for."""
+        """The default format of the numbers of the run."""
         return "float64" if self.secure else "float32"
 
     @property
@@ -171,7 +177,7 @@ class Settings:
         return self.dtype or self._own_dtype
 
     def to_json(self) -> dict[str, Any]:
-        """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
+        """Return the settings that identify the run, as JSON values, without those that change no weight."""
         unused = {"data_dir", "threads"} if self.target_epsilon else {"data_dir", "threads", "conversion"}
         values = asdict(self) | {"dtype": self.precision}
         without_use = {
@@ -187,7 +193,7 @@ class Settings:
         return kept | files  # the record holds the digest of the data, not their place
 
     def without_effect(self) -> dict[str, str]:
-        """The settings that no other value would change the run by, and why.
+        """Return the settings that have no effect on the run, each with the reason.
 
         >>> Settings(rule="bp", optimizer="adam").without_effect()["momentum"]
         'optimizer adam has no momentum'
@@ -208,7 +214,7 @@ class Settings:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
-        """The settings from all or some of the values of `to_json`. Raise ValueError for an unknown name."""
+        """Return the settings from all or some of the values of `to_json`. Raise ValueError for an unknown name."""
         known = [f.name for f in fields(cls)]
         if unknown := [name for name in values if name not in known]:
             raise ValueError(f"{unknown[0]!r} is not a setting of a run. The settings are {', '.join(known)}")
@@ -216,7 +222,7 @@ class Settings:
 
 
 def check_ranges(settings: Settings) -> None:
-    """Raise a ValueError for a setting that is wrong whatever the data are."""
+    """Raise ValueError for a setting that is wrong for all data."""
     from nfa.sampling import SAMPLERS
 
     check(settings)
@@ -228,29 +234,28 @@ def check_ranges(settings: Settings) -> None:
                 raise ValueError(f"sampling {scheme!r} needs {option}, {meaning}: give {typed}")
             if settings.sampling != scheme and value is not None:
                 raise ValueError(
-                    f"{option}, {meaning}, is for sampling {scheme!r} alone, got {value!r} with sampling"
+                    f"{option}, {meaning}, is only for sampling {scheme!r}, got {value!r} with sampling"
                     f" {settings.sampling!r}: leave out {option}"
                 )
     if settings.adam_eps is not None and settings.optimizer != "adam":
         raise ValueError(
-            f"adam_eps is for the optimizer adam, got {settings.adam_eps!r} with {settings.optimizer!r}: leave out"
-            " adam_eps"
+            f"adam_eps needs the optimizer adam, got the optimizer {settings.optimizer!r}: leave out adam_eps"
         )
     if settings.secure and settings.seed != Settings.seed:
         raise ValueError(f"a secure run has no seed, got seed {settings.seed}: leave out seed or secure")
     if settings.secure and settings.precision != "float64":
-        raise ValueError(f"a secure run computes in float64, got dtype {settings.dtype}: leave out dtype")
+        raise ValueError(f"a secure run needs dtype float64, got {settings.dtype}: leave out dtype")
     make_optimizer(settings)
 
 
 def make_optimizer(settings: Settings, steps_per_epoch: int = 1):
-    """The optimizer of the run; ValueError if its settings are out of range."""
+    """Return the optimizer of the run. Raise ValueError if its settings are out of range."""
     from nfa import optim
 
     lr: optim.LearningRate = settings.lr
     if settings.lr_every is None:
         if settings.lr_factor != 1:
-            raise ValueError(f"lr_factor {settings.lr_factor} needs lr_every, the epochs after which it applies")
+            raise ValueError(f"lr_factor {settings.lr_factor} needs lr_every: give lr_every, or leave out lr_factor")
     else:
         lr = optim.step_decay(settings.lr, settings.lr_factor, settings.lr_every * steps_per_epoch)
     own: dict[str, Any] = {} if settings.adam_eps is None else {"eps": settings.adam_eps}
