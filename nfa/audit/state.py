@@ -122,7 +122,7 @@ def _same_release(release: Callable, std: float, seed: int) -> tuple[np.ndarray,
     numbers = (release(0, {}, Given(z + 1 + np.arange(len(z)), seed)) - one) / std
     which = np.rint(np.abs(numbers))
     if not (np.abs(np.abs(numbers) - which) < WHOLE).all() or len({*which} - {0}) < len(one):
-        raise ValueError("the noise is not a normal with the stated standard deviation in each released value")
+        raise ValueError("the noise in each released value must be normal with the stated standard deviation")
     turned = z.copy()
     turned[which.astype(int) - 1] += np.sign(numbers) * (one - release(1, {}, Given(z, seed))) / std
     return z, turned

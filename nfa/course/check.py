@@ -99,8 +99,8 @@ def tests(path: Path, one: stubs.Exercise) -> Judgement:
     """
     if not (CHECKOUT / "tests" / "conftest.py").is_file():
         raise ValueError(
-            f"{one.code} is checked by the tests of the project, which are not part of an installed nfa: run this "
-            "command in a checkout of the repository"
+            f"to check {one.code}, nfa runs the tests of the project, which are only in a clone of the repository: run "
+            "this command in a clone"
         )
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=short", "--no-header", "-p", "no:cacheprovider"]
     command += ["-m", "not slow and not peers", f"--stub={path.resolve()}"]
@@ -111,7 +111,7 @@ def tests(path: Path, one: stubs.Exercise) -> Judgement:
     except subprocess.TimeoutExpired:
         return Judgement(("tests",), 0, f"the tests took more than {SECONDS} seconds: does a loop never end?")
     if "No module named pytest" in done.stderr:
-        raise ValueError("the tests of the project need pytest: pip install -e '.[test]'")
+        raise ValueError("the tests of the project need pytest: install it with pip install -e '.[test]'")
     if done.returncode == 0:
         return Judgement(("tests",), 1)
     return Judgement(("tests",), 0, *told(done.stdout + done.stderr, path))

@@ -55,7 +55,7 @@ def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
     if unknown := [name for name in chosen if name not in known]:
         raise ValueError(f"there is no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"a new course needs a folder that is empty or not there yet, got {folder}")
+        raise ValueError(f"the folder of a new course must be empty or not exist yet, got {folder}")
     sources = {Path(name): Path(__file__).parent / "files" / name for name in (CONFIG, "README.md", "Containerfile")}
     for name in chosen:
         files = [file for file in (SETS / name).rglob("*") if file.is_file() and "__pycache__" not in file.parts]
@@ -82,13 +82,13 @@ def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
     """
     if not (course / CONFIG).is_file():
         raise ValueError(
-            f"{course.resolve()} is no course folder, because it has no file {CONFIG}: change into a course folder or"
-            " name one (--course DIR); `nfa course new DIR` makes one"
+            f"{course.resolve()} is not a course folder, because the file {CONFIG} is missing: change into a course"
+            " folder, or give --course DIR. `nfa course new DIR` makes a course folder"
         )
     known = sorted(path.parent.name for path in course.glob("masters/*/set.toml"))
     if not known:
         raise ValueError(
-            f"the course {course} has no problem set. A problem set is a folder of masters with a file set.toml"
+            f"the course {course} has no problem set. A problem set is a folder in masters/ with a file set.toml"
         )
     if unknown := [name for name in chosen if name not in known]:
         raise ValueError(f"the course has no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
@@ -160,7 +160,9 @@ def build(course: Path, problems: ProblemSet) -> Path:
     found += problem_sets.leaks(problems, _text(release / f"{problems.name}.ipynb"))
     if found:
         shutil.rmtree(release)
-        raise OSError(f"students would see {found[0]!r} of {problems.name}. The release of {problems.name} is removed")
+        raise OSError(
+            f"the student version of {problems.name} would show {found[0]!r}, so nfa has removed this student version"
+        )
     return release / f"{problems.name}.ipynb"
 
 

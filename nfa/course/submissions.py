@@ -248,7 +248,7 @@ def _timestamp(path: Path) -> str:
         if text:
             parse_utc(text)
     except (ValueError, OverflowError, OSError):
-        raise CannotGradeError("timestamp.txt has no time in it") from None
+        raise CannotGradeError("timestamp.txt does not contain a time") from None
     return text
 
 

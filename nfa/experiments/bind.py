@@ -65,7 +65,7 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
     bound = whole_as_counts(json.loads(json.dumps(settings.rule_settings)), types)
     if settings.opu is not None:
         if "project" not in rule.given:
-            raise ValueError(f"rule {rule.name} does not project, so it takes no OPU: leave out opu")
+            raise ValueError(f"rule {rule.name} computes no projection, so an OPU has no effect: leave out opu")
         bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
     elif "B" in rule.given and not settings.stored:
         if "project" not in rule.given:
@@ -218,8 +218,8 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given}, **counting)
     if not settings.stored:
         raise ValueError(
-            "the setting stored applies only to matrices: for OPUs, set the parameter of the device, as in opu"
-            " stored=false"
+            "the setting `stored` applies only to matrices. For OPUs, set the parameter of the device, as in"
+            " `opu stored=false`"
         )
     how = given | {"camera": camera} | _product(settings) | ({} if given.get("stored", True) else _tiles(settings))
     return feedback.draw_devices(partial(OPU, **how), net, scale=settings.feedback_scale, rng=rng, at=settings.at)
@@ -240,10 +240,10 @@ def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.G
     """Turn the first weights towards the feedback of a run."""
     if "B" not in bound:
         raise ValueError(
-            f"first_weights aligned needs a rule with feedback B, but rule {settings.rule} takes no feedback B"
+            f"first_weights='aligned' needs a rule with feedback B, but rule {settings.rule} has no feedback B"
         )
     if settings.at != "h":
-        raise ValueError(f"first_weights aligned needs feedback at h, got at {settings.at!r}")
+        raise ValueError(f"first_weights='aligned' needs at='h', got at={settings.at!r}")
     feedback.align_weights(net, bound["B"], project=bound.get("project", feedback.project), rng=rng)
 
 
@@ -278,4 +278,6 @@ def try_rule(rule: RuleSpec, bound: dict, net: Net, batches) -> None:
     except (ValueError, OSError, NoGuarantee):
         raise
     except Exception as failure:
-        raise ValueError(f"rule {rule.name} fails on two examples: {type(failure).__name__}: {failure}") from failure
+        raise ValueError(
+            f"rule {rule.name} raised an error on two examples: {type(failure).__name__}: {failure}"
+        ) from failure

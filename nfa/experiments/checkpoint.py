@@ -117,13 +117,13 @@ def load_checkpoint(
         raise ValueError(f"{name} {UNSEALED}. To start afresh, delete {name}. {COUNT_BESIDE}")
     if "privacy" not in header:
         raise ValueError(
-            f"{name} does not record the privacy of its steps, so no run can continue from this checkpoint: delete"
-            f" {name} to start afresh"
+            f"the entry for the privacy of the steps is missing in {name}, so no run can continue from this checkpoint:"
+            f" delete {name} to start afresh"
         )
     if header["privacy"] != json.loads(json.dumps(privacy)):
         raise ValueError(
-            f"{name} records {json.dumps(header['privacy'])} as the privacy of its steps, but this run has"
-            f" {json.dumps(privacy)}. A run that continues from this checkpoint would count these steps wrongly"
+            f"the steps in {name} have the privacy {json.dumps(header['privacy'])}, but this run has"
+            f" {json.dumps(privacy)}. For a run that continues from this checkpoint, nfa would compute a wrong epsilon"
         )
     if kind != type(optimizer).__name__:
         raise ValueError(f"{name} was saved with the optimizer {kind}, not {type(optimizer).__name__}")

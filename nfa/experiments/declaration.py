@@ -72,7 +72,7 @@ def declared(settings: type) -> list[Declared]:
         annotation, *notes = get_args(hints[f.name]) if get_origin(hints[f.name]) is Annotated else (hints[f.name],)
         said = [note for note in notes if isinstance(note, Setting)]
         if f.name not in meanings and sys.flags.optimize < 2:  # -OO leaves docstrings out
-            raise TypeError(f"{settings.__name__}.{f.name} must have its meaning in the class's docstring")
+            raise TypeError(f"the docstring of {settings.__name__} must describe the setting {f.name}")
         meaning, stop, more = meanings.get(f.name, "").partition(". ")
         kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
         (kind,) = (get_origin(one) or one for one in kinds if one is not NoneType)

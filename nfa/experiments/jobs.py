@@ -237,10 +237,10 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
     except (CancelledError, CommClosedError):  # the latter if it goes while a record comes from it
         raise OSError(
             f"the dask scheduler at {client.scheduler.address} does not answer. Finished runs are kept. To continue the"
-            " others, run the same command again"
+            " other runs, run the same command again"
         ) from None
     except KilledWorker as killed:
-        raise OSError(f"the workers that ran a cell were killed several times: {killed}") from None
+        raise OSError(f"the workers of one run were killed several times: {killed}") from None
     finally:
         with suppress(Exception):
             client.cancel(list(waiting), force=True)

@@ -426,7 +426,7 @@ def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray,
             kept, held = data.split_validation(n, settings.validation, streams("split"))
         except ValueError:
             raise ValueError(
-                f"validation must leave examples in both parts of the file, got {settings.validation}"
+                f"validation must leave examples to train on and examples to hold out, got {settings.validation}"
             ) from None
     if settings.train_examples is not None:
         if settings.train_examples > len(kept):

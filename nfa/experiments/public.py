@@ -67,7 +67,7 @@ def refuse_undeclared(settings: Settings, words: Wording = OPTIONS) -> None:
     if missing := undeclared(settings, words):
         what = "data" if settings.dataset == IN_MEMORY else "file"
         raise ValueError(
-            f"a run that is counted or secure takes public facts from declarations, not from your own {what}: give"
+            f"for a secure run or an epsilon, nfa does not read public facts from your own {what}: give"
             f" {' and '.join(missing)}"
         )
 
@@ -87,15 +87,15 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
     dataset = read(settings.dataset, settings.data_dir, unsplit=True, **own)
     if dataset.unsplit and settings.dataset != IN_MEMORY and not settings.validation:
         remedy = (
-            "give a file with a public one (--test FILE), because a secure run holds no examples out"
+            "give a file with a public test set (--test FILE), because a secure run holds no examples out"
             if settings.secure
-            else "give the file of one (--test FILE), or hold examples out, for example with --validation 0.2"
+            else "give a file with a test set (--test FILE), or hold examples out, for example with --validation 0.2"
         )
-        raise ValueError(f"{os.path.basename(settings.dataset)}: it has no test set: {remedy}")
+        raise ValueError(f"{os.path.basename(settings.dataset)} has no test set: {remedy}")
     if settings.records is not None and dataset.records is not None:
         raise ValueError(
-            f"records applies only to a file of your own, but {settings.dataset} declares its number of records:"
-            " leave out records"
+            f"the setting `records` applies only to your own file, but {settings.dataset} declares its number of"
+            " records: leave out `records`"
         )
     return dataset
 
@@ -126,13 +126,13 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
         n = declared or settings.records or found
     elif settings.records not in (None, found):
         raise ValueError(
-            f"records must be {found}, the number of training records in {settings.dataset}, got {settings.records}:"
-            " leave records out, or give that number"
+            f"`records` must be {found}, the number of training records in {settings.dataset}, got {settings.records}:"
+            f" leave out `records`, or give {found}"
         )
     if settings.secure and found > most_records(n):
         raise ValueError(
-            f"a secure run takes at most {most_records(n):,} training records (the larger of 2^20 and twice the public"
-            " number of records), but the file has more records"
+            f"a secure run can use at most {most_records(n):,} training records (the larger of 2^20 and twice the"
+            " public number of records), but the file has more records"
         )
     try:
         held = held_out(n, settings.validation) if settings.validation else 0
@@ -152,6 +152,6 @@ def check_adjacency(settings: Settings, mechanism: Release | None, declared: int
         return
     if mechanism.adjacency in NUMBER_DIFFERS:
         raise ValueError(
-            f"rule {settings.rule} is counted under {mechanism.adjacency}: give --adjacency {mechanism.adjacency} and"
-            " --records N, the public number of training records"
+            f"nfa computes the epsilon of rule {settings.rule} under {mechanism.adjacency}: give --adjacency"
+            f" {mechanism.adjacency} and --records N, the public number of training records"
         )

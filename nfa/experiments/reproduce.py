@@ -91,7 +91,9 @@ def reproduce(
                     f"{experiment.id} is computed from formulas, so {name} have no effect: leave out {name}"
                 )
         if scheduler is not None:
-            raise ValueError(f"{experiment.id} is computed from formulas, so dask has no effect: leave out dask")
+            raise ValueError(
+                f"{experiment.id} is computed from formulas, so the backend dask has no effect: leave out backend"
+            )
         return _compute(experiment, out, dry_run, pictures)
     how: dict[str, Any] = {"resume": resume, "data_dir": data_dir, "kernels": kernels, "epochs": epochs}
     todo = look(experiment, scale=scale, seeds=seeds, out=out, just_run=just_run, **how)

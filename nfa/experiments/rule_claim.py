@@ -43,7 +43,7 @@ def claim_of(settings: Settings) -> Claim:
     if known.mechanism is None:
         raise ValueError(f"rule {settings.rule} states no mechanism, so there is nothing to audit")
     if settings.adjacency is None:
-        raise ValueError(f"adjacency must be given, one of {', '.join(ADJACENCIES)}")
+        raise ValueError(f"give an adjacency, one of {', '.join(ADJACENCIES)}")
     streams = Streams(settings.seed)
     net = _network(settings, streams)
     bounds: dict[int, dict] = {}  # by the number of classes

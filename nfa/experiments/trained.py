@@ -170,7 +170,7 @@ def load(place: Path) -> tuple[Trained, dict[str, Any]]:
         names = None if columns is None else tuple(columns)
         return from_bytes(content, record, shape=shape, classes=classes, columns=names), record
     except Exception as damage:
-        raise ValueError(f"{path} and {file} do not give a network: {first_line(damage)}") from damage
+        raise ValueError(f"nfa cannot load the network in {path} and {file}: {first_line(damage)}") from damage
 
 
 def from_bytes(

@@ -54,8 +54,8 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
     """
     if net.skip:
         raise ValueError(
-            "first weights can be aligned only in a network without skips, because an error must come back by a "
-            "single path"
+            "first weights can be aligned only in a network without skips, because an error must reach each layer by "
+            "a single path"
         )
     if net.L < 2:
         raise ValueError(

@@ -142,7 +142,7 @@ class Camera:
             raise ValueError(f"the bits of a camera must be a whole number in 1..24, got {self.bits}")
         if self.bits is not None and self.saturation is None:
             raise ValueError(
-                f"a camera of {self.bits} bits needs the setting saturation, the intensity of the highest level"
+                f"a camera of {self.bits} bits needs the setting `saturation`, the intensity of the highest level"
             )
 
     @property

@@ -130,7 +130,9 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
         raise ValueError("a ledger file must not nest lists this deeply") from None
     unknown = set(data) - {"paper", "item"}
     if unknown:
-        raise ValueError(f"a ledger file has only [paper.NAME] and [[item]] tables, got {sorted(unknown)[0]!r}")
+        raise ValueError(
+            f"a ledger file must contain only [paper.NAME] and [[item]] tables, got {sorted(unknown)[0]!r}"
+        )
     papers, entries = data.get("paper", {}), data.get("item", [])
     if not (isinstance(papers, dict) and all(isinstance(table, dict) for table in papers.values())):
         raise ValueError("a ledger file's papers must be tables [paper.NAME]")

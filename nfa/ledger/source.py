@@ -45,7 +45,7 @@ def source_of(code: str) -> tuple[str, int, str]:
         if qualname == name:
             file = Path(os.path.relpath(os.path.realpath(spec.origin or ""), PACKAGE.parent)).as_posix()
             return file, first, "\n".join(text.splitlines()[first - 1 : last])
-    raise ValueError(f"{module} defines no {name!r}, named by the ledger entry {code!r}")
+    raise ValueError(f"there is no {name!r} in module {module}, but the ledger entry {code!r} needs it")
 
 
 @cache  # one module has the code of many statements

@@ -103,7 +103,9 @@ def _names(expression: ast.expr, where: str, seen: set[int]) -> list[str]:
             seen.add(id(node))
             for argument in node.args:
                 if not (isinstance(argument, ast.Constant) and isinstance(argument.value, str)):
-                    raise ValueError(f"{where}:{node.lineno}: the arguments of verifies must be ids as plain strings")
+                    raise ValueError(
+                        f"{where}:{node.lineno}: all arguments of verifies(...) must be ids as plain strings"
+                    )
                 names.append(argument.value)
     return names
 

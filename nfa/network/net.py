@@ -268,7 +268,7 @@ def forward(
         z, h = list(z[: start + 1]), list(h[:start])
         h.append(net.activate(start, z[start]))
     else:
-        raise ValueError("forward needs either x, or start with z and h of an earlier pass")
+        raise ValueError("`forward` needs either x, or `start` together with z and h of an earlier pass")
     for l in range(start + 1, net.L + 1):
         z.append(net.map[l].affine(net.W[l], net.b[l], net.input(l, h)))  # (m, n_l)
         h.append(net.activate(l, z[l]))

@@ -56,7 +56,7 @@ def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]
     if not wanted:
         return experiment
     if isinstance(experiment, Analytic):
-        raise ValueError(f"{experiment.id} is computed from formulas, so only has no effect: leave out only")
+        raise ValueError(f"{experiment.id} is computed from formulas, so --only has no effect: leave out --only")
     if scale not in experiment.scales:
         raise ValueError(f"{experiment.id} has no scale {scale}. Its scales are {', '.join(experiment.scales)}")
     every = experiment.cells
@@ -66,11 +66,11 @@ def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]
     for name, values in wanted.items():
         there = list(dict.fromkeys(key[name] for key in keys if name in key))
         if not there:
-            raise NoSuchRun(f"{at} a key {name!r}; there {_are(dict.fromkeys(name for key in keys for name in key))}")
+            raise NoSuchRun(f"{at} a key {name!r}: {_choose(dict.fromkeys(name for key in keys for name in key))}")
         chosen[name] = tuple(dict.fromkeys(_apart(values, there) if isinstance(values, str) else values))
         for value in chosen[name]:
             if value not in there:
-                raise NoSuchRun(f"{at} {name} {value!r}; there {_are(there)}")
+                raise NoSuchRun(f"{at} {name} {value!r}: {_choose(there)}")
 
     def cells(scale: str, seeds: list[int]) -> list[Cell]:
         return [cell for cell in every(scale, seeds) if cell.fits(chosen)]
@@ -81,8 +81,8 @@ def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]
     return replace(experiment, title=title, chosen=chosen, cells=cells)
 
 
-def _are(names: Collection[str]) -> str:
-    return f"{'are' if len(names) > 1 else 'is'} {', '.join(names)}"
+def _choose(names: Collection[str]) -> str:
+    return f"choose from {', '.join(names)}"
 
 
 def _apart(text: str, there: Collection[str]) -> list[str]:

@@ -201,7 +201,9 @@ def _asked(accountant: str | None, **named: Any) -> str | None:
         require.one_of(ACCOUNTANTS, accountant=accountant)
     for name, value in named.items():
         if value is not None and accountant == PLD:
-            raise ValueError(f"{name} belongs to the accountant rdp: leave out {name}, or name that accountant")
+            raise ValueError(
+                f"{name} applies only to the accountant rdp: leave out {name}, or choose the accountant rdp"
+            )
     return RDP if any(value is not None for value in named.values()) else accountant
 
 
@@ -264,12 +266,14 @@ def renyi(
     """
     spent = list(spent)
     if not spent:
-        raise ValueError("the accountant has counted no mechanism: give at least one mechanism and its steps")
+        raise ValueError("the accountant has no mechanism to count: give at least one mechanism and its steps")
     require.within("(0, 1)", delta=delta)
     for _, steps in spent:
         require.integer(1, steps=steps)
         if steps > 2**53:
-            raise ValueError(f"steps must be at most 2^53, because a float cannot count further by ones, got {steps}")
+            raise ValueError(
+                f"steps must be at most 2^53, because a float cannot represent every larger number, got {steps}"
+            )
     if conversion is not None:
         require.one_of(CONVERSIONS, conversion=conversion)
     if steps_per_epoch is not None:
@@ -371,8 +375,8 @@ def privacy_losses(
     at_least, found = _both_bounds([(release, count) for (release, _), count in zip(spent, uses, strict=True)], delta)
     if found == math.inf:
         raise Unresolved(
-            f"privacy losses give no epsilon at delta {delta:g} after {counted.uses} uses, because rounding hides it; "
-            "leave out the accountant pld"
+            f"privacy losses give no epsilon at delta {delta:g} after {counted.uses} uses, because rounding "
+            "errors are too large; leave out the accountant pld"
         )
     bounds, none = dict.fromkeys(base_bound(release).id for release, _ in spent), np.array([])
     return replace(
@@ -427,14 +431,15 @@ def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[Domin
         if not isinstance(release, Mechanism):
             if release.epsilon_infinity == math.inf or not counts_in_full(release):
                 raise NoGuarantee(
-                    chosen.id, "this mechanism is known by its Rényi curve, which says nothing of its privacy losses"
+                    chosen.id, "nfa knows only the Rényi curve of this mechanism, and not its privacy losses"
                 )
             pairs.append((dominating.in_full(dominating.pure(release.epsilon_infinity)), uses))
             continue
         z, of = release.noise_multiplier, COVERAGE[release.sampling].pairs
         if not SMALLEST_NOISE <= z <= LARGEST_NOISE:
             raise Unresolved(
-                f"the accountant pld takes noise multipliers from {SMALLEST_NOISE:g} to {LARGEST_NOISE:g}, got {z:g}"
+                f"the accountant pld covers only noise multipliers from {SMALLEST_NOISE:g} to {LARGEST_NOISE:g}, got"
+                f" {z:g}"
             )
         law, whole = LAWS[release.law], release.sampling_rate == 1 or SAMPLERS[release.sampling].once_an_epoch
         found = None if of is None or whole else of(release, law)

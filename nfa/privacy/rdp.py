@@ -157,7 +157,7 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
     """
     spent = list(spent)
     if not spent:
-        raise ValueError("the accountant has counted no mechanism: give at least one mechanism and its steps")
+        raise ValueError("the accountant has no mechanism to count: give at least one mechanism and its steps")
     for rdp, steps in spent:
         _no_nan(rdp=rdp)
         require.integer(1, steps=steps)

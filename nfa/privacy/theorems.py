@@ -117,9 +117,7 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     'wbk2019:thm27'
     """
     if not isinstance(release, Mechanism | Classic):
-        raise ValueError(
-            f"an accountant counts only Mechanisms and Classics, got {release!r}: call mechanism() of the rule"
-        )
+        raise ValueError(f"an accountant needs a Mechanism or a Classic, got {release!r}: call mechanism() of the rule")
     base, coverage = base_bound(release), COVERAGE[release.sampling]
     named = {b.id: b for b in (*BOUNDS, base)}
     refuse_conjecture(bound)

@@ -173,7 +173,7 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
         square = ((S / (2 * tau_e)) ** 2 - biases) / weights
     if square <= 0:
         raise ValueError(
-            f"no tau_h keeps the sensitivity at S = {S:g}, because the biases alone have the sensitivity "
+            f"no tau_h gives the sensitivity S = {S:g}, because the biases alone have the sensitivity "
             f"{2 * tau_e * math.sqrt(biases):g}. Choose a larger S, or a smaller tau_e or beta"
         )
     return math.sqrt(square)

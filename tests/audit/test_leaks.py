@@ -223,7 +223,7 @@ def test_a_state_that_cannot_be_asked_is_named(monkeypatch):
 
 
 def _refuse(*_, **__):
-    raise ValueError("the noise is not a normal with the stated standard deviation in each released value")
+    raise ValueError("the noise in each released value must be normal with the stated standard deviation")
 
 
 def test_the_steps_that_follow_are_as_many_as_is_said():

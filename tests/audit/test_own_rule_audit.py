@@ -203,7 +203,7 @@ def test_it_is_asked_on_the_network_that_you_name(own, net):
 @pytest.mark.parametrize(
     "arguments, changes, sentence",
     [
-        ((), {}, f"adjacency must be given, one of {', '.join(ADJACENCIES)}"),
+        ((), {}, f"give an adjacency, one of {', '.join(ADJACENCIES)}"),
         (("--adjacency", "replace-one", "--set", "sigma=0"), {}, "--set gives sigma twice"),
         (("--adjacency", "replace-one"), {"net": "2-"}, "a text such as 1x28x28:conv16-5,pool2,dense64,10, or module"),
         (("--adjacency", "replace-one"), {"law": "laplace"}, "the noise must be gaussian for this audit"),

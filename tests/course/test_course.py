@@ -877,7 +877,7 @@ def refused(capsys, *arguments):
 def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
     assert refused(capsys, "new", course) == (
         2,
-        f"nfa: a new course needs a folder that is empty or not there yet, got {course}\n",
+        f"nfa: the folder of a new course must be empty or not exist yet, got {course}\n",
     )
     code, told = refused(capsys, "new", tmp_path / "x", "--set", "ps99")
     assert code == 2
@@ -885,14 +885,14 @@ def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
     assert not (tmp_path / "x").exists()
     for folder in (tmp_path, "."):
         told = refused(capsys, "build", "--course", folder)[1]
-        assert f"{Path(folder).resolve()} is no course folder" in told
+        assert f"{Path(folder).resolve()} is not a course folder" in told
         assert "--course DIR" in told
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "nbgrader_config.py").write_text("")
     for command in ("build", "grade"):
         code, told = refused(capsys, command, "--course", tmp_path / "bare")
         assert code == 2
-        assert "has no problem set. A problem set is a folder of masters with a file set.toml" in told
+        assert "has no problem set. A problem set is a folder in masters/ with a file set.toml" in told
     assert "did you mean ps2_dfa?" in refused(capsys, "new", "other", "--set", "ps2_daf")[1]
     assert "has no problem set 'ps99'" in refused(capsys, "build", "ps99", "--course", course)[1]
     assert "has no submission 'best'" in refused(capsys, "rehearse", "ps2_dfa", "best", "--course", course)[1]

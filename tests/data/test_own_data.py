@@ -484,8 +484,8 @@ def test_without_a_test_set_and_a_share_to_hold_out_nothing_is_trained(tmp_path,
     monkeypatch.chdir(tmp_path)
     code, _, err = typed(capsys, table(tmp_path / "own.csv"))
     assert code == 2
-    told = "give the file of one (--test FILE), or hold examples out, for example with --validation 0.2"
-    assert err == f"nfa: own.csv: it has no test set: {told}\n"
+    told = "give a file with a test set (--test FILE), or hold examples out, for example with --validation 0.2"
+    assert err == f"nfa: own.csv has no test set: {told}\n"
 
 
 def test_blank_lines_are_no_examples_and_the_name_may_be_in_capitals(tmp_path):

@@ -94,7 +94,7 @@ def test_a_secure_run_is_private(train, name):
         (
             "dp_hybrid_joint",
             "--set C=1 --set sigma=1 --opu bits=8",
-            "rule dp_hybrid_joint does not project, so it takes no",
+            "rule dp_hybrid_joint computes no projection, so an",
         ),
         ("dp_hybrid_joint", "--set C=1 --set sigma=1 --no-stored", "reads its feedback matrices directly"),
     ],

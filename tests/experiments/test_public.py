@@ -301,7 +301,7 @@ def test_a_declaration_that_is_none_is_refused(classes):
 def test_a_data_set_of_the_registry_declares_its_own(typed):
     for words, said in (
         ("--classes 10", "classes is for a file of your own"),
-        ("--records 6000", "records applies only to a file of your own"),
+        ("--records 6000", "the setting `records` applies only to your own file"),
     ):
         code, _, err = typed(f"--epochs 1 {words}")
         assert (code, said in err) == (2, True)
@@ -321,7 +321,7 @@ def test_a_number_that_is_not_that_of_the_file_is_refused_where_it_could_be_read
             assert prepare(settings).sizes.N == N + 1
         else:
             with pytest.raises(
-                ValueError, match=f"records must be {N}, the number of training records .*, got {N + 1}"
+                ValueError, match=f"`records` must be {N}, the number of training records .*, got {N + 1}"
             ):
                 prepare(settings)
 
@@ -335,7 +335,7 @@ def test_a_secure_run_holds_a_public_bound_on_the_file(tmp_path, monkeypatch):
     for number, refused in ((N - 3, False), (N - 4, True)):
         settings = settings_of(path, "poisson", "add-remove", records=number, secure=True, epochs=1)
         if refused:
-            with pytest.raises(ValueError, match="a secure run takes at most 23 training records") as caught:
+            with pytest.raises(ValueError, match="a secure run can use at most 23 training records") as caught:
                 prepare(settings)
             assert "24" not in str(caught.value)
         else:
@@ -363,7 +363,7 @@ def test_a_rule_that_states_an_adjacency_of_its_own_wants_it_named(sampling, tmp
     path = write(tmp_path / "own.npz", X, Y, "names")
     own = {"rule": "states_its_own:rule", "rule_settings": {}, "noise_multiplier": None}
     settings = settings_of(path, sampling, None, **own)
-    with pytest.raises(ValueError, match=r"is counted under add-remove: give --adjacency add-remove and --records N"):
+    with pytest.raises(ValueError, match=r"under add-remove: give --adjacency add-remove and --records N"):
         prepare(settings)
     assert prepare(replace(settings, adjacency="add-remove")).sizes.N == N
     assert prepare(replace(settings, delta=None)).sizes.N == N

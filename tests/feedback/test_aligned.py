@@ -148,9 +148,9 @@ def test_a_run_begins_with_them(opu, tmp_path):
 
 def test_a_run_that_cannot_have_them_says_why(tmp_path):
     data = write_data(tmp_path / "tiny.npz")
-    with pytest.raises(ValueError, match="rule bp takes no feedback B"):
+    with pytest.raises(ValueError, match="rule bp has no feedback B"):
         prepare(tiny_settings(data, rule="bp", first_weights="aligned"))
-    with pytest.raises(ValueError, match="aligned needs feedback at h, got at 'z'"):
+    with pytest.raises(ValueError, match="needs at='h', got at='z'"):
         prepare(tiny_settings(data, rule="dfa", at="z", first_weights="aligned"))
     with pytest.raises(ValueError, match="first_weights must be"):
         prepare(tiny_settings(data, first_weights="turned"))

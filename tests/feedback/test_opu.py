@@ -604,7 +604,7 @@ def test_a_wrong_shape_gets_a_sentence(device, shape):
         ({"bits": 0, "saturation": 1.0}, "the bits of a camera must be a whole number in 1..24, got 0"),
         ({"bits": 25, "saturation": 1.0}, "the bits of a camera must be a whole number in 1..24, got 25"),
         ({"bits": 8.0, "saturation": 1.0}, "the bits of a camera must be a whole number in 1..24, got 8.0"),
-        ({"bits": 8}, "a camera of 8 bits needs the setting saturation, the intensity of the highest level"),
+        ({"bits": 8}, "a camera of 8 bits needs the setting `saturation`, the intensity of the highest level"),
     ],
 )
 def test_a_bad_camera_gets_a_sentence(settings, sentence):

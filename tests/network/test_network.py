@@ -436,8 +436,8 @@ def test_networks_that_do_not_fit_get_a_sentence(make, sentence):
     [
         (lambda net, x: forward(net, x[:, :3]), r"x must have the shape \(m, 5\), got \(2, 3\)"),
         (lambda net, x: forward(net, x[0]), r"x must have the shape \(m, 5\), got \(5,\)"),
-        (lambda net, x: forward(net), "forward needs either x, or start with z and h of an earlier pass"),
-        (lambda net, x: forward(net, x, start=1), "forward needs either x, or start with"),
+        (lambda net, x: forward(net), "`forward` needs either x, or `start` together with z and h of an earlier pass"),
+        (lambda net, x: forward(net, x, start=1), "`forward` needs either x, or `start` together with"),
         (lambda net, x: forward(net, start=0, z=[None], h=[x]), r"start must be a layer 1\.\.3, got 0"),
         (lambda net, x: forward(net, start=4, z=[None], h=[x]), r"start must be a layer 1\.\.3, got 4"),
     ],

@@ -61,7 +61,7 @@ def test_the_runs_that_have_the_values_are_chosen_and_are_those_of_the_whole(ite
 def test_the_repaired_variant_keeps_to_its_own_runs():
     chosen = only(index.find("lee2020:fig4", "repaired"), "paper", {"sigma": "0.01"})
     assert {cell.key["reading"] for cell in chosen.cells("paper", [1])} == {"sound"}
-    with pytest.raises(NoSuchRun, match="has reading 'printed'; there is sound"):
+    with pytest.raises(NoSuchRun, match="has reading 'printed': choose from sound"):
         only(index.find("lee2020:fig4", "repaired"), "paper", {"reading": "printed"})
 
 
@@ -75,12 +75,15 @@ def test_nothing_named_is_the_whole():
     [
         (
             {"colour": "red"},
-            "no run of lee2020:fig4 at scale demo has a key 'colour'; there are data, rule, sigma, reading",
+            "no run of lee2020:fig4 at scale demo has a key 'colour': choose from data, rule, sigma, reading",
         ),
-        ({"sigma": "0.07"}, "no run of lee2020:fig4 at scale demo has sigma '0.07'; there are non-private, 0.01, 0.05"),
-        ({"sigma": "0.01,0.07"}, "has sigma '0.07'; there are"),
-        ({"sigma": "0.01,"}, "has sigma ''; there are"),
-        ({"data": ["CIFAR-10"]}, "has data 'CIFAR-10'; there is Fashion-MNIST"),
+        (
+            {"sigma": "0.07"},
+            "no run of lee2020:fig4 at scale demo has sigma '0.07': choose from non-private, 0.01, 0.05",
+        ),
+        ({"sigma": "0.01,0.07"}, "has sigma '0.07': choose from"),
+        ({"sigma": "0.01,"}, "has sigma '': choose from"),
+        ({"data": ["CIFAR-10"]}, "has data 'CIFAR-10': choose from Fashion-MNIST"),
         ({"rule": "BP", "sigma": "0.05"}, "no run of lee2020:fig4 at scale demo has rule BP, sigma 0.05 at once"),
     ],
 )
@@ -92,7 +95,7 @@ def test_what_no_run_has_is_refused_with_what_there_is(wanted, sentence):
 def test_a_scale_that_is_not_there_and_what_is_computed_are_refused():
     with pytest.raises(ValueError, match=r"ours:trials has no scale small\. Its scales are demo, paper"):
         only(index.find("ours:trials"), "small", {"epsilon": "3"})
-    sentence = "lee2020:epsilons is computed from formulas, so only has no effect: leave out only"
+    sentence = "lee2020:epsilons is computed from formulas, so --only has no effect: leave out --only"
     with pytest.raises(ValueError, match=sentence):
         reproduce("lee2020:epsilons", only={"sigma": "0.01"})
 
@@ -201,8 +204,8 @@ def test_the_command_counts_shows_and_plans_the_chosen_runs(tiny, tmp_path, caps
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (("--only", "rule=PDFA"), "no run of ohana2021:table1 at scale demo has rule 'PDFA'; there are BP, DFA"),
-        (("--only", "batch=10"), "has a key 'batch'; there are rule, sigma, reading"),
+        (("--only", "rule=PDFA"), "no run of ohana2021:table1 at scale demo has rule 'PDFA': choose from BP, DFA"),
+        (("--only", "batch=10"), "has a key 'batch': choose from rule, sigma, reading"),
         (("--only", "rule"), "only must be KEY=V or KEY=V,V, got 'rule'"),
         (("--only", "rule=BP", "--scale", "large"), "has no scale large. Its scales are demo, small, paper"),
         (("--only", "rule=BP", "--seeds", "0"), "seeds must be at least 1"),
@@ -219,7 +222,7 @@ def test_bad_choices_are_one_sentence_and_write_nothing(arguments, sentence, tin
 def test_without_an_item_a_choice_is_refused(capsys):
     code, out, err = nfa(capsys, "--only", "rule=BP")
     assert (code, out) == (2, "")
-    assert "name an item, a paper or all" in " ".join(err.split())
+    assert "give an item, a paper or the word all" in " ".join(err.split())
 
 
 # Notes and pictures of every item, with a part of its runs alone

@@ -262,8 +262,8 @@ def test_tight_says_why_there_is_no_number():
     curve = partial(rdp.gaussian, noise_multiplier=2.0)
     known = Classic(id="berthier2019:outpert", curve=curve, adjacency="replace-one", sampling="none")
     for spent, why in (
-        (release(1e-200), "takes noise multipliers from 0.01"),
-        (known, "known by its Rényi curve"),
+        (release(1e-200), "covers only noise multipliers from 0.01"),
+        (known, "knows only the Rényi curve"),
     ):
         found = tight([(spent, 1)], delta=DELTA)
         assert found.epsilon is None
@@ -289,7 +289,7 @@ def test_a_curve_of_ones_own_need_not_be_hashable():
 def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
     """A step's loss beyond what a float can hold the exponential of, and an epsilon too small to gain from."""
     loud = release(0.0101, sampling="poisson", q=4.45e-6, adjacency="add-remove")
-    with pytest.raises(Unresolved, match="rounding hides it"):
+    with pytest.raises(Unresolved, match="rounding errors are too large"):
         privacy_losses([(loud, 321)], delta=1e-18)
     quiet = release(200.0, sampling="poisson", q=1e-6, adjacency="add-remove")
     for m, steps, delta in ((loud, 321, 1e-18), (quiet, 10**7, 1e-10)):
@@ -322,7 +322,7 @@ def test_the_smallest_number_is_that_of_one_of_the_accountants():
         assert spend(m, steps, delta=delta, conversion="mironov2017").conversion == "mironov2017"
     assert "pld" in won
     assert len(won) >= 2
-    with pytest.raises(ValueError, match="bound belongs to the accountant rdp"):
+    with pytest.raises(ValueError, match="bound applies only to the accountant rdp"):
         epsilon([(m, 1)], delta=delta, accountant="pld", bound="lee2020:lem1")
     with pytest.raises(ValueError, match="accountant must be one of rdp, pld"):
         epsilon([(m, 1)], delta=delta, accountant="moments")

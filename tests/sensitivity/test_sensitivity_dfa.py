@@ -170,7 +170,7 @@ def test_where_convolutions_leave_room_for_a_tau_h(shape, padding, at, tau_h, le
     if tau_h:
         digits(corrected_tau_h(bounds, S=3.0, tau_e=0.1), tau_h)
         return
-    with pytest.raises(ValueError, match="no tau_h keeps the sensitivity at S = 3, because the biases") as refusal:
+    with pytest.raises(ValueError, match="no tau_h gives the sensitivity S = 3, because the biases") as refusal:
         corrected_tau_h(bounds, S=3.0, tau_e=0.1)
     digits(float(re.search(r"the sensitivity (\d+\.\d+)\. ", str(refusal.value))[1]), least, 4)
     assert 0 < corrected_tau_h(bounds, S=least * 1.0001, tau_e=0.1) < 0.2

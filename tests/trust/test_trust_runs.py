@@ -454,7 +454,7 @@ def of_another_rule(header):
 @pytest.mark.parametrize(
     "change, says",
     [
-        (drop, "does not record the privacy of its steps"),
+        (drop, "the entry for the privacy of the steps is missing"),
         (less_noise, r'"noise_std": 0\.15.*, but this run .*"noise_std": 0\.3'),
         (of_another_rule, r'records {"rule": "dfa", .*but this run has {"rule": "dp_sgd"'),
     ],
@@ -479,6 +479,6 @@ def test_the_loop_s_own_checkpoints_are_held_to_the_statement(tiny, tmp_path):
     assert load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, privacy=said)[0] == 7
     with pytest.raises(
         ValueError,
-        match=r"but this run has null. A run that continues from this checkpoint would count these steps wrongly",
+        match=r"but this run has null. For a run that continues from this checkpoint, nfa would compute a wrong",
     ):
         load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer)

@@ -273,7 +273,7 @@ def refusal() -> str:
         dp_dfa.mechanism(**given, sensitivity="printed", sampling="none", sampling_rate=1.0)
     except NoGuarantee as refused:
         return f"{refused.why} (`{refused.id}`)."
-    raise AssertionError("the printed sensitivity is refused whatever the network")
+    raise AssertionError("nfa must refuse the printed sensitivity for every network")
 
 
 def _epochs(runs: Trained) -> list[str]:

@@ -32,7 +32,7 @@ def basic_composition(spent: Iterable[tuple[float, float]]) -> tuple[float, floa
     """
     spent = list(spent)
     if not spent:
-        raise ValueError("nothing was spent: give at least one pair (epsilon, delta)")
+        raise ValueError("there is no guarantee to compose: give at least one pair (epsilon, delta)")
     for epsilon, delta in spent:
         _check(epsilon, delta)
     return math.fsum(epsilon for epsilon, _ in spent), min(1.0, math.fsum(delta for _, delta in spent))

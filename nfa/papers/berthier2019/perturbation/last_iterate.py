@@ -91,7 +91,7 @@ def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -
         raise NoGuarantee(
             "berthier2019:weak-convexity",
             f"at the order {order:g} every divergence must be at most c / (alpha - 1) = {c / (order - 1):g}, and the "
-            f"largest is {D.max():g}; add noise, lower the order, or take the softmax average",
+            f"largest is {D.max():g}; add noise, lower the order, or use the softmax average",
         )
     return float((1 + c) * (q @ D))
 

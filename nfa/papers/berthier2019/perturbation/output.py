@@ -193,8 +193,8 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
     """
     if problem.loss != "logistic":
         raise ValueError(
-            "noise feedback takes no projection, and without a projection only the gradients of the logistic loss are"
-            " bounded"
+            "noise feedback needs the logistic loss, because only the gradients of this loss are bounded without a"
+            " projection"
         )
     check_nonexpansive(problem, gamma)
     return _release(problem, gamma, sigma, "ours:last-iterate")

@@ -108,7 +108,7 @@ def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
     values = np.asarray(values, float)
     multiples = np.rint(values / resolution)
     if not (np.abs(multiples) < modulus / 2).all():
-        raise ValueError(f"values must be less than {modulus / 2 * resolution:g}, half the modulus in resolutions")
+        raise ValueError(f"values must be less than {modulus / 2 * resolution:g}, which is modulus * resolution / 2")
     return multiples.astype(np.int64) % modulus
 
 

@@ -140,6 +140,6 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
         raise NoGuarantee(
             "berthier2019:prop3.1",
             f"the bound is proved for sigma >= L sqrt(2 alpha (alpha - 1)), which is {least:g} at the order"
-            f" {largest:g}, got {sigma:g}: take rdp_shuffled_epoch, which needs no such condition",
+            f" {largest:g}, got {sigma:g}: use `rdp_shuffled_epoch`, which needs no such condition",
         )
     return 4 * alpha * (L / sigma) ** 2 * math.log(n) / (math.sqrt(n) if rate == "1/sqrt(n)" else n)

@@ -288,7 +288,7 @@ def test_the_textbooks_noise_and_where_it_is_refused():
     claimed = classic.claimed_gaussian_scale(epsilon=10, **scale)
     assert claimed == pytest.approx(0.48448053, abs=1e-8)
     assert claimed < classic.gaussian_scale(epsilon=10, **scale) == pytest.approx(0.49988862, abs=1e-8)
-    with pytest.raises(NoGuarantee, match=re.escape("for epsilon up to 1, got 1.5: take gaussian_scale")):
+    with pytest.raises(NoGuarantee, match=re.escape("for epsilon up to 1, got 1.5: use `gaussian_scale`")):
         classic.classical_gaussian_scale(epsilon=1.5, **scale)
     crossing = optimize.brentq(
         lambda e: (

@@ -199,7 +199,7 @@ def test_edges():
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: composition.basic_composition([]), "nothing was spent"),
+        (lambda: composition.basic_composition([]), "there is no guarantee to compose"),
         (lambda: composition.basic_composition([(1, 2)]), "delta must be in [0, 1], got 2"),
         (lambda: composition.advanced_composition(epsilon=-1, k=1, delta_slack=0.1), "epsilon must be at least 0"),
         (lambda: composition.advanced_composition(epsilon=1, k=0, delta_slack=0.1), "steps must be an integer"),
