@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -246,10 +246,14 @@ class Session:
         self.history.append(entry)
 
     def account(self, t: int) -> dict[str, Any]:
-        """The privacy part of what is about to be written at step t; of a secure run its steps are noted first."""
+        """The privacy part of the record that is about to be written at step t; see `_with_sessions`."""
+        return self._with_sessions(t, self.parts.privacy.account)
+
+    def _with_sessions(self, t: int, account: Callable[[list[Spent]], dict[str, Any]]) -> dict[str, Any]:
+        """What is said of the steps up to t; of a secure run they are noted first, and its sessions are told."""
         self.note_spent(t)
         counted = self.counted(t)
-        said = self.parts.privacy.account(counted)
+        said = account(counted)
         if not self.parts.privacy.secure:
             return said
         return said | {"sessions": [list(session) for session in counted]}
@@ -263,7 +267,8 @@ class Session:
         """Write a checkpoint after step t, of a run in memory none. Raises OSError if it cannot be written."""
         if self.checkpoint is None:
             return
-        parts, said, secure = self.parts, self.account(t), self.parts.privacy.secure
+        parts, secure = self.parts, self.parts.privacy.secure
+        said = self._with_sessions(t, parts.privacy.by_renyi().counted)  # which takes no time
         meta = self.identity | {"history": self.history, "spent": said}
         if not secure:  # the time tells how many examples were drawn
             meta["seconds"] = self.seconds

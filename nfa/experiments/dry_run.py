@@ -158,7 +158,7 @@ def _smaller(settings: Settings, file: str, source: Source) -> Settings:
     scheme = settings.sampling if settings.sampling in ALL_RECORDS else EpochPartition.scheme
     some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
     some |= dict.fromkeys(
-        ("test", "data_dir", "records", "train_examples", *OPTIONS, "adjacency", "delta", "conversion")
+        ("test", "data_dir", "records", "train_examples", *OPTIONS, "adjacency", "delta", "accountant", "conversion")
     )
     some["classes"] = str(source.classes)
     return replace(settings, rule_settings=given, lr=NO_STEP, epochs=1, **some)

@@ -25,7 +25,6 @@ from nfa.experiments.settings import Settings
 from nfa.kernels import cores
 from nfa.network import Net, accuracy
 from nfa.network.net import outputs
-from nfa.privacy.rdp import CONVERSIONS
 from nfa.train import Diverged
 from nfa.whole import write_whole
 
@@ -196,11 +195,8 @@ def run_in_memory(
 def _finished(parts: Prepared, folder: Path, identity: dict[str, Any], until: int | None) -> dict[str, Any] | None:
     """The record of the run in this folder, or None if it is not finished; of a secure run once it is checked."""
     record = records.finished(folder, identity, parts.has_data, until)
-    if record is not None and not parts.privacy.secure and parts.privacy.conversion:
-        told = record["privacy"]
-        recorded = told.get("guarantee", told.get("unchecked", {}).get("guarantee", {})).get("conversion")
-        if recorded in CONVERSIONS:  # an epsilon of another kind depends on no conversion
-            parts.privacy.refuse_other_conversion(recorded)
+    if record is not None and not parts.privacy.secure:
+        parts.privacy.refuse_other_count(record["privacy"])
     if record is not None and parts.privacy.secure:
         parts.privacy.check_record(record, parts.steps)
         records.refuse_unsealed(record, f"{identity['cell']}.json")

@@ -84,6 +84,8 @@ class Settings:
     adjacency : Difference between neighbouring data sets, to compute epsilon: {nfa.mechanism.ADJACENCIES}. nfa writes
         this epsilon into the record of the run. With None, nfa computes no epsilon.
     delta : Delta of the (epsilon, delta) guarantee, between 0 and 1.
+    accountant : Accountant: rdp (Rényi differential privacy) or pld (privacy loss distributions). Without a target
+        epsilon, two runs that differ only in the accountant are the same run, because they have the same weights.
     conversion : Conversion from Rényi divergences to (epsilon, delta): mironov2017 or canonne2020. The tables and
         figures of the papers use mironov2017. Without a target epsilon, two runs that differ only in the conversion are
         the same run, because they have the same weights.
@@ -148,6 +150,10 @@ class Settings:
     adam_eps: Annotated[float | None, Setting(range=POSITIVE, unset="1e-8")] = None
     adjacency: Annotated[str | None, Setting(range=OneOf("nfa.mechanism.ADJACENCIES"))] = None
     delta: Annotated[float | None, Setting(range=PROBABILITY)] = None
+    accountant: Annotated[
+        str | None,
+        Setting(range=OneOf("nfa.privacy.accountant.ACCOUNTANTS"), unset="the smaller epsilon of the two"),
+    ] = None
     conversion: Annotated[
         str | None,
         Setting(range=OneOf("nfa.privacy.rdp.CONVERSIONS"), unset="the conversion that gives the smallest epsilon"),
@@ -178,7 +184,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings that identify the run, as JSON values, without those that change no weight."""
-        unused = {"data_dir", "threads"} if self.target_epsilon else {"data_dir", "threads", "conversion"}
+        unused = {"data_dir", "threads"} | (set() if self.target_epsilon else {"accountant", "conversion"})
         values = asdict(self) | {"dtype": self.precision}
         without_use = {
             "stored": self.stored,
@@ -237,6 +243,11 @@ def check_ranges(settings: Settings) -> None:
                     f"{option}, {meaning}, is only for sampling {scheme!r}, got {value!r} with sampling"
                     f" {settings.sampling!r}: leave out {option}"
                 )
+    if settings.accountant == "pld" and settings.conversion is not None:
+        raise ValueError(
+            f"the conversion {settings.conversion} belongs to the accountant rdp, got accountant {settings.accountant}:"
+            " leave out one of the two"
+        )
     if settings.adam_eps is not None and settings.optimizer != "adam":
         raise ValueError(
             f"adam_eps needs the optimizer adam, got the optimizer {settings.optimizer!r}: leave out adam_eps"

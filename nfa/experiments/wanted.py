@@ -97,7 +97,7 @@ def _not_counted(privacy: "Statement", steps: int, words: Wording) -> str:
         return f"{said}; {OTHERS}"
     guarantee = told.get("guarantee") or told.get("unchecked", {}).get("guarantee")
     if guarantee is None:
-        other = _covered(privacy.mechanism)
+        other = _covered(privacy.mechanism) if "id" in told else []
         instead = words.setting("sampling", _named(other))
         return f"{said.partition('. ')[0]}: take {instead} ({told['id']})" if other else said
     return "no finite epsilon is proved: use more noise" if guarantee["epsilon"] == "inf" else ""

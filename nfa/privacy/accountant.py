@@ -48,6 +48,7 @@ ACCOUNTANTS = (RDP, PLD)
 LAWS: dict[str, Callable[[float], Profile]] = {"gaussian": dominating.gaussian, "laplace": dominating.laplace}
 SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e6  # noise multipliers beyond which floats overflow or lose the profile's digits
 HARDLY_LESS = 1e-6  # relative; a number by an order is kept, because pure composition holds for every delta
+SMALL_STEP = 0.05  # of the logarithm of the noise
 NOTHING_TO_GAIN = 1e-4  # an epsilon by Renyi divergences that no other proof can improve by much
 
 SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")
@@ -426,7 +427,7 @@ def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[Domin
     """
     pairs: list[tuple[tuple[DominatingPair, ...], int]] = []
     inverse_square = 0.0  # 1 / z^2 of that release
-    for release, uses in spent:
+    for release, uses in _together(spent):
         chosen = choose(release)
         if not isinstance(release, Mechanism):
             if release.epsilon_infinity == math.inf or not counts_in_full(release):
@@ -451,6 +452,18 @@ def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[Domin
         return pairs, 0.0
     z = inverse_square**-0.5
     return [*pairs, (dominating.in_full(dominating.gaussian(z)), 1)], z
+
+
+def _together(spent: Iterable[tuple[Release, int]]) -> list[tuple[Release, int]]:
+    """All uses of a mechanism in one pair; a mechanism that is known by its curve, which may have no hash, stays."""
+    uses: dict[Mechanism, int] = {}
+    others: list[tuple[Release, int]] = []
+    for release, count in spent:
+        if isinstance(release, Mechanism):
+            uses[release] = uses.get(release, 0) + count
+        else:
+            others.append((release, count))
+    return [*uses.items(), *others]
 
 
 def _default_orders(bounds: list[Bound], conversion: str | None) -> np.ndarray:
@@ -612,21 +625,45 @@ def calibrate(
             log_z, step = log_z + step, 2 * step
         z = math.exp(log_z)
         if asked != RDP:
-            z = _less_noise(partial(spend, by=asked), target_epsilon, z)
-    return spend(z, asked)
+            slope = (excess(log_z + SMALL_STEP) - excess(log_z)) / SMALL_STEP
+            z, found = less_noise(partial(spend, by=asked), target_epsilon, z, slope)
+            if found.conversion == PLD:
+                return found
+    return spend(z, asked)  # which warns of an order at the end of the grid
 
 
-def _less_noise(spend: Callable[[float], Guarantee], target: float, enough: float) -> float:
-    """About the least noise multiplier that keeps to the target, from one that is enough.
+def less_noise(
+    spend: Callable[[float], Guarantee], target: float, enough: float, slope: float = -1.0
+) -> tuple[float, Guarantee]:
+    """About the least noise that keeps to a target, and what it spends.
 
-    What counts here is exact to less than the search asks for, and may jump by that.
+    Parameters
+    ----------
+    spend : function of the noise, in any unit
+    target : float > 0, the largest epsilon
+    enough : float > 0, a noise that is enough by another proof, which may be wrong by a little
+    slope : float < 0, about the derivative of log epsilon by the logarithm of the noise
+
+    Returns
+    -------
+    noise, guarantee : its epsilon is at most the target, and at least the target less a relative 1e-3, or any less
+        noise exceeds the target
+
+    Raises
+    ------
+    ValueError : if the search does not end
+
+    Notes
+    -----
+    An epsilon by privacy losses jumps by less than the search asks for.
     """
-    z, low, high, slope = enough, 0.0, math.inf, -1.0
+    z, low, high, slope = enough, 0.0, math.inf, min(slope, -0.2)
     before: tuple[float, float] | None = None
     for _ in range(60):
-        reached = max(spend(z).epsilon / target, 1e-3)
+        spent = spend(z)
+        reached = max(spent.epsilon / target, 1e-3)
         if reached <= 1:
-            high = z
+            high, found = z, spent
             if reached >= 1 - 1e-3 or high <= low * (1 + 1e-9):
                 break
         else:
@@ -639,8 +676,8 @@ def _less_noise(spend: Callable[[float], Guarantee], target: float, enough: floa
         if not low < z < high:
             z = math.sqrt(low * high) if 0 < low and high < math.inf else z
     if high == math.inf:
-        raise ValueError(f"the search for a noise multiplier whose epsilon is at most {target:g} has not ended")
-    return high
+        raise ValueError(f"the search for noise whose epsilon is at most {target:g} has not ended")
+    return high, found
 
 
 def _common(values):

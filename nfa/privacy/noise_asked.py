@@ -7,12 +7,12 @@ how that compares with what one record moves.
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from nfa import require
 from nfa.mechanism import Classic, Release
-from nfa.privacy.accountant import RDP, calibrate, epsilon
+from nfa.privacy.accountant import RDP, Guarantee, calibrate, epsilon, less_noise
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 
@@ -64,16 +64,17 @@ def setting_of_target(
     target_epsilon: float,
     delta: float,
     steps: int,
+    accountant: str | None = None,
     conversion: str | None = None,
     steps_per_epoch: int | None = None,
 ) -> float:
-    """The least setting with which all steps stay within a target, rounded up to six digits.
+    """About the least setting with which all steps stay within a target, rounded up to six digits.
 
     Parameters
     ----------
     stating : as for `setting_of_multiplier`, or function of the setting to a mechanism known by its Renyi curve, which
         is nowhere higher for a larger setting
-    target_epsilon, delta, steps, conversion, steps_per_epoch : as in `nfa.privacy.accountant.calibrate`
+    target_epsilon, delta, steps, accountant, conversion, steps_per_epoch : as in `nfa.privacy.accountant.calibrate`
 
     Returns
     -------
@@ -87,7 +88,7 @@ def setting_of_target(
     Notes
     -----
     What `calibrate` answers is remembered: rules that differ in their sensitivity alone ask it once. For a Renyi curve
-    the setting is found by bisection.
+    the setting is found by bisection. If privacy losses prove less for it, a search for less noise follows.
 
     Examples
     --------
@@ -102,20 +103,19 @@ def setting_of_target(
     0.25
     """
     one = stating(1.0)
-    how: dict[str, Any] = {
-        "delta": delta,
-        "conversion": conversion,
-        "steps_per_epoch": steps_per_epoch,
-        "accountant": RDP,
-    }
+    how: dict[str, Any] = {"delta": delta, "conversion": conversion, "steps_per_epoch": steps_per_epoch}
+    asked = RDP if conversion else accountant
 
-    def spent(setting: float) -> float:
+    def spent(setting: float, by: str | None) -> Guarantee:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OrderAtGridEnd)  # the run itself will tell
-            return epsilon([(stating(setting), steps)], **how).epsilon
+            return epsilon([(stating(setting), steps)], accountant=by, **how)
 
     if isinstance(one, Classic):
-        setting = float(up(_least_by_bisection(spent, target_epsilon), DIGITS))
+        setting = _least_by_bisection(lambda setting: spent(setting, RDP).epsilon, target_epsilon)
+        if asked != RDP:
+            setting, _ = less_noise(partial(spent, by=asked), target_epsilon, setting)
+        setting = float(up(setting, DIGITS))
     else:
         multiplier = _least_multiplier(
             target_epsilon=target_epsilon,
@@ -124,12 +124,14 @@ def setting_of_target(
             sampling=one.sampling,
             sampling_rate=one.sampling_rate,
             law=one.law,
+            accountant=asked,
             **how,
         )
         setting = float(up(multiplier / one.noise_multiplier, DIGITS))
         _check(stating, setting, multiplier)
-    while spent(setting) > target_epsilon:  # the last bits of a quotient
-        setting = float(up(math.nextafter(setting, math.inf), DIGITS))
+    more = 10.0**-DIGITS
+    while spent(setting, asked).epsilon > target_epsilon:  # the last bits of a quotient, or a jump of what counts
+        setting, more = float(up(setting * (1 + more), DIGITS)), 2 * more
     return setting
 
 

@@ -59,7 +59,7 @@ def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, na
     privacy = told["privacy"]
     assert privacy["mechanism"]["sensitivity"] == pytest.approx(0.05, rel=1e-15)
     assert privacy["guarantee"]["steps"] == told["steps"] == 8
-    want = epsilon([(RELEASED, 8)], delta=1e-3, accountant="rdp").epsilon
+    want = epsilon([(RELEASED, 8)], delta=1e-3).epsilon
     assert privacy["guarantee"]["epsilon"] == pytest.approx(want, rel=1e-12)
     assert told["private"] is False  # its seed is recorded
     assert all(len(epoch["clipped"]) == 1 and 0 < epoch["clipped"][0] <= 1 for epoch in told["history"])
@@ -73,7 +73,7 @@ def test_a_secure_run_is_private(train, name):
     assert code == 0, err
     assert told["private"] is True
     # Rounding and the grid of the noise are counted besides: at most 2^-13 of the sensitivity.
-    real = epsilon([(RELEASED, 8)], delta=1e-3, accountant="rdp").epsilon
+    real = epsilon([(RELEASED, 8)], delta=1e-3).epsilon
     assert 1 < told["privacy"]["guarantee"]["epsilon"] / real < 1 + 2 * 2**-13
 
 

@@ -283,7 +283,7 @@ def test_a_secure_run_that_was_interrupted_got_more_than_it_asked_for(tiny, tmp_
     noise = record["privacy"]["noise"]
     assert noise["asked"] == {"target_epsilon": 3.0, "delta": 1e-3, "steps": 12}
     mechanism = Mechanism(**record["privacy"]["mechanism"])  # two uses before, two after: four in place of three
-    four = accountant.epsilon([(mechanism, 4)], delta=1e-3, steps_per_epoch=1, accountant="rdp").epsilon
+    four = accountant.epsilon([(mechanism, 4)], delta=1e-3, steps_per_epoch=1).epsilon
     assert noise["got"]["epsilon"] == record["privacy"]["guarantee"]["epsilon"] == pytest.approx(four, rel=1e-12)
     assert four > 3
     assert noise["statement"].endswith(

@@ -101,17 +101,21 @@ def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_pat
         sampling="without-replacement",
         sampling_rate=0.25,
     )
-    least, papers = (
-        epsilon([(release, 12)], delta=1e-3, accountant="rdp", conversion=name) for name in (None, "mironov2017")
+    least, papers, by_renyi = (
+        epsilon([(release, 12)], delta=1e-3, **how)
+        for how in ({}, {"conversion": "mironov2017"}, {"accountant": "rdp"})
     )
     guarantee = record["privacy"]["guarantee"]
     assert guarantee["epsilon"] == pytest.approx(least.epsilon)
-    assert (guarantee["bound"], guarantee["conversion"]) == ("wbk2019:thm27", "canonne2020")
-    named = replace(settings, rule_settings={"s": 5.0, "tau_h_max": 2.0}, conversion="mironov2017", **more)
-    again = run(named, tmp_path / "named")
-    assert again["privacy"]["guarantee"]["epsilon"] == pytest.approx(papers.epsilon)
-    assert again["settings"] == record["settings"]  # another count is not another run
-    assert least.epsilon < papers.epsilon
+    assert (guarantee["bound"], guarantee["conversion"]) == ("lee2020:lem1", "pld")
+    assert guarantee["epsilon_at_least"] == least.at_least
+    for named, counted in ({"conversion": "mironov2017"}, papers), ({"accountant": "rdp"}, by_renyi):
+        other = replace(settings, rule_settings={"s": 5.0, "tau_h_max": 2.0}, **named, **more)
+        again = run(other, tmp_path / counted.conversion)
+        assert again["privacy"]["guarantee"]["epsilon"] == pytest.approx(counted.epsilon)
+        assert again["privacy"]["guarantee"]["bound"] == "wbk2019:thm27"
+        assert again["settings"] == record["settings"]  # another count is not another run
+    assert least.epsilon < by_renyi.epsilon < papers.epsilon
 
 
 def test_labels_are_counted_by_epochs(settings, tmp_path):

@@ -171,7 +171,7 @@ def test_the_record_of_a_secure_run(settings, tmp_path, monkeypatch):
     mechanism = Mechanism(**record["privacy"]["mechanism"])
     assert (
         guarantee["epsilon"]
-        == accountant.epsilon([(mechanism, 12)], delta=1e-3, steps_per_epoch=4, accountant="rdp").epsilon
+        == accountant.epsilon([(mechanism, 12)], delta=1e-3, steps_per_epoch=4).epsilon
     )
 
 
@@ -501,6 +501,72 @@ def test_another_conversion_of_a_finished_run_is_called_by_its_name(secure, sett
     assert main.main(words) == (2 if secure else 0)  # a seeded record is told as it is
     assert "edited" not in capsys.readouterr().err
     assert files_of(out) == before
+
+
+SMALLEST, RDP, PLD, PAPERS = [], ["--accountant", "rdp"], ["--accountant", "pld"], ["--conversion", "mironov2017"]
+SAYS = {  # recorded, asked for: how the refusal begins, and what to do
+    "smallest, rdp": (SMALLEST, RDP, "by the smallest bound that is proved, but", "leave out --accountant rdp, or"),
+    "smallest, conversion": (
+        SMALLEST,
+        PAPERS,
+        "by the smallest bound that is",
+        "leave out --conversion mironov2017, or",
+    ),
+    "conversion, pld": (
+        *(PAPERS, PLD, "by the conversion mironov2017, but"),
+        "by the accountant pld: give --conversion mironov2017 instead of --accountant pld, or",
+    ),
+}
+
+
+@pytest.mark.parametrize("secure", [True, False])
+@pytest.mark.parametrize("said", SAYS)
+def test_another_accountant_of_a_finished_run_is_called_by_its_name(said, secure, settings, tmp_path, capsys):
+    recorded, asked, first, remedy = SAYS[said]
+    out = tmp_path / "out"
+    words = [word for word in TRAIN if secure or word != "--secure"]
+    words += ["--dataset", settings.dataset, "--out", str(out)]
+    assert main.main([*words, *recorded]) == 0
+    before = files_of(out)
+    assert main.main([*words, *recorded]) == 0
+    capsys.readouterr()
+    assert main.main([*words, *asked]) == 2
+    told = capsys.readouterr().err
+    assert f"the epsilon of the record was computed {first}" in told
+    assert remedy in told
+    assert files_of(out) == before
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_a_record_of_an_earlier_version_keeps_its_epsilon(secure, settings, tmp_path, monkeypatch):
+    """Earlier versions counted by Renyi divergences alone, which is proved too. This run has two sessions."""
+    settings = replace(settings, secure=secure or None)
+    old = replace(settings, accountant="rdp")
+    killed(old, tmp_path / "out", monkeypatch, 5)
+    record = run(old, tmp_path / "out")
+    guarantee = record["privacy"]["guarantee"]
+    assert guarantee["conversion"] == "canonne2020"
+    assert "epsilon_at_least" not in guarantee
+    assert run(settings, tmp_path / "out") == record
+    assert run(old, tmp_path / "out") == record
+    with pytest.raises(ValueError, match="by the accountant pld: give --"):
+        run(replace(settings, accountant="pld"), tmp_path / "out")
+    if secure:
+        assert record["private"]
+        edit = {"guarantee": guarantee | {"epsilon": guarantee["epsilon"] / 2}}
+        path = tmp_path / "out" / "dp_sgd-secure.json"
+        path.write_text(json.dumps(record | {"privacy": record["privacy"] | edit}))
+        with pytest.raises(ValueError, match="does not follow from its sessions"):
+            run(settings, tmp_path / "out")
+
+
+def test_an_interrupted_run_of_an_earlier_version_goes_on_and_is_counted_anew(settings, tmp_path, monkeypatch):
+    killed(replace(settings, accountant="rdp"), tmp_path / "out", monkeypatch, 5)
+    record = run(settings, tmp_path / "out")
+    assert len(record["privacy"]["sessions"]) == 2
+    assert record["privacy"]["guarantee"]["conversion"] == "pld"
+    by_renyi = run(replace(settings, accountant="rdp"), tmp_path / "renyi")
+    assert by_renyi["privacy"]["guarantee"]["conversion"] == "canonne2020"
 
 
 def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, state):

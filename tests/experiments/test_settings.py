@@ -167,7 +167,7 @@ def test_a_setting_must_be_declared():
 def test_names_that_a_module_lists_are_there_and_hold_the_default():
     listed = [one for one in declared(Settings) if isinstance(one.setting.range, OneOf)]
     assert {one.name for one in listed if isinstance(one.setting.range.names, str)} == {
-        *("activation", "loss", "sampling", "adjacency", "conversion")
+        *("activation", "loss", "sampling", "adjacency", "accountant", "conversion")
     }
     for one in listed:
         if one.default is not None:

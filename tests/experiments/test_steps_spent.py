@@ -86,7 +86,7 @@ def mechanism(batches, **other):
 def epsilon_of_uses(uses, conversion=None):
     """Of as many releases of all the data, which is what uses of a record are."""
     release = mechanism(sampling.Full(np.zeros((1, 1)), np.zeros((1, 1))))
-    return accountant.renyi([(release, uses)], delta=DELTA, conversion=conversion).epsilon
+    return accountant.epsilon([(release, uses)], delta=DELTA, conversion=conversion).epsilon
 
 
 def account(said, schedule):
@@ -170,7 +170,7 @@ def test_steps_counted_one_by_one_are_drawn_one_by_one(name):
     )
     found = account(said, [(1, 5), (4, 2), (6, 4)])["guarantee"]
     assert found["steps"] == 11
-    assert found["epsilon"] == pytest.approx(accountant.renyi([(said.mechanism, 11)], delta=DELTA).epsilon, rel=1e-12)
+    assert found["epsilon"] == pytest.approx(accountant.epsilon([(said.mechanism, 11)], delta=DELTA).epsilon, rel=1e-12)
 
 
 def test_no_other_scheme_is_counted():
