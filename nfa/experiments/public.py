@@ -92,6 +92,8 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
             else "give the file of one (--test FILE), or hold examples out, for example with --validation 0.2"
         )
         raise ValueError(f"{os.path.basename(settings.dataset)}: it has no test set: {remedy}")
+    if dataset.unsplit and not settings.tested:
+        raise ValueError(f"{os.path.basename(settings.dataset)}: it has no test set: leave out tested")
     if settings.records is not None and dataset.records is not None:
         raise ValueError(
             f"records applies only to a file of your own, but {settings.dataset} declares its number of records:"

@@ -170,6 +170,19 @@ def epochs_of(record: dict[str, Any]) -> tuple[int, Any]:
     return len(record["history"]), record["settings"].get("epochs")
 
 
+def accuracy_in_words(record: dict[str, Any]) -> str:
+    """The last accuracy of a record on examples that it has not trained on; "" where there are none.
+
+    Examples
+    --------
+    >>> accuracy_in_words({"test_accuracy": None, "history": [{"validation_accuracy": 0.9}]})
+    'validation accuracy 90.00%'
+    """
+    last = record["history"][-1] | {"test_accuracy": record["test_accuracy"]}
+    known = [name for name in ("test_accuracy", "validation_accuracy") if last.get(name) is not None]
+    return f"{known[0].replace('_', ' ')} {last[known[0]]:.2%}" if known else ""
+
+
 def in_folder(folder: Path) -> Iterator[dict[str, Any]]:
     """The records of a folder, by file name; other JSON files are passed over."""
     for path in sorted(folder.glob("*.json")):

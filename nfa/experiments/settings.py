@@ -48,6 +48,8 @@ class Settings:
         as the same run.
     train_examples : Number of training examples to use, drawn at random.
     validation : Share of the training set held out.
+    tested : Accuracy on the test set. A run without it computes nothing from test examples. Such a run is for a search
+        of settings, which must not depend on these examples.
     pixels : Scale of the pixels: standard (mean 0, deviation 1), unit (0 to 1) or as-is. Mean and deviation are those
         of the training pixels. Each feature of a table and each channel of images has its own mean and deviation.
     architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or
@@ -116,6 +118,7 @@ class Settings:
     data_dir: Annotated[str | None, Setting(unset="")] = None
     train_examples: Annotated[int | None, Setting(range=AT_LEAST_1, unset="all", null=True)] = None
     validation: Annotated[float, Setting(range=SHARE)] = 0.0
+    tested: Annotated[bool, Setting(range=TRUE_OR_FALSE)] = True
     pixels: Annotated[str, Setting(range=OneOf(("standard", "unit", "as-is")))] = "standard"
     architecture: Annotated[str, Setting(option="--net --architecture")] = "ohana2021"
     activation: Annotated[str | None, Setting(range=OneOf("nfa.network.ops.ACTIVATIONS"), unset="tanh", null=True)] = (
@@ -176,6 +179,7 @@ class Settings:
         values = asdict(self) | {"dtype": self.precision}
         without_use = {
             "stored": self.stored,
+            "tested": self.tested,
             "seed": self.secure,
             "secure": not self.secure,
             "lr_every": self.lr_every is None,
