@@ -45,8 +45,8 @@ class Cell:
         """
         if self.follow is None or (settings := self.follow(done)) is None:
             return self
-        how = {"data_dir": self.settings.data_dir, "kernels": self.settings.kernels}
-        return replace(self, settings=replace(settings, **how), follow=None)
+        settings = replace(settings, data_dir=self.settings.data_dir, kernels=self.settings.kernels)
+        return replace(self, settings=settings, follow=None)
 
     def fits(self, chosen: Chosen) -> bool:
         """Whether its key has one of the values of every name."""

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +170,7 @@ def epochs_of(record: dict[str, Any]) -> tuple[int, Any]:
     return len(record["history"]), record["settings"].get("epochs")
 
 
-def accuracy_in_words(record: dict[str, Any]) -> str:
+def accuracy_in_words(record: Mapping[str, Any]) -> str:
     """The last accuracy of a record on examples that it has not trained on; "" where there are none.
 
     Examples

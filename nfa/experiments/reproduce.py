@@ -122,6 +122,9 @@ def reproduce(
                     client=client,
                 )
                 cells = [cell.known(done) for cell in cells]
+                runs = [(cell, done[cell.name]) for cell in cells if cell.name in done and experiment.reported(cell)]
+                if len(done) < len(cells) and runs:  # a long search is reported as far as it is
+                    _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
             runs = [(cell, done[cell.name]) for cell in cells if experiment.reported(cell)]
             return _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
 
@@ -227,7 +230,9 @@ def look(
     if epochs is not None and any(cell.follow for cell in cells):
         raise ValueError(f"{experiment.id} chooses settings by whole runs, so epochs has no effect: leave out epochs")
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
-    known, load, done, begun = sources(cells), cache(data.load), {}, {}
+    known, load = sources(cells), cache(data.load)
+    done: dict[str, dict[str, Any]] = {}
+    begun: dict[str, float] = {}
     for place, cell in enumerate(cells):
         cells[place] = cell = cell.known(done)
         if (resume or cell.name in just_run) and cell.follow is None and _has_files(folder, cell):

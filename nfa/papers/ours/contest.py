@@ -95,11 +95,10 @@ class Search:
 
         Source: [ours:contest]
         """
-        trials = range(self.size["trials"])
-        found = [_held_out(done, [self.name(f"trial{trial}", 1)]) for trial in trials]
-        if None in found:
+        accuracies = _held_out(done, [[self.name(f"trial{trial}", 1)] for trial in range(self.size["trials"])])
+        if accuracies is None:
             return None
-        order = sorted(trials, key=lambda trial: (-found[trial], trial))
+        order = sorted(range(len(accuracies)), key=lambda trial: (-accuracies[trial], trial))
         return order[: self.size["best"]]
 
     def won(self, done: Records) -> int | None:
@@ -109,11 +108,11 @@ class Search:
         """
         if (ranked := self.ranked(done)) is None:
             return None
-        means = []
-        for place, trial in enumerate(ranked, start=1):
-            names = [self.name(f"best{place}", seed) for seed in self.further]
-            means.append(_held_out(done, [self.name(f"trial{trial}", 1), *names]))
-        if None in means:
+        names = [
+            [self.name(f"trial{trial}", 1), *(self.name(f"best{place}", seed) for seed in self.further)]
+            for place, trial in enumerate(ranked, start=1)
+        ]
+        if (means := _held_out(done, names)) is None:
             return None
         return max(zip(means, ranked, strict=True), key=lambda one: (one[0], -one[1]))[1]
 
@@ -165,11 +164,11 @@ def _of_winner(search: Search, seed: int, done: Records) -> Settings | None:
     return None if trial is None else search.settings(trial, seed, winner=True)
 
 
-def _held_out(done: Records, names: list[str]) -> float | None:
-    """The mean accuracy of runs on the images held out; None while a record is missing."""
-    if any(name not in done for name in names):
+def _held_out(done: Records, groups: list[list[str]]) -> list[float] | None:
+    """The mean accuracy of each group of runs on the images held out; None while a record is missing."""
+    if any(name not in done for group in groups for name in group):
         return None
-    return statistics.fmean(done[name]["history"][-1]["validation_accuracy"] for name in names)
+    return [statistics.fmean(done[name]["history"][-1]["validation_accuracy"] for name in group) for group in groups]
 
 
 def blocks(scale: str) -> Iterator[list[Search]]:
@@ -268,12 +267,11 @@ def table(rows: Rows) -> Rows:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What the intervals are, and the rows with fewer searches than the others."""
+    """The rows with fewer searches than the others, with their numbers of searches."""
     most = max((len(means_of(row)) for row in rows), default=0)
     fewer = [f"{row['data']}, {row['rule']}, epsilon {row['epsilon']}: {row['searches']}" for row in rows]
     fewer = [text for text, row in zip(fewer, rows, strict=True) if len(means_of(row)) < most]
-    lines = [f"Rows with fewer searches than {most}: {'; '.join(fewer)}.", ""] if fewer else []
-    return lines
+    return [f"Rows with fewer searches than {most}: {'; '.join(fewer)}.", ""] if fewer else []
 
 
 def accountants(runs: Trained) -> list[str]:
