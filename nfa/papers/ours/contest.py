@@ -232,6 +232,15 @@ def extra_columns(runs: Trained) -> dict[str, TableCell]:
     }
 
 
+def values_tried(runs: Trained) -> dict[str, TableCell]:
+    """What a run of a search had drawn, with its learning rate in place of the step."""
+    cell, record = runs[0]
+    rule = next(name for name, known in CONTEST.rules.items() if known["name"] == cell.key["rule"])
+    every = record["settings"] | record["settings"]["rule_settings"]
+    values = {name: every[name] for name in ("lr", *CONTEST.laws(rule)) if name != "step"}
+    return {"values": TableCell(", ".join(f"{name} {value}" for name, value in values.items()), values)}
+
+
 def means_of(row: dict[str, Any]) -> dict[int, float]:
     """The mean accuracy of each search of a row, in percent."""
     return {int(name.removeprefix("search ")): mean for name, mean in row["searches"].columns.items()}
@@ -325,6 +334,7 @@ SEARCH = Experiment.from_toml(
     value=held_out_accuracy,
     measures="accuracy on the images held out, in percent",
     not_comparable=no_paper,
+    extra_columns=values_tried,
     runs_notes=accountants,
     picture=_draw_search,
 )

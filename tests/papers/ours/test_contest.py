@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from nfa.experiments import records as of_files
 from nfa.experiments.experiment import TableCell
 from nfa.experiments.reproduce import reproduce
 from nfa.papers.ours import contest
 from nfa.papers.ours.contest import CONTEST, FILE, Search
 from tests.experiments.tiny_runs import Killed, untimed
+from tests.project.committed import described
 from tests.project.tree import ROOT
 
 PROTOCOL = (ROOT / "nfa" / "papers" / "ours" / "protocol.md").read_text(encoding="utf-8")
@@ -173,7 +175,7 @@ def test_a_search_that_is_stopped_and_continued_gives_the_same_records(short, tm
     files = sorted((tmp_path / "whole").glob("*.json"))
     assert len(files) == 6
     for path in files:
-        one, other = (contest_record(folder / path.name) for folder in (tmp_path / "whole", tmp_path / "parts"))
+        one, other = (of_files.read(folder / path.name) for folder in (tmp_path / "whole", tmp_path / "parts"))
         assert untimed(one) == untimed(other)
         if "-winner-" not in path.name:
             assert (one["test_accuracy"], one["data"]["test"]) == (None, 0)
@@ -183,10 +185,19 @@ def test_a_search_that_is_stopped_and_continued_gives_the_same_records(short, tm
     assert [row["n"] for row in rows] == [1] * 4
 
 
-def contest_record(path):
-    from nfa.experiments import records as of_files
-
-    return of_files.read(path)
+@pytest.mark.verifies("ours:contest", "ours:search")
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_committed_records_are_of_these_runs_and_those_of_a_search_have_no_test_image(scale):
+    """Of as many runs as have been finished; each has the settings that follow from the records before it."""
+    found = {record["cell"]: record for record in of_files.in_folder(ROOT / "results" / f"ours-contest-{scale}")}
+    every = {cell.name: cell.known(found) for cell in cells(scale)}
+    assert found.keys() <= every.keys()
+    for name, record in found.items():
+        assert every[name].follow is None
+        assert described(record, every[name].settings)
+        assert record["privacy"]["guarantee"]["epsilon"] <= float(every[name].key["epsilon"])
+        if not contest.is_winner(every[name]):
+            assert (record["test_accuracy"], record["data"]["test"]) == (None, 0)
 
 
 def test_a_part_of_a_search_and_fewer_epochs_are_refused(short, tmp_path):
