@@ -178,9 +178,10 @@ def accuracy_in_words(record: Mapping[str, Any]) -> str:
     >>> accuracy_in_words({"test_accuracy": None, "history": [{"validation_accuracy": 0.9}]})
     'validation accuracy 90.00%'
     """
-    last = record["history"][-1] | {"test_accuracy": record["test_accuracy"]}
-    known = [name for name in ("test_accuracy", "validation_accuracy") if last.get(name) is not None]
-    return f"{known[0].replace('_', ' ')} {last[known[0]]:.2%}" if known else ""
+    if record["test_accuracy"] is not None:
+        return f"test accuracy {record['test_accuracy']:.2%}"
+    held_out = record["history"][-1].get("validation_accuracy")
+    return "" if held_out is None else f"validation accuracy {held_out:.2%}"
 
 
 def in_folder(folder: Path) -> Iterator[dict[str, Any]]:
