@@ -340,7 +340,7 @@ def _compared(points: float) -> str:
 def show_result(console: Console, experiment: Any, result: Result) -> None:
     """Print the rows as a table, the notes on the rows (each shared reason once), and the files."""
     computed = isinstance(experiment, Analytic)
-    rows = experiment.shown(result.rows) if computed else result.rows
+    rows = experiment.shown(result.rows)
     console.print(Text(experiment.title, style="bold"))
     console.print(experiment.made if computed else f"scale {result.scale}: {experiment.scales[result.scale]}")
     if result.stopped:
@@ -353,12 +353,13 @@ def show_result(console: Console, experiment: Any, result: Result) -> None:
         console.print(f"\nours: {experiment.measures}")
         console.print(f"inside: {experiment.within or f'at most {experiment.tolerance} from the paper'}")
     else:
-        verdicts = list(dict.fromkeys(row["verdict"] for row in rows))
+        verdicts = list(dict.fromkeys(row["verdict"] for row in result.rows))
         for verdict in [] if below else verdicts:
             if ": " in verdict:
                 console.print(verdict)
-        spread = "; sd: standard deviation over these seeds" if any(row["sd"] is not None for row in rows) else ""
-        console.print(f"ours: {experiment.measures}, mean over n seeds{spread}")
+        spread = any(row["sd"] is not None for row in result.rows)
+        told = f"ours: {experiment.measures}, mean over n seeds{'; sd: standard deviation over these seeds' * spread}"
+        console.print(experiment.legend or told)
         if not all(verdict.startswith("not comparable") for verdict in verdicts):
             console.print(f"inside: at most {experiment.tolerance} points from the paper")
     console.print()

@@ -189,11 +189,13 @@ class ProgressDisplay:
             return
         self._share[cell] = step / steps
         if record is not None:
+            from nfa.experiments.records import accuracy_in_words
+
             self._finished.add(cell)
             count = f" ({len(self._finished)} of {self._runs} runs)" if self._runs > 1 else ""
             stopped = record.get("stopped")
             done = "stopped at {epochs} of {of} epochs".format(**stopped) if stopped else "finished"
-            self._line(f"{cell}: {done}{count}, test accuracy {record['test_accuracy']:.2%}")
+            self._line(", ".join(filter(None, [f"{cell}: {done}{count}", accuracy_in_words(record)])))
         if self._bars:
             self._draw(cell, step, steps)
         elif record is None:

@@ -184,6 +184,8 @@ def _name_of(settings: Any) -> str:
 
 
 def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> None:
+    from nfa.experiments.records import accuracy_in_words
+
     settings, data, history = record["settings"], record["data"], record["history"]
     of = f"{settings['architecture']} on {data['name']}, {data['train']:,} training and {data['test']:,} test examples"
     console.print(Text.assemble((record["cell"], "bold"), ": ", of))
@@ -206,7 +208,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     seconds = record["timing"].get("seconds")  # a secure run records none
     in_all = "" if seconds is None else f", {duration(seconds)} in all"
     steps = f"{record['steps']:,} step{'s' * (record['steps'] != 1)}"
-    console.print(f"test accuracy {record['test_accuracy']:.2%} after {steps}{in_all}")
+    console.print(f"{accuracy_in_words(record)} after {steps}{in_all}".lstrip())
     privacy = record["privacy"]
     console.print(f"privacy: {privacy['statement']}")
     if noise := privacy.get("noise", privacy.get("unchecked", {}).get("noise")):

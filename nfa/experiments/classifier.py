@@ -28,7 +28,7 @@ EXACT = 2**53  # up to which a float tells whole numbers apart
 KINDS = {"U": "text", "S": "bytes", "m": "time spans", "M": "dates", "V": "structured values"}  # by NumPy's kinds
 NOTHING = ("NoneType", "NAType", "NaTType")  # the types of missing values, of Python and of pandas
 HIDDEN = 100  # units of the hidden layer of a network that is not named
-NOT_FOR_ARRAYS = ("dataset", "test", "data_dir")  # settings of a run that name files
+NOT_FOR_ARRAYS = ("dataset", "test", "tested", "data_dir")  # settings of a run about files and test sets
 # Settings that have another name, or another default, than those of `nfa train`.
 CALLED = KEYWORDS.called
 DEFAULTS = {

@@ -157,6 +157,7 @@ def _smaller(settings: Settings, file: str, source: Source) -> Settings:
     given |= {} if settings.N_B is None else {"N_B": settings.N_B}
     scheme = settings.sampling if settings.sampling in ALL_RECORDS else EpochPartition.scheme
     some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
+    some["tested"] = True  # the time to classify an example is measured on test examples
     some |= dict.fromkeys(
         ("test", "data_dir", "records", "train_examples", *OPTIONS, "adjacency", "delta", "accountant", "conversion")
     )

@@ -10,6 +10,7 @@ from nfa.experiments.settings import Settings
 SCALES = ("demo", "small", "paper")
 VARIANTS = ("published", "repaired")
 Chosen = Mapping[str, Sequence[str]]  # values in a cell's key, any of them for each name
+Records = Mapping[str, Mapping[str, Any]]  # of finished runs, by the cells' names
 
 
 @dataclass(frozen=True)
@@ -22,17 +23,30 @@ class Cell:
     settings : of the run
     key : what the run's row in the table is called, such as {"rule": "DFA", "sigma": "non-private", "reading": ...}
     until : epochs after which it stops, fewer than its settings have; None for all of them
+    follow : function of the records of earlier cells -> the settings, None as long as a record is missing that they
+        depend on. Until then, ``settings`` are those of a run that takes about as long. None if nothing is to follow
     """
 
     name: str
     settings: Settings
     key: dict[str, str]
     until: int | None = None
+    follow: Callable[[Records], Settings | None] | None = None
 
     @property
     def epochs(self) -> int:
         """How many it is run for."""
         return self.settings.epochs if self.until is None else self.until
+
+    def known(self, done: Records) -> "Cell":
+        """The cell with the settings that follow from these records, or itself if they do not follow yet.
+
+        The folder of the data and the choice of kernels, of which no paper says anything, stay.
+        """
+        if self.follow is None or (settings := self.follow(done)) is None:
+            return self
+        settings = replace(settings, data_dir=self.settings.data_dir, kernels=self.settings.kernels)
+        return replace(self, settings=settings, follow=None)
 
     def fits(self, chosen: Chosen) -> bool:
         """Whether its key has one of the values of every name."""
@@ -144,7 +158,7 @@ class Experiment(Rerunnable):
 
     Parameters
     ----------
-    cells : function (scale, seeds) -> list of Cell
+    cells : function (scale, seeds) -> list of Cell, in the order of the runs: those that others follow come first
     scales : {scale: one line that says what is run}
     seeds : {scale: default number of seeds}
     readings : {name: what it fixes that the paper leaves open, and why}
@@ -161,6 +175,9 @@ class Experiment(Rerunnable):
     caption : function of the runs -> what stands below their picture, sentences of plain text: what the paper says of
         it, and what is seen here
     picture : function (path, rows, runs), draws it
+    reported : function of a cell -> whether its run is in rows, report and picture; all are, if not given
+    shown : function of the rows -> the table that is shown, where that is another one
+    legend : what the columns of that table are
     variant : "published", or "repaired" where sound mechanisms take the place of the published ones
     chosen : what its cells have in common where they are some of the item's (`nfa.papers.run_selection.only`)
     """
@@ -180,6 +197,9 @@ class Experiment(Rerunnable):
     runs_notes: Callable[[Trained], list[str]] = lambda runs: []
     caption: Callable[[Trained], list[str]] = lambda runs: []
     picture: Callable[[Path, Rows, Trained], None]
+    reported: Callable[[Cell], bool] = lambda cell: True
+    shown: Callable[[Rows], Rows] = lambda rows: rows
+    legend: str = ""
     variant: str = "published"
     chosen: Chosen = field(default_factory=dict)
 

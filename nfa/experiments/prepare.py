@@ -164,7 +164,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
     kept, held = given.kept, given.held
 
     dtype = np.dtype(settings.precision).type
-    others = np.concatenate([dataset.x_train[held], dataset.x_test])
+    others = np.concatenate([dataset.x_train[held], dataset.x_test if settings.tested else dataset.x_test[:0]])
     scale = _scale(settings, dataset.x_train[kept])
     x, others = scale.apply(dataset.x_train[kept], dtype, "x_train"), scale.apply(others, dtype, "x_test")
     if given.flat:
@@ -353,11 +353,15 @@ def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str
 
 
 def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:
-    """The examples that train nothing, held out or of the test set; those held out of data without one are that."""
+    """The examples that train nothing, held out or of the test set, none of a run that is not tested.
+
+    Examples held out of data without a test set take its place.
+    """
     x_held, y_held = others[: len(held)], dataset.y_train[held]
     if dataset.unsplit:
         return {"x_val": others[:0], "y_val": y_held[:0], "x_test": x_held, "y_test": y_held}
-    return {"x_val": x_held, "y_val": y_held, "x_test": others[len(held) :], "y_test": dataset.y_test}
+    x_test = others[len(held) :]
+    return {"x_val": x_held, "y_val": y_held, "x_test": x_test, "y_test": dataset.y_test[: len(x_test)]}
 
 
 def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] | None = None) -> Net:

@@ -92,6 +92,8 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
             else "give a file with a test set (--test FILE), or hold examples out, for example with --validation 0.2"
         )
         raise ValueError(f"{os.path.basename(settings.dataset)} has no test set: {remedy}")
+    if dataset.unsplit and not settings.tested:
+        raise ValueError(f"{os.path.basename(settings.dataset)} has no test set: leave out `tested`")
     if settings.records is not None and dataset.records is not None:
         raise ValueError(
             f"the setting `records` applies only to your own file, but {settings.dataset} declares its number of"

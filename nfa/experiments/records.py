@@ -4,7 +4,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +168,20 @@ def _damaged(name: str, why: object) -> str:
 def epochs_of(record: dict[str, Any]) -> tuple[int, Any]:
     """How many epochs a record, or what a checkpoint notes, tells of, and how many the whole run has."""
     return len(record["history"]), record["settings"].get("epochs")
+
+
+def accuracy_in_words(record: Mapping[str, Any]) -> str:
+    """The last accuracy of a record on examples that it has not trained on; "" where there are none.
+
+    Examples
+    --------
+    >>> accuracy_in_words({"test_accuracy": None, "history": [{"validation_accuracy": 0.9}]})
+    'validation accuracy 90.00%'
+    """
+    if record["test_accuracy"] is not None:
+        return f"test accuracy {record['test_accuracy']:.2%}"
+    held_out = record["history"][-1].get("validation_accuracy")
+    return "" if held_out is None else f"validation accuracy {held_out:.2%}"
 
 
 def in_folder(folder: Path) -> Iterator[dict[str, Any]]:

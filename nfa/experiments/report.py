@@ -198,7 +198,7 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
         scale=scale,
         what=experiment.scales[scale],
         limits=limits,
-        table=markdown_table(table, experiment.digits),
+        table=markdown_table(experiment.shown(table), experiment.digits),
         caption=" ".join(experiment.caption(runs)) or "the picture",
         legend=_legend(experiment, seeds, table),
         notes=_joined([*experiment.notes(table), *experiment.runs_notes(runs)]),
@@ -219,6 +219,8 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
 
 def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
     """What the columns of the table are."""
+    if experiment.legend:
+        return experiment.legend
     printed, spread = (any(row[name] is not None for row in table) for name in ("paper", "sd"))
     told = "paper: as printed. " if printed else ""
     told += f"ours: {experiment.measures}, mean over n runs ({_seeds(seeds)})"
@@ -260,7 +262,7 @@ def texts_of_runs(experiment: Experiment, scale: str, seeds: list[int], table: R
     ]
     return {
         "REPORT.md": report(experiment, scale, seeds, table, runs),
-        "table.txt": "\n".join([*head, "", plain_table(table, experiment.digits)]) + "\n",
+        "table.txt": "\n".join([*head, "", plain_table(experiment.shown(table), experiment.digits)]) + "\n",
         "table.csv": csv_table(rows(experiment, runs, exact=True)),
     }
 

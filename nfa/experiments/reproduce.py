@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from nfa.experiments import records, report
 from nfa.experiments.declaration import AT_LEAST_1
 from nfa.experiments.dry_run import Estimate, Source, estimates, kind, sources
 from nfa.experiments.duration import duration
-from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result, Trained, unfinished
+from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Records, Result, Trained, unfinished
 from nfa.experiments.jobs import BACKENDS, connected, run_cells
 from nfa.experiments.locks import locked
 from nfa.experiments.plots import picture_names
@@ -111,17 +112,39 @@ def reproduce(
     with connected(scheduler) if scheduler is not None and todo.missing else nullcontext() as client:
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / "reproduce.lock", f"the output folder {folder}"):
-            done |= run_cells(
-                todo.missing,
-                folder.absolute() if client else folder,  # workers have current folders of their own
-                experiment=experiment.home,
-                jobs=jobs,
-                resume=resume,
-                progress=progress,
-                client=client,
-            )
-            runs = [(cell, done[cell.name]) for cell in todo.cells]
+            cells = todo.cells
+            while ready := _ready(cells, done):
+                done |= run_cells(
+                    ready,
+                    folder.absolute() if client else folder,  # workers have current folders of their own
+                    experiment=experiment.home,
+                    jobs=jobs,
+                    resume=resume,
+                    progress=progress,
+                    client=client,
+                )
+                cells = [cell.known(done) for cell in cells]
+                runs = [(cell, done[cell.name]) for cell in cells if cell.name in done and experiment.reported(cell)]
+                if len(done) < len(cells) and runs:  # a long search is reported as far as it is
+                    _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
+            runs = [(cell, done[cell.name]) for cell in cells if experiment.reported(cell)]
             return _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
+
+
+def _ready(cells: Sequence[Cell], done: Records) -> list[Cell]:
+    """The runs that are missing, in their order, up to the first whose settings do not follow yet.
+
+    Raises
+    ------
+    ValueError : if that is the first one that is missing
+    """
+    missing = [cell for cell in cells if cell.name not in done]
+    ready = list(takewhile(lambda cell: cell.follow is None, missing))
+    if missing and not ready:
+        raise ValueError(
+            f"the settings of the run {missing[0].name} follow from runs that are left out: run the whole experiment"
+        )
+    return ready
 
 
 def check_how(
@@ -206,10 +229,15 @@ def look(
     chosen: dict[str, Any] = {} if data_dir is None else {"data_dir": os.path.abspath(data_dir)}
     chosen |= {} if kernels else {"kernels": False}
     cells = [_as_chosen(cell, chosen, epochs) for cell in experiment.cells(scale, numbers)]
+    if epochs is not None and any(cell.follow for cell in cells):
+        raise ValueError(f"{experiment.id} chooses settings by whole runs, so epochs has no effect: leave out epochs")
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
-    known, load, done, begun = sources(cells), cache(data.load), {}, {}
-    for cell in cells:
-        if resume or cell.name in just_run:
+    known, load = sources(cells), cache(data.load)
+    done: dict[str, dict[str, Any]] = {}
+    begun: dict[str, float] = {}
+    for place, cell in enumerate(cells):
+        cells[place] = cell = cell.known(done)
+        if (resume or cell.name in just_run) and cell.follow is None and _has_files(folder, cell):
             settings = resolved(cell.settings, load)
             identity = records.identify(experiment.home, cell.name, cell.key.get("reading"), settings)
             record = records.finished(folder, identity, known[cell.settings.dataset].digest.__eq__, cell.until)
@@ -219,6 +247,11 @@ def look(
                 begun[cell.name] = records.epochs_begun(folder / f"{cell.name}.ckpt.npz")
     left: dict[str, Any] = {"done": done, "begun": begun, "sources": known}
     return Todo(experiment=experiment, scale=scale, seeds=numbers, cells=cells, folder=folder, **left)
+
+
+def _has_files(folder: Path, cell: Cell) -> bool:
+    """Whether a folder has a record or a checkpoint of a run."""
+    return any((folder / f"{cell.name}{ending}").exists() for ending in (".json", ".ckpt.npz"))
 
 
 def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:

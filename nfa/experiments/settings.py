@@ -48,6 +48,8 @@ class Settings:
         only in this folder are the same run.
     train_examples : Number of training examples to use, drawn at random.
     validation : Share of the training set that is held out.
+    tested : Compute the accuracy on the test set. Otherwise, the run computes nothing from test examples. Use such runs
+        in a search for settings, because these settings must not depend on test examples.
     pixels : Scale of the pixels: standard (mean 0, standard deviation 1), unit (0 to 1) or as-is. nfa computes the mean
         and the standard deviation from the training pixels, for each feature of a table or each channel of images.
     architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or
@@ -123,6 +125,7 @@ class Settings:
     data_dir: Annotated[str | None, Setting(unset="")] = None
     train_examples: Annotated[int | None, Setting(range=AT_LEAST_1, unset="all", null=True)] = None
     validation: Annotated[float, Setting(range=SHARE)] = 0.0
+    tested: Annotated[bool, Setting(range=TRUE_OR_FALSE)] = True
     pixels: Annotated[str, Setting(range=OneOf(("standard", "unit", "as-is")))] = "standard"
     architecture: Annotated[str, Setting(option="--net --architecture")] = "ohana2021"
     activation: Annotated[str | None, Setting(range=OneOf("nfa.network.ops.ACTIVATIONS"), unset="tanh", null=True)] = (
@@ -188,6 +191,7 @@ class Settings:
         values = asdict(self) | {"dtype": self.precision}
         without_use = {
             "stored": self.stored,
+            "tested": self.tested,
             "seed": self.secure,
             "secure": not self.secure,
             "lr_every": self.lr_every is None,

@@ -789,7 +789,8 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "records": "the number in the file",
         "kernels": "kernels",
         "stored": "stored",
-    }  # None in the settings, but for the last two: of --kernels and --no-kernels, --stored and --no-stored
+        "tested": "tested",
+    }  # None in the settings, but for the last three: of --kernels and --no-kernels, --stored and so on
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
     del said["out"], settings["rule_settings"], settings["data_dir"], settings["secure"]
     said.pop("resume")

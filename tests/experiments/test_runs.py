@@ -297,3 +297,28 @@ def test_a_record_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
         records.write(path, {"a": 2})
     assert json.loads(path.read_text()) == {"a": 1}
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_run_that_is_not_tested_looks_at_no_test_example(tmp_path, monkeypatch):
+    """Other test examples give the same record up to the digest of the file, and the record has no test accuracy."""
+    found = []
+    for shift in (0.0, 100.0):
+        with np.load(write_data(tmp_path / "first.npz")) as arrays:
+            changed = dict(arrays) | {"x_test": arrays["x_test"] + shift}
+        np.savez(tmp_path / "tiny.npz", **changed)
+        record = run(tiny_settings(tmp_path / "tiny.npz", tested=False, validation=0.25), tmp_path / f"{shift}")
+        assert record["test_accuracy"] is None
+        assert record["data"].pop("test") == 0
+        assert all("test_accuracy" not in entry for entry in record["history"])
+        assert records.read(tmp_path / f"{shift}" / f"{record['cell']}.json")["settings"]["tested"] is False
+        record["data"].pop("digest")
+        found.append(untimed(record))
+    assert found[0] == found[1]
+    assert "validation_accuracy" in found[0]["history"][-1]
+
+
+def test_a_file_without_a_test_set_has_no_run_without_one(tmp_path):
+    with np.load(write_data(tmp_path / "first.npz")) as arrays:
+        np.savez(tmp_path / "tiny.npz", x=arrays["x_train"], y=arrays["y_train"])
+    with pytest.raises(ValueError, match=r"tiny\.npz: it has no test set: leave out tested"):
+        prepare(tiny_settings(tmp_path / "tiny.npz", tested=False, validation=0.25))

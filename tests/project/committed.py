@@ -85,7 +85,8 @@ def texts(place: Path) -> dict[Path, str]:
     for record in records.in_folder(place.parent):
         kept[record["cell"]] = record
     numbers = list(range(1, 1 + int(seeds)))
-    runs = [(cell, kept[cell.name]) for cell in experiment.cells(scale, numbers) if cell.name in kept]
+    cells = [cell.known(kept) for cell in experiment.cells(scale, numbers) if experiment.reported(cell)]
+    runs = [(cell, kept[cell.name]) for cell in cells if cell.name in kept]
     found = report.texts_of_runs(experiment, scale, numbers, report.rows(experiment, runs), runs)
     return {place.with_name(experiment.prefix + name): text for name, text in found.items()}
 
@@ -136,7 +137,9 @@ def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, A
     for seeds in range(experiment.seeds[scale], 0, -1):
         cells = experiment.cells(scale, list(range(1, 1 + seeds)))
         for folder in kept:
-            own = [folder[experiment.home, cell.name] for cell in cells if (experiment.home, cell.name) in folder]
+            here = {cell: record for (id, cell), record in folder.items() if id == experiment.home}
+            own = [here[cell.name] for cell in cells if cell.name in here]
+            cells = [cell.known(here) for cell in cells]
             if len(own) == len(cells) and all(described(r, cell.settings) for r, cell in zip(own, cells, strict=True)):
                 seconds = round(sum(record["timing"]["seconds"] for record in own))
                 kernels = all(record["settings"].get("kernels", False) for record in own)

@@ -7,7 +7,7 @@ the convolutional one; what was chosen is in the files beside them whose names b
 import math
 import tomllib
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -25,7 +25,7 @@ from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 from nfa.whole import write_whole
 
 Values = dict[str, float | int | str]
-OF_THE_RUN = ("activation", "architecture", "batch", "feedback_scale")  # what is drawn and is no setting of the rule
+OF_THE_RUN = ("activation", "architecture", "batch", "feedback_scale", "init")  # drawn, and of no rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,22 +51,20 @@ class Contest:
     run: dict[str, Any]
     search: dict[str, dict[str, Any]]
     rules: dict[str, dict[str, Any]]
-    chosen: dict[str, dict[str, list[Any]]]
-    file: str
+    chosen: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    file: str = ""
 
     @classmethod
     def read(cls, ending: str) -> Self:
         """The contest of the files with this ending: "" or "_cnn"."""
-        known, file = toml(f"equal_epsilon{ending}.toml"), f"chosen{ending}.toml"
-        return cls(
-            budget=known["budget"],
-            scales=known["scale"],
-            run=known["run"],
-            search=known["search"],
-            rules=known["rule"],
-            chosen=toml(file),
-            file=file,
-        )
+        file = f"chosen{ending}.toml"
+        return cls.of(toml(f"equal_epsilon{ending}.toml"), chosen=toml(file), file=file)
+
+    @classmethod
+    def of(cls, known: dict[str, Any], **chosen: Any) -> Self:
+        """The contest that a file describes, with what was chosen where that is in a file too."""
+        parts = {"budget": "budget", "scales": "scale", "run": "run", "search": "search", "rules": "rule"}
+        return cls(**{name: known[place] for name, place in parts.items()}, **chosen)
 
     def laws(self, rule: str) -> dict[str, dict[str, Any]]:
         """What a trial of a rule draws, and by which law."""
@@ -92,11 +90,8 @@ class Contest:
         for name, law in self.laws(rule).items():
             if "turns" in law:
                 values[name] = law["turns"][trial % len(law["turns"])]
-            elif "log" in law:
-                low, high = law["log"]
-                values[name] = _rounded(math.exp(rng.uniform(math.log(low), math.log(high))), 3)
             else:
-                values[name] = law["of"][rng.integers(len(law["of"]))]
+                values[name] = drawn(law, rng)
         return values
 
     def settings(
@@ -109,6 +104,7 @@ class Contest:
         epochs: int,
         seed: int,
         validation: float = 0.0,
+        tested: bool = True,
     ) -> Settings:
         """The run of a rule under values as `draw` gives them, with the noise that its own steps need.
 
@@ -120,7 +116,7 @@ class Contest:
         values : settings of the run and of the rule, and "step": how far a step moves the parameters if all records of
             a batch are at their bound and of one mind
         epsilon : float > 0, of the whole run
-        dataset, epochs, seed, validation : of the run
+        dataset, epochs, seed, validation, tested : of the run
         """
         known = self.rules[rule]
         run = self.run | known["run"] | {name: value for name, value in values.items() if name in OF_THE_RUN}
@@ -133,6 +129,7 @@ class Contest:
             dataset=dataset,
             seed=seed,
             validation=validation,
+            tested=tested,
             delta=self.budget["delta"],
             target_epsilon=float(epsilon),
         )
@@ -159,14 +156,27 @@ def toml(name: str) -> dict[str, Any]:
     return tomllib.loads(files("nfa.papers.ours").joinpath(name).read_text(encoding="utf-8"))
 
 
+def drawn(law: dict[str, Any], rng: np.random.Generator) -> float | int | str:
+    """A value by a law, {"log": [low, high]} or {"of": values}; a number of the first has three digits."""
+    if "log" in law:
+        low, high = law["log"]
+        return _rounded(math.exp(rng.uniform(math.log(low), math.log(high))), 3)
+    value: float | int | str = law["of"][rng.integers(len(law["of"]))]
+    return value
+
+
 def bound(function: str, run: dict[str, Any], own: Values) -> float:
     """What one record can add to the sum over a batch, in l2 norm: the sensitivity times the batch.
+
+    With Adam it is 1, because the size of its steps does not depend on that of the direction.
 
     Parameters
     ----------
     function : the rule's name in nfa.rules
     run, own : settings of the run and of the rule
     """
+    if run.get("optimizer") == "adam":
+        return 1.0
     if "C" in own:
         return float(own["C"])
     adjacency = run["adjacency"]

@@ -1,8 +1,9 @@
 """How the settings of every rule were found: trials on MNIST, the best of them run whole, one chosen for each epsilon.
 
-MNIST is taken as public, so that the search costs no privacy; its last 10,000 training images choose, its test set sees
-nothing of it. Every rule has the same number of trials. `python -m nfa.papers.ours.tuning dense|cnn TRIALS [FINALISTS]`
-writes what was chosen, from the folders of the experiments: until finalists have run, the best trial for each.
+MNIST is taken as public, so that the search costs no privacy; 10,000 of its training images, drawn by the seed, choose.
+Its test set has no part in the search. Every rule has the same number of trials. `python -m nfa.papers.ours.tuning
+dense|cnn TRIALS [FINALISTS]` writes what was chosen, from the folders of the experiments: until finalists have run, the
+best trial for each.
 """
 
 import json
