@@ -218,7 +218,7 @@ def _check_picture(path: Path, target: "Target") -> None:
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as problem:
-        raise OSError(f"--out: nfa cannot write to the folder {folder}: {problem.strerror}") from problem
+        raise OSError(f"--out: no file can be written to {folder}: {problem.strerror}") from problem
 
 
 def _draw(path: Path, target: "Target", report: "Report") -> None:

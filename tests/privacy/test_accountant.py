@@ -677,7 +677,7 @@ def test_a_rule_without_a_mechanism_is_refused_by_itself():
 @pytest.mark.parametrize(
     "call, told",
     [
-        (lambda: epsilon([], delta=DELTA), "counted no mechanism"),
+        (lambda: epsilon([], delta=DELTA), "no mechanism to count"),
         (lambda: epsilon([(None, 1)], delta=DELTA), r"call mechanism\(\)"),
         (lambda: epsilon([(release(), 0)], delta=DELTA), "steps must be an integer and at least 1, got 0"),
         (lambda: epsilon([(release(), 2.5)], delta=DELTA), "steps must be an integer and at least 1, got 2.5"),

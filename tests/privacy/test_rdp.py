@@ -212,7 +212,7 @@ def test_does_not_warn_inside_nor_where_nothing_is_left_to_gain():
         (lambda: rdp.gaussian(np.array([2.0]), noise_multiplier=math.nan), "noise multiplier must be positive"),
         (lambda: rdp.gaussian(np.array([2.0]), noise_multiplier=math.inf), "noise multiplier must be positive"),
         (lambda: rdp.laplace(np.array([2.0]), scale=0), "scale of the noise must be positive"),
-        (lambda: rdp.compose([]), "counted no mechanism"),
+        (lambda: rdp.compose([]), "no mechanism to count"),
         (lambda: rdp.compose([(np.ones(1), 0)]), "steps must be an integer and at least 1, got 0"),
         (lambda: rdp.compose([(np.ones(1), 1.5)]), "got 1.5"),
         (lambda: rdp.compose([(np.ones(1), INF)]), "got inf"),

@@ -577,7 +577,7 @@ def test_gradient_perturbation_outside_its_conditions_is_refused(settings, compl
         (lambda: gradient_mechanism(draw("least-squares", radius=math.inf), sigma=1.0), "only in a ball"),
         (
             lambda: feedback_release(draw("least-squares"), gamma=1.0, sigma=1.0),
-            "only the gradients of the logistic loss are bounded",
+            "only the gradients of this loss are bounded",
         ),
         (lambda: feedback_release(draw("logistic"), gamma=9.0, sigma=1.0), "gamma must be in"),
     ],
