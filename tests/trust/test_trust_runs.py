@@ -456,7 +456,7 @@ def of_another_rule(header):
     [
         (drop, "the entry for the privacy of the steps is missing"),
         (less_noise, r'"noise_std": 0\.15.*, but this run .*"noise_std": 0\.3'),
-        (of_another_rule, r'records {"rule": "dfa", .*but this run has {"rule": "dp_sgd"'),
+        (of_another_rule, r'have the privacy {"rule": "dfa", .*but this run has {"rule": "dp_sgd"'),
     ],
 )
 def test_a_checkpoint_without_its_statement_or_with_anothers_is_refused(private, change, says):
