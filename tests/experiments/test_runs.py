@@ -157,6 +157,7 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "momentum",
         "data_dir",
         "test",
+        "accountant",
         "conversion",
     }  # not for this rule
     unused |= {
@@ -175,6 +176,7 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "threads",
         "secure",
         "stored",
+        "tested",
     }
     assert set(record["settings"]) == {f.name for f in fields(Settings)} - unused
 
@@ -320,5 +322,5 @@ def test_a_run_that_is_not_tested_looks_at_no_test_example(tmp_path, monkeypatch
 def test_a_file_without_a_test_set_has_no_run_without_one(tmp_path):
     with np.load(write_data(tmp_path / "first.npz")) as arrays:
         np.savez(tmp_path / "tiny.npz", x=arrays["x_train"], y=arrays["y_train"])
-    with pytest.raises(ValueError, match=r"tiny\.npz: has no test set: leave out `tested`"):
+    with pytest.raises(ValueError, match=r"tiny\.npz has no test set: leave out `tested`"):
         prepare(tiny_settings(tmp_path / "tiny.npz", tested=False, validation=0.25))

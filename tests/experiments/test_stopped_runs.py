@@ -90,7 +90,7 @@ def test_epsilon_is_that_of_the_steps_done_and_the_noise_that_of_the_whole_run(t
     assert found[0]["settings"] == found[1]["settings"]
     epsilons = [record["privacy"]["guarantee"]["epsilon"] for record in found]
     assert epsilons[0] < epsilons[1] <= 3.0
-    assert epsilons[1] > 2.999
+    assert epsilons[1] >= 3 * (1 - 1e-3)  # as near as the search for the noise comes
 
 
 def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, tmp_path, monkeypatch):
