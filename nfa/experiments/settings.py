@@ -11,12 +11,14 @@ from nfa.experiments.declaration import (
     PROBABILITY,
     SEED,
     SHARE,
+    SHARE_OF_STEPS,
     TRUE_OR_FALSE,
     OneOf,
     Setting,
     check,
     declared,
     documented,
+    features,
     parameters,
 )
 
@@ -50,6 +52,9 @@ class Settings:
     validation : Share of the training set held out.
     pixels : Scale of the pixels: standard (mean 0, deviation 1), unit (0 to 1) or as-is. Mean and deviation are those
         of the training pixels. Each feature of a table and each channel of images has its own mean and deviation.
+    features : Frozen public features of the inputs, on which the network is trained: {nfa.features.kind.FORMS}. These
+        features are computed from the scaled pixels, once, before the first step. The features of an example depend on
+        no other example, so they change no epsilon. Random layers have the laws of --init and --activation.
     architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or
         module:function for your own network. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
     activation : Activation of the hidden layers, for a network given as sizes or layers.
@@ -80,6 +85,9 @@ class Settings:
     lr_factor : Factor of the learning rate, with --lr-every.
     momentum : Momentum of sgd.
     adam_eps : Constant added to the square root in Adam's denominator.
+    average : Share of the steps, at the end of the run, whose weights are averaged. The mean of the weights after each
+        of these steps is evaluated, kept and used for predictions. Training goes on from the last weights. The mean is
+        post-processing, so it changes no epsilon.
     adjacency : Difference between neighbouring data sets, to count epsilon: {nfa.mechanism.ADJACENCIES}. The record has
         this epsilon. With None, no epsilon is counted.
     delta : Delta at which epsilon is counted, between 0 and 1.
@@ -117,6 +125,7 @@ class Settings:
     train_examples: Annotated[int | None, Setting(range=AT_LEAST_1, unset="all", null=True)] = None
     validation: Annotated[float, Setting(range=SHARE)] = 0.0
     pixels: Annotated[str, Setting(range=OneOf(("standard", "unit", "as-is")))] = "standard"
+    features: Annotated[str | None, Setting(range=features, metavar="KIND")] = None
     architecture: Annotated[str, Setting(option="--net --architecture")] = "ohana2021"
     activation: Annotated[str | None, Setting(range=OneOf("nfa.network.ops.ACTIVATIONS"), unset="tanh", null=True)] = (
         None
@@ -141,6 +150,7 @@ class Settings:
     lr_factor: Annotated[float, Setting(range=POSITIVE)] = 1.0
     momentum: Annotated[float, Setting(range=FINITE)] = 0.9
     adam_eps: Annotated[float | None, Setting(range=POSITIVE, unset="1e-8")] = None
+    average: Annotated[float | None, Setting(range=SHARE_OF_STEPS)] = None
     adjacency: Annotated[str | None, Setting(range=OneOf("nfa.mechanism.ADJACENCIES"))] = None
     delta: Annotated[float | None, Setting(range=PROBABILITY)] = None
     conversion: Annotated[
