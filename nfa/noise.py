@@ -21,7 +21,7 @@ from nfa import require
 from nfa.cipher import chacha20, check_noise
 
 # Fixed for good: a record's seed must mean the same numbers in every version.
-PURPOSES = {"init": 0, "feedback": 1, "batch": 2, "noise": 3, "split": 4, "data": 5}
+PURPOSES = {"init": 0, "feedback": 1, "batch": 2, "noise": 3, "split": 4, "data": 5, "features": 6}
 
 
 @dataclass(frozen=True)

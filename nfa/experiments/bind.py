@@ -145,9 +145,7 @@ def layers_with_kernels(net: Net, secure: bool) -> None:
             net.map[l] = replace(net.map[l], ops=kernels.rows if secure else kernels.conv)
         if isinstance(net.pool[l], MaxPool):
             net.pool[l] = replace(net.pool[l], ops=kernels.conv)
-        if any(net.phi[l] is phi for phi in (ops.tanh, ops.sigmoid, ops.relu)):
-            phi, dphi = (getattr(kernels.activations, d + net.phi[l].name) for d in ("", "d"))
-            net.phi[l] = replace(net.phi[l], phi=phi, dphi=dphi)
+        net.phi[l] = _activation(net.phi[l])
 
 
 def _kernels() -> ModuleType:
@@ -196,6 +194,19 @@ def _tiles(settings: Settings) -> dict[str, Any]:
 def _product(settings: Settings) -> dict[str, Any]:
     """What multiplies by a matrix that is not stored, and by the medium of an OPU."""
     return {"product": _kernels().rows.matmul} if settings.kernels and settings.secure else {}
+
+
+def kernel_product(phi: ops.Activation) -> tuple[Callable, ops.Activation]:
+    """The kernels of random features: the product whose rows are independent, and the activation with its kernels."""
+    return _kernels().rows.matmul, _activation(phi)
+
+
+def _activation(phi: ops.Activation) -> ops.Activation:
+    """An activation with its kernels if nfa brings both; another one as it is."""
+    if any(phi is one for one in (ops.tanh, ops.sigmoid, ops.relu)):
+        kernels = _kernels()
+        return replace(phi, **{d + "phi": getattr(kernels.activations, d + phi.name) for d in ("", "d")})
+    return phi
 
 
 def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:

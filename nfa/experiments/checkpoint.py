@@ -19,6 +19,7 @@ from nfa.data import keyed_digest
 from nfa.data.npz import first_line, unpack
 from nfa.experiments import steps_spent
 from nfa.experiments.alignment import Watched
+from nfa.experiments.averaging import TailAverage, first_averaged
 from nfa.experiments.prepare import Prepared
 from nfa.experiments.records import COUNT_BESIDE, UNSEALED
 from nfa.experiments.steps_spent import Spent
@@ -38,6 +39,7 @@ def save_checkpoint(
     meta: Any = None,
     privacy: Any = None,
     sealed: bool = False,
+    average: TailAverage | None = None,
 ) -> None:
     """Write all that a run needs to go on from step t: W, b, the optimizer's state, the rule's state, t and meta.
 
@@ -48,6 +50,7 @@ def save_checkpoint(
     meta : any JSON value of the caller's (settings, history)
     privacy : JSON value, what is said of the privacy of every step up to t: whoever goes on must say the same
     sealed : whether all of it gets a code under the user's key, see `nfa.data.keyed_digest`
+    average : the sums of the weights of the last steps, for a run that averages these
 
     Raises
     ------
@@ -56,6 +59,8 @@ def save_checkpoint(
     arrays = {f"W{l}": net.W[l] for l in range(1, net.L + 1)} | {f"b{l}": net.b[l] for l in range(1, net.L + 1)}
     for name, memory in optimizer.state.items():
         arrays |= {f"optimizer/{name}/{i}": a for i, a in enumerate(memory)}
+    if average is not None:
+        arrays |= {f"average/{i}": a for i, a in enumerate(average.sums)}
     kept = dict(state or {})
     arrays |= {f"state/{name}": kept.pop(name) for name in list(kept) if isinstance(kept[name], np.ndarray)}
     header = {"t": t, "optimizer": type(optimizer).__name__, "state": kept, "meta": meta, "privacy": privacy}
@@ -83,8 +88,9 @@ def load_checkpoint(
     state: dict[str, Any] | None = None,
     privacy: Any = None,
     sealed: bool = False,
+    average: TailAverage | None = None,
 ) -> tuple[int, Any]:
-    """Put a saved run back into net, optimizer and the rule's state, and return (t, meta).
+    """Put a saved run back into net, optimizer, the rule's state and the average, and return (t, meta).
 
     Parameters
     ----------
@@ -93,6 +99,7 @@ def load_checkpoint(
     state : the rule's state dict, filled in place
     privacy : what this run says of the privacy of its steps
     sealed : whether the file must be as the user's key has sealed it
+    average : the sums of the weights of the last steps, filled in place; None for a run that averages none
 
     Raises
     ------
@@ -137,18 +144,26 @@ def load_checkpoint(
         parameters[key] = found
     memory: dict[str, list[np.ndarray]] = {}
     remembered: dict[str, np.ndarray] = {}
+    sums: list[np.ndarray] = []
     for key, array in arrays.items():
         place, _, rest = key.partition("/")
         if place == "optimizer":
             memory.setdefault(rest.rpartition("/")[0], []).append(array)
         elif place == "state":
             remembered[rest] = array
+        elif place == "average" and average is not None:
+            sums.append(array)
         else:
             raise ValueError(f"{name} was saved from another network: the network of this run has no {key}")
     fitting = [(p.shape, p.dtype) for p in parameters.values()]
     for key, kept_arrays in memory.items():
         if [(a.shape, a.dtype) for a in kept_arrays] != fitting:
             raise ValueError(f"{name} is not a whole checkpoint: the optimizer's {key} does not fit the network")
+    if average is not None:
+        try:
+            average.restore(sums, t)
+        except ValueError as wrong:
+            raise ValueError(f"{name} is not a whole checkpoint: {wrong}") from None
     for l in range(1, net.L + 1):
         net.W[l], net.b[l] = parameters[f"W{l}"], parameters[f"b{l}"]
     optimizer.state = memory
@@ -174,6 +189,7 @@ class Session:
     began : by `time.monotonic`
     costs : what a step of it costs, memory and processor time, where that was looked at
     watched : the rule where it is compared with the gradient; None elsewhere
+    average : of the weights after the last steps; None where the settings ask for none
     """
 
     parts: Prepared
@@ -186,11 +202,14 @@ class Session:
     costs: dict[str, Any] = field(default_factory=dict)
     began: float = field(init=False)
     watched: Watched | None = field(init=False)
+    average: TailAverage | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
         every = self.parts.align_every
         self.watched = None if every is None else Watched(self.parts.rule, every)
+        share, net = self.parts.settings.average, self.parts.net
+        self.average = None if share is None else TailAverage(net, first_averaged(share, self.parts.steps))
 
     def go_on(self) -> None:
         """Take over where an earlier session stopped, if there was one: its state goes into the parts.
@@ -205,7 +224,13 @@ class Session:
             return
         if self.checkpoint.exists():
             self.start, meta = load_checkpoint(
-                self.checkpoint, parts.net, parts.optimizer, parts.state, self._said_of_steps(), sealed=secure
+                self.checkpoint,
+                parts.net,
+                parts.optimizer,
+                parts.state,
+                self._said_of_steps(),
+                sealed=secure,
+                average=self.average,
             )
             self.history, self.seconds_before = meta.get("history", []), meta.get("seconds", 0.0)
             if secure:
@@ -219,6 +244,11 @@ class Session:
     def _said_of_steps(self) -> dict[str, Any]:
         """What a checkpoint must say of the privacy of its steps for this run to go on from it."""
         return {"rule": self.identity["settings"]["rule"], **self.parts.privacy.known}
+
+    @property
+    def net(self) -> Net:
+        """The network that is evaluated and kept: of averaged weights, once a step counts that the settings average."""
+        return self.parts.net if self.average is None else self.average.network(self.parts.net)
 
     @property
     def seconds(self) -> float:
@@ -277,7 +307,10 @@ class Session:
         state = parts.state
         if state and secure:
             state = {name: value for name, value in state.items() if name != "clipped"}
-        save_checkpoint(self.checkpoint, parts.net, parts.optimizer, t, state, meta, self._said_of_steps(), secure)
+        said_of_steps = self._said_of_steps()
+        save_checkpoint(
+            self.checkpoint, parts.net, parts.optimizer, t, state, meta, said_of_steps, secure, self.average
+        )
 
 
 @contextmanager

@@ -144,6 +144,7 @@ AT_LEAST_1 = Range("a whole number >= 1", lambda value: isinstance(value, int) a
 FINITE = Range("a finite number", lambda value: isinstance(value, int | float) and math.isfinite(value))
 POSITIVE = Range("positive", lambda value: value > 0, first=FINITE)
 SHARE = Range("a share in [0, 1)", lambda value: 0 <= value < 1, first=FINITE)
+SHARE_OF_STEPS = Range("a share in (0, 1]", lambda value: 0 < value <= 1, first=FINITE)
 PROBABILITY = Range("a number between 0 and 1", lambda value: isinstance(value, float) and 0 < value < 1)
 SEED = Range("a whole number >= 0", lambda value: isinstance(value, int))  # streams refuse one below 0
 TRUE_OR_FALSE = Range("true or false", lambda value: isinstance(value, bool))
@@ -163,6 +164,16 @@ class OneOf:
     def __call__(self, /, **named: Any) -> None:
         allowed = tuple(pkgutil.resolve_name(self.names) if isinstance(self.names, str) else self.names)
         Range(f"one of {', '.join(allowed)}", lambda value: value in allowed)(**named)
+
+
+def named_features(**named: Any) -> None:
+    """A setting that names public features must be of a kind of `nfa.features`, with parameters in their ranges."""
+    from nfa.features.kind import read
+
+    for name, value in named.items():
+        if not isinstance(value, str):
+            raise ValueError(f"{name} must be a text such as random:512, got {value!r}")
+        read(value)
 
 
 def parameters(**named: Any) -> None:

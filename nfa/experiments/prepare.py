@@ -15,11 +15,12 @@ import numpy as np
 
 from nfa import data, rounded
 from nfa.data import keyed_digest
-from nfa.experiments import company, public
+from nfa.experiments import company, public, public_features
 from nfa.experiments.bind import bind, cannot_compile, fast, in_parts, kernels_of, possible, try_rule, use_kernels
 from nfa.experiments.privacy_statement import Statement, asked, resolve_noise, with_some_noise
 from nfa.experiments.secure_sums import rounding_of
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
+from nfa.features.kind import Features
 from nfa.mechanism import Release
 from nfa.network import ARCHITECTURES, Conv2d, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
@@ -62,6 +63,7 @@ class Prepared:
     dataset : as loaded
     sizes : the public numbers of examples
     scale : of the pixels
+    features : of the scaled inputs; None where the network reads the inputs themselves
     x_val, y_val, x_test, y_test : the examples held out and those of the test set, y as numbers of classes
     """
 
@@ -79,6 +81,7 @@ class Prepared:
     dataset: data.Dataset
     sizes: public.Sizes
     scale: data.Scale
+    features: Features | None
     x_val: np.ndarray
     y_val: np.ndarray
     x_test: np.ndarray
@@ -167,6 +170,9 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
     others = np.concatenate([dataset.x_train[held], dataset.x_test if settings.tested else dataset.x_test[:0]])
     scale = _scale(settings, dataset.x_train[kept])
     x, others = scale.apply(dataset.x_train[kept], dtype, "x_train"), scale.apply(others, dtype, "x_test")
+    if given.features is not None:
+        known = dataset.records is not None
+        x, others = (public_features.computed(given.features, one, settings, known) for one in (x, others))
     if given.flat:
         x, others = x.reshape(len(x), -1), others.reshape(len(others), math.prod(others.shape[1:]))
     if net.shape_h[net.L] == (1,):  # one output tells two classes apart
@@ -211,6 +217,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
         dataset=dataset,
         sizes=given.sizes,
         scale=scale,
+        features=given.features,
         **_measured(dataset, held, others),
     )
 
@@ -253,8 +260,8 @@ class _Given:
 
     Parameters
     ----------
-    rule, net, streams, dataset, sizes, state : as `Prepared` has them, the rule by its description
-    flat : whether the network reads flattened images
+    rule, net, streams, dataset, sizes, features, state : as `Prepared` has them, the rule by its description
+    flat : whether the network reads each example as one row of values
     kept, held : the places in the file of the training examples, and of those held out
     m : the size of a batch
     bound : the rule's keyword arguments, of noise that is asked for some
@@ -265,6 +272,7 @@ class _Given:
     streams: AnyStreams
     dataset: data.Dataset
     sizes: public.Sizes
+    features: Features | None
     flat: bool
     kept: np.ndarray
     held: np.ndarray
@@ -283,7 +291,8 @@ def _before_noise(settings: Settings, load: Callable[..., data.Dataset]) -> _Giv
     streams = secure() if settings.secure else Streams(settings.seed)
     dataset = public.load(settings, load)
     sizes = public.sizes(settings, dataset.records, len(dataset.x_train))
-    net, flat = _network(settings, dataset, streams)
+    features = public_features.drawn(settings, dataset.x_train.shape[1:], streams)
+    net, flat = _network(settings, dataset, streams, features)
     kept, held = _split(settings, len(dataset.x_train), streams)
     m = sizes.N if settings.sampling in ALL_RECORDS else settings.batch
     bound, state = bind(rule, some, net, streams, m)
@@ -293,6 +302,7 @@ def _before_noise(settings: Settings, load: Callable[..., data.Dataset]) -> _Giv
         streams=streams,
         dataset=dataset,
         sizes=sizes,
+        features=features,
         flat=flat,
         kept=kept,
         held=held,
@@ -394,32 +404,35 @@ def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] |
     )
 
 
-def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> tuple[Net, bool]:
-    """The network, and whether it reads flattened images."""
-    name, shape = settings.architecture, dataset.x_train.shape[1:]
+def _network(
+    settings: Settings, dataset: data.Dataset, streams: AnyStreams, features: Features | None
+) -> tuple[Net, bool]:
+    """The network, and whether it reads each example as one row of values."""
+    name = settings.architecture
+    shape = dataset.x_train.shape[1:] if features is None else features.out_shape
     net = network_of(settings, streams, shape)
     flat = len(net.shape_h[0]) == 1
+    fitting = f"{math.prod(shape)}-64-{dataset.classes}"  # inputs and classes are public sizes
+    remedy = f"give a network that fits, such as {public.words_of(settings).setting('architecture', fitting)}"
     if net.shape_h[0] != ((math.prod(shape),) if flat else shape):
         numbers = [str(math.prod(sizes)) for sizes in (net.shape_h[0], shape)]
         same = numbers[0] == numbers[1]
         reads, has = ("x".join(map(str, sizes)) for sizes in (net.shape_h[0], shape)) if same else numbers
+        what = (
+            ""
+            if features is None
+            else f" features with {public.words_of(settings).setting('features', settings.features or '')}"
+        )
         raise ValueError(
-            f"architecture {name} reads {reads} values per example, but {dataset.name} has {has}:"
-            f" {_fitting(settings, dataset)}"
+            f"architecture {name} reads {reads} values per example, but {dataset.name} has {has}{what}: {remedy}"
         )
     single = settings.loss == "sigmoid-cross-entropy" and dataset.classes == 2 and net.shape_h[net.L] == (1,)
     if net.shape_h[net.L] != (dataset.classes,) and not single:
         raise ValueError(
             f"architecture {name} ends in {net.shape_h[net.L][0]} classes, but {dataset.name} has {dataset.classes}:"
-            f" {_fitting(settings, dataset)}"
+            f" {remedy}"
         )
     return net, flat
-
-
-def _fitting(settings: Settings, dataset: data.Dataset) -> str:
-    """The end of a sentence: a network that fits the data, whose inputs and classes are public sizes."""
-    sizes = f"{math.prod(dataset.x_train.shape[1:])}-64-{dataset.classes}"
-    return f"give a network that fits, such as {public.words_of(settings).setting('architecture', sizes)}"
 
 
 def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray, np.ndarray]:

@@ -41,6 +41,8 @@ PIXELS_PUBLIC = "We take the mean and the standard deviation of the training pix
 DRAW_PUBLIC = "We take as public which examples are drawn for training."
 HELD_PUBLIC = "We take as public which examples are held out."
 OVERFLOWS = "A record whose values overflow counts as 0."
+FEATURES_ALONE = "The features of a record follow from this record and public draws alone, so they change no epsilon."
+AVERAGED = "The weights of the last steps are averaged. This is post-processing, so it changes no epsilon."
 UNREPORTED = "The run does not report whether there was such a record."
 
 
@@ -67,6 +69,7 @@ class Statement:
     secure : whether batches and noise are drawn under a key of the operating system
     unit : of the grid of a secure run's noise, see `nfa.rounded`; None for a seeded run
     public : sentences that name what is taken as public for the count
+    same : sentences about what changes no epsilon
     records : int >= 1, the public number of training records; None if it is not known
     asked, noise : what was asked of the noise, and {setting: value} that follows, see
         `nfa.privacy.noise_asked.noise_report`; empty where the noise was given itself
@@ -83,6 +86,7 @@ class Statement:
     secure: bool
     unit: float | None = None
     public: str = ""
+    same: str = ""
     records: int | None = None
     asked: dict[str, Any] = field(default_factory=dict)
     noise: dict[str, float] = field(default_factory=dict)
@@ -267,7 +271,7 @@ class Statement:
             parts.append(IF_SECURE)
         if self.stated_by is None:
             parts += [OVERFLOWS, UNREPORTED if self.secure else ""]
-        return " ".join(part for part in [*parts, self.public] if part)
+        return " ".join(part for part in [*parts, self.public, self.same] if part)
 
 
 def _way_in_words(way: Way) -> str:
@@ -361,8 +365,15 @@ def describe(
         secure=bool(settings.secure),
         unit=unit,
         public=" ".join(public),
+        same=" ".join(_changing_no_epsilon(settings)),
         records=records,
     )
+
+
+def _changing_no_epsilon(settings: Settings) -> list[str]:
+    """What the record says of settings that change the network and no epsilon."""
+    said = {FEATURES_ALONE: settings.features, AVERAGED: settings.average}
+    return [sentence for sentence, value in said.items() if value is not None]
 
 
 def _first_words(

@@ -143,7 +143,7 @@ def run(
                         session.save(last)
                     record = record_of(session, last, timing)  # a secure run has noted its steps as spent
                     if keep_weights:
-                        network = trained.Trained.of(parts)
+                        network = trained.Trained.of(parts, session.net)
                         content = trained.to_bytes(network)
                         record["weights"] = trained.described(network, cell, content)
                         write_whole(folder / trained.file_name(cell), content)
@@ -189,7 +189,7 @@ def run_in_memory(
         record = record_of(session, parts.steps, timing)
         if parts.privacy.secure:
             record["seal"] = records.seal_of(record)
-    return trained.Trained.of(parts), record
+    return trained.Trained.of(parts, session.net), record
 
 
 def _finished(parts: Prepared, folder: Path, identity: dict[str, Any], until: int | None) -> dict[str, Any] | None:
@@ -213,8 +213,10 @@ def train_until(last: int, session: Session, checkpoint_every: float, progress: 
         progress(cell, start, last, None)
     with signals_noted() as signals:
         for t in islice(_costs_noted(loop, session), last - start):
+            if session.average is not None:
+                session.average.add(parts.net, t)
             if t % parts.batches.steps_per_epoch == 0:
-                session.end_epoch(measure(parts, t))
+                session.end_epoch(measure(parts, t, session.net))
             now = time.monotonic()
             if signals or (t < last and now - saved >= checkpoint_every):
                 session.save(t)
@@ -270,14 +272,14 @@ def limited(threads: int) -> Iterator[None]:
         cores.limit()
 
 
-def measure(parts: Prepared, t: int) -> dict[str, Any]:
-    """One entry of the history, at the end of an epoch.
+def measure(parts: Prepared, t: int, net: Net | None = None) -> dict[str, Any]:
+    """One entry of the history, at the end of an epoch: of net, or if none is given, of the network that is trained.
 
     Of a secure run it does not look at the training examples: that one of them overflows must not end it. That run has
     diverged where the outputs for the test examples, which are public, are not finite, or without test examples where
     the weights are not.
     """
-    net = parts.net
+    net = parts.net if net is None else net
     entry = {"epoch": t // parts.batches.steps_per_epoch, "step": t}
     with np.errstate(over="ignore", invalid="ignore"):
         if parts.privacy.secure:
@@ -285,7 +287,7 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
             values = [outputs(net, tried, run=cores.together)[0]] if len(tried) else [*net.W[1:], *net.b[1:]]
             diverged = not all(np.isfinite(array).all() for array in values)
         else:
-            entry |= _of_training_examples(parts, entry["epoch"])
+            entry |= _of_training_examples(parts, net, entry["epoch"])
             diverged = not math.isfinite(entry["train_loss"])
         if len(parts.x_val):  # of a seeded run
             entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.together)
@@ -296,27 +298,27 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
     return entry
 
 
-def _of_training_examples(parts: Prepared, epoch: int) -> dict[str, float]:
+def _of_training_examples(parts: Prepared, net: Net, epoch: int) -> dict[str, float]:
     """The training loss, the training accuracy of some epochs and, of a regularised objective, its value.
 
     The training accuracy is measured after epochs 1, 2, 4, 8, ..., because it takes a forward pass over all training
     examples. Of a regularised objective it is measured after every epoch, as its value is.
     """
-    net, batches = parts.net, parts.batches
+    batches = parts.batches
     found = {"train_loss": _mean_loss(net, batches.x[:TRAIN_LOSS_EXAMPLES], batches.y[:TRAIN_LOSS_EXAMPLES])}
     if (ridge := parts.rule.keywords.get("ridge")) is not None:
         theta2 = sum(float(np.vdot(p, p)) for p in (*net.W[1:], *net.b[1:]))
         found["objective"] = _mean_loss(net, batches.x, batches.y) + ridge * theta2
     if ridge is not None or epoch & (epoch - 1) == 0:
-        found["train_accuracy"] = train_accuracy(parts)
+        found["train_accuracy"] = train_accuracy(parts, net)
     return found
 
 
-def train_accuracy(parts: Prepared) -> float:
-    """Share of all training examples of a seeded run that its network classifies as labelled; without any noise."""
+def train_accuracy(parts: Prepared, net: Net) -> float:
+    """Share of all training examples of a seeded run that a network classifies as labelled; without any noise."""
     batches = parts.batches
     with np.errstate(over="ignore", invalid="ignore"):
-        return accuracy(parts.net, batches.x, _labels(batches.y), cores.together)
+        return accuracy(net, batches.x, _labels(batches.y), cores.together)
 
 
 def _labels(y: np.ndarray) -> np.ndarray:
@@ -343,7 +345,8 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
     secure, last = parts.privacy.secure, session.history[-1]
     measured: dict[str, float] = {}
     if not secure:  # the history stays as it is, because a stopped run goes on with it
-        measured = {"train_accuracy": last["train_accuracy"] if "train_accuracy" in last else train_accuracy(parts)}
+        at_end = last["train_accuracy"] if "train_accuracy" in last else train_accuracy(parts, session.net)
+        measured = {"train_accuracy": at_end}
     drawn_again = {} if secure else parts.batches.recorded(steps)
     if secure:
         timing = {name: value for name, value in timing.items() if name != "compiling"}

@@ -11,12 +11,14 @@ from nfa.experiments.declaration import (
     PROBABILITY,
     SEED,
     SHARE,
+    SHARE_OF_STEPS,
     TRUE_OR_FALSE,
     OneOf,
     Setting,
     check,
     declared,
     documented,
+    named_features,
     parameters,
 )
 
@@ -52,6 +54,9 @@ class Settings:
         in a search for settings, because these settings must not depend on test examples.
     pixels : Scale of the pixels: standard (mean 0, standard deviation 1), unit (0 to 1) or as-is. nfa computes the mean
         and the standard deviation from the training pixels, for each feature of a table or each channel of images.
+    features : Public features of the inputs, on which nfa trains the network: {nfa.features.kind.FORMS}. nfa computes
+        these features once from the scaled pixels, before the first step. The features of an example do not depend on
+        other examples, so the features change no epsilon. Random layers use the laws of --init and --activation.
     architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or
         module:function for your own network. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
     activation : Activation of the hidden layers, for a network given as sizes or layers.
@@ -83,6 +88,9 @@ class Settings:
     lr_factor : Factor that multiplies the learning rate every --lr-every epochs.
     momentum : Momentum of the optimizer sgd.
     adam_eps : Constant added to the square root in Adam's denominator.
+    average : Share of the steps, at the end of the run, over which nfa averages the weights. nfa evaluates, saves and
+        predicts with the mean of the weights after each of these steps. The training continues from the last weights.
+        The mean is computed from published weights, so epsilon is the same.
     adjacency : Difference between neighbouring data sets, to compute epsilon: {nfa.mechanism.ADJACENCIES}. nfa writes
         this epsilon into the record of the run. With None, nfa computes no epsilon.
     delta : Delta of the (epsilon, delta) guarantee, between 0 and 1.
@@ -127,6 +135,7 @@ class Settings:
     validation: Annotated[float, Setting(range=SHARE)] = 0.0
     tested: Annotated[bool, Setting(range=TRUE_OR_FALSE)] = True
     pixels: Annotated[str, Setting(range=OneOf(("standard", "unit", "as-is")))] = "standard"
+    features: Annotated[str | None, Setting(range=named_features, metavar="KIND")] = None
     architecture: Annotated[str, Setting(option="--net --architecture")] = "ohana2021"
     activation: Annotated[str | None, Setting(range=OneOf("nfa.network.ops.ACTIVATIONS"), unset="tanh", null=True)] = (
         None
@@ -151,6 +160,7 @@ class Settings:
     lr_factor: Annotated[float, Setting(range=POSITIVE)] = 1.0
     momentum: Annotated[float, Setting(range=FINITE)] = 0.9
     adam_eps: Annotated[float | None, Setting(range=POSITIVE, unset="1e-8")] = None
+    average: Annotated[float | None, Setting(range=SHARE_OF_STEPS)] = None
     adjacency: Annotated[str | None, Setting(range=OneOf("nfa.mechanism.ADJACENCIES"))] = None
     delta: Annotated[float | None, Setting(range=PROBABILITY)] = None
     accountant: Annotated[

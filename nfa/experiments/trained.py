@@ -11,11 +11,12 @@ import numpy as np
 from nfa.data import Scale
 from nfa.data.npz import first_line, unpack
 from nfa.data.own_data import Examples, check_row, printable
-from nfa.experiments import records
+from nfa.experiments import public_features, records
 from nfa.experiments.bind import layers_with_kernels, possible
 from nfa.experiments.declaration import check
 from nfa.experiments.prepare import Prepared, network_of
 from nfa.experiments.settings import Settings
+from nfa.features.kind import Features
 from nfa.network import Net
 from nfa.network.net import outputs
 from nfa.network.own import file_digest
@@ -36,6 +37,7 @@ class Trained:
     shape : of one example as a file has it: (d,) features or (c, H, W) pixels
     classes : names of the classes, in the order of the outputs
     columns : names of the features, in order; None where they have none
+    features : of the scaled inputs, which the network reads; None where it reads the inputs themselves
     """
 
     net: Net
@@ -43,17 +45,19 @@ class Trained:
     shape: tuple[int, ...]
     classes: tuple[str, ...]
     columns: tuple[str, ...] | None = None
+    features: Features | None = None
 
     @classmethod
-    def of(cls, parts: Prepared) -> Self:
-        """The network of a run that is done."""
+    def of(cls, parts: Prepared, net: Net | None = None) -> Self:
+        """The network of a run that is done, or net with what else a prediction needs of the run."""
         data = parts.dataset
         return cls(
-            net=parts.net,
+            net=parts.net if net is None else net,
             scale=parts.scale,
             shape=data.x_train.shape[1:],
             classes=data.class_names,
             columns=data.columns,
+            features=parts.features,
         )
 
     def probabilities(self, x: np.ndarray) -> np.ndarray:
@@ -67,6 +71,8 @@ class Trained:
         if len(x) == 0:
             raise ValueError("there must be at least one example to predict")
         scaled = self.scale.apply(x, self.net.W[1].dtype)
+        if self.features is not None:
+            scaled = self.features(scaled)
         if len(self.net.shape_h[0]) == 1:
             scaled = scaled.reshape(len(x), -1)
         with np.errstate(over="ignore"):
@@ -111,9 +117,14 @@ def file_name(cell: str) -> str:
 
 
 def to_bytes(trained: Trained) -> bytes:
-    """The arrays W1, b1, W2, ... and, of the scale, mean and std, as `numpy.savez` writes them."""
+    """The arrays W1, b1, W2, ..., mean and std of the scale, and those of the features, as `numpy.savez` writes them.
+
+    The names of the arrays that the features have drawn begin with "features/".
+    """
     net = trained.net
     arrays = {f"{p}{l}": getattr(net, p)[l] for l in range(1, net.L + 1) for p in "Wb"}
+    if trained.features is not None:
+        arrays |= {f"features/{name}": array for name, array in trained.features.arrays.items()}
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, **arrays, mean=trained.scale.mean, std=trained.scale.std)
     return content.getvalue()
@@ -186,11 +197,13 @@ def from_bytes(
     Raises an exception of any kind for content or a record that is damaged.
     """
     arrays = unpack(io.BytesIO(content), len(content))
-    net = _network(record, shape, arrays)
+    drawn = {name.removeprefix("features/"): array for name, array in arrays.items() if "/" in name}
+    features = public_features.restored(Settings.from_json(record["settings"]), shape, drawn)
+    net = _network(record, shape if features is None else features.out_shape, arrays)
     scale = Scale(record["settings"]["pixels"], arrays["mean"], arrays["std"])
     if (net.shape_h[net.L][0] if net.shape_h[net.L] != (1,) else 2) != len(classes):
         raise ValueError("the classes do not match the outputs of the network")
-    return Trained(net=net, scale=scale, shape=shape, classes=classes, columns=columns)
+    return Trained(net=net, scale=scale, shape=shape, classes=classes, columns=columns, features=features)
 
 
 def _record(place: Path) -> tuple[Path, dict[str, Any]]:

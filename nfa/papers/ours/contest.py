@@ -6,7 +6,7 @@ What is compared, what a search draws, and the order of the runs are in contest.
 import statistics
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -175,16 +175,11 @@ def blocks(scale: str) -> Iterator[list[Search]]:
     """The searches that run together, in the order of the protocol: by rank, then by the number of the search."""
     known, earlier = CONTEST.scales[scale], set[tuple]()
     for rank in known["rank"]:
-        every = [(t, e, r) for t in rank["targets"] for e in rank["epsilons"] for r in rank["rules"] if _can_run(r)]
+        every = [(t, e, r) for t in rank["targets"] for e in rank["epsilons"] for r in rank["rules"]]
         new = [place for place in every if place not in earlier]
         earlier |= set(new)
         for number in range(1, 1 + known["searches"]):
             yield [Search(scale, target, rule, epsilon, number) for target, epsilon, rule in new]
-
-
-def _can_run(rule: str) -> bool:
-    """Whether this version has all settings of a rule: features and averages are not in it yet."""
-    return CONTEST.rules[rule]["run"].keys() <= {field.name for field in fields(Settings)}
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:

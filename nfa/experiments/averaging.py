@@ -1,0 +1,73 @@
+"""The mean of the weights after each of the last steps: what a run with the setting ``average`` evaluates and keeps.
+
+Training goes on from the last weights, so the mean changes no step. It is computed from weights that the steps have
+released, and is therefore post-processing: epsilon is the same as without it.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from nfa.network import Net
+
+
+def first_averaged(share: float, steps: int) -> int:
+    """The first step whose weights count, if the last ``share`` of so many steps are averaged, at least one step.
+
+    Examples
+    --------
+    >>> first_averaged(0.3, 10), first_averaged(1.0, 10), first_averaged(0.01, 10)
+    (8, 1, 10)
+    """
+    return steps - max(1, round(share * steps)) + 1
+
+
+def _parameters(net: Net) -> Iterator[np.ndarray]:
+    for l in range(1, net.L + 1):
+        yield net.W[l]
+        yield net.b[l]
+
+
+class TailAverage:
+    """The sum of the weights after each step from a first step on, in float64.
+
+    Parameters
+    ----------
+    net : Net, for the shapes
+    first : int >= 1, the first step whose weights count
+
+    Attributes
+    ----------
+    sums : list of arrays in the order W[1], b[1], W[2], ...
+    count : int >= 0, steps in the sums
+    """
+
+    def __init__(self, net: Net, first: int) -> None:
+        self.first, self.count = first, 0
+        self.sums = [np.zeros(p.shape) for p in _parameters(net)]
+
+    def add(self, net: Net, t: int) -> None:
+        """Count the weights of net after step t, if the step is one of those that count."""
+        if t < self.first:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):  # the run itself reports that it has diverged
+            for total, p in zip(self.sums, _parameters(net), strict=True):
+                total += p
+        self.count += 1
+
+    def restore(self, sums: list[np.ndarray], t: int) -> None:
+        """Go on after step t from sums that were saved. Raises ValueError if they do not fit."""
+        if [(a.shape, a.dtype) for a in sums] != [(a.shape, a.dtype) for a in self.sums]:
+            raise ValueError("the average does not fit the network")
+        self.sums, self.count = sums, max(0, t - self.first + 1)
+
+    def network(self, net: Net) -> Net:
+        """The network with the mean of the weights; net itself before the first step that counts."""
+        if not self.count:
+            return net
+        twin = net.copy()
+        means = iter(self.sums)
+        for l in range(1, net.L + 1):
+            twin.W[l] = (next(means) / self.count).astype(net.W[l].dtype)
+            twin.b[l] = (next(means) / self.count).astype(net.b[l].dtype)
+        return twin

@@ -1,0 +1,58 @@
+"""Random layers: a network whose first layers stay as they were drawn, so that only the network behind them is trained.
+
+The layers are drawn as the first weights of a network are, by the run's ``init``, and have its activation. They are
+public: everybody may know them, also in a secure run.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from nfa.features.kind import Arrays, Kind, Tools
+from nfa.network.net import INITS
+
+
+@dataclass(frozen=True)
+class RandomLayers(Kind):
+    r"""h^l = phi(W^l h^{l-1} + b^l) for l = 1, 2, ..., of the flattened input; the features are the last h.
+
+    Parameters
+    ----------
+    sizes : units of each layer
+    """
+
+    kind: ClassVar[str] = "random"
+    form: ClassVar[str] = "random:512,512"
+    multiplies: ClassVar[bool] = True
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def read(cls, sizes: tuple[int, ...], named: dict[str, Any]) -> "RandomLayers":
+        """The layers of these sizes. Raises ValueError without a size, or for a named parameter."""
+        if not sizes or named:
+            raise ValueError(f"random layers need their sizes alone. Write {cls.form}")
+        return cls(sizes)
+
+    def out_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """(units of the last layer,)."""
+        return self.sizes[-1:]
+
+    def draw(
+        self, shape: tuple[int, ...], tools: Tools, rng: np.random.Generator, dtype: type
+    ) -> dict[str, np.ndarray]:
+        """W1, b1, W2, ..., in this order, by the law of the run's first weights."""
+        arrays: dict[str, np.ndarray] = {}
+        n = (math.prod(shape), *self.sizes)
+        for l in range(1, len(n)):
+            W, b = INITS[tools.init]((n[l], n[l - 1]), n[l - 1], n[l], rng)
+            arrays |= {f"W{l}": W.astype(dtype), f"b{l}": b.astype(dtype)}
+        return arrays
+
+    def transform(self, x: np.ndarray, arrays: Arrays, tools: Tools) -> np.ndarray:
+        """The last layer's outputs, (n, units)."""
+        h = x.reshape(len(x), -1)
+        for l in range(1, len(self.sizes) + 1):
+            h = tools.phi.phi(tools.product(h, arrays[f"W{l}"].T) + arrays[f"b{l}"])
+        return h
