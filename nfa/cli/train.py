@@ -116,6 +116,7 @@ def train(
     nfa train --epochs 3
     nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --out runs/bp
     nfa train --net 1x28x28:conv16-5,pool2,dense64,10 --activation relu
+    nfa train --features scattering --net 3969-10 --average 0.5
     nfa train --dataset mine.csv --validation 0.2 --net 49-64-10
     nfa train --dataset mine.csv --test public.csv --classes cat,dog,emu \\
       --records 5000 --net 49-64-3 --pixels as-is --rule dp_sgd --set C=1 \\
@@ -185,7 +186,9 @@ def _name_of(settings: Any) -> str:
 
 def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> None:
     settings, data, history = record["settings"], record["data"], record["history"]
-    of = f"{settings['architecture']} on {data['name']}, {data['train']:,} training and {data['test']:,} test examples"
+    features = "" if settings.get("features") is None else f"features {settings['features']} of "
+    sizes = f"{data['train']:,} training and {data['test']:,} test examples"
+    of = f"{settings['architecture']} on {features}{data['name']}, {sizes}"
     console.print(Text.assemble((record["cell"], "bold"), ": ", of))
     if data["note"]:
         console.print(f"data: {data['note']}")

@@ -22,6 +22,7 @@ from nfa.experiments.settings import Settings
 from nfa.experiments.trained import Trained, from_bytes, to_bytes
 from nfa.experiments.wanted import refuse_what_has_no_guarantee, refuse_what_lacks_a_count, wanted
 from nfa.experiments.wording import KEYWORDS
+from nfa.features.kind import read
 from nfa.rules.spec import spec
 
 EXACT = 2**53  # up to which a float tells whole numbers apart
@@ -193,7 +194,10 @@ class Classifier:
             columns=None if names is None else tuple(names),
         )
         if self.architecture is None:  # type: ignore[attr-defined]
-            sizes = f"{math.prod(examples.shape[1:])}-{HIDDEN}-{len(order)}"
+            shape = examples.shape[1:]
+            if settings.features is not None:
+                shape = read(settings.features).out_shape(shape)
+            sizes = f"{math.prod(shape)}-{HIDDEN}-{len(order)}"
             settings = replace(settings, architecture=sizes)
         head = wanted(settings, KEYWORDS)
         before = partial(refuse_what_has_no_guarantee, head, words=KEYWORDS) if head else None

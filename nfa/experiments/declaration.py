@@ -166,7 +166,7 @@ class OneOf:
         Range(f"one of {', '.join(allowed)}", lambda value: value in allowed)(**named)
 
 
-def features(**named: Any) -> None:
+def named_features(**named: Any) -> None:
     """A setting that names public features must be of a kind of `nfa.features`, with parameters in their ranges."""
     from nfa.features.kind import read
 

@@ -126,7 +126,8 @@ def _work(settings: Settings) -> str:
     by = " by OPU" if settings.opu is not None else ""
     some = "" if settings.train_examples is None else f"{settings.train_examples} examples of "
     rule = f"{settings.rule}{by}{' with ' + ', '.join(ways) if ways else ''}"
-    return f"{rule} of {settings.architecture} on {some}{settings.dataset}"
+    features = "" if settings.features is None else f"features {settings.features} of "
+    return f"{rule} of {settings.architecture} on {features}{some}{settings.dataset}"
 
 
 def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: float) -> dict[str, Estimate]:
@@ -138,6 +139,7 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
         parts = prepare.prepare(_smaller(with_some_noise(spec(most.rule), most), file, source))
         looked_at = min(TRAIN_LOSS_EXAMPLES, n) + held + source.test + (n if "ridge" in parts.rule.keywords else 0)
         evaluation = looked_at * _evaluation(parts, (until - time.perf_counter()) / 8)
+        once = source.seconds + (n + held + source.test) * _features(parts)
         trial, found = _Trial(parts, most), {}
         for left, (name, cell) in zip(range(len(samples), 0, -1), samples.items(), strict=True):
             settings, now = cell.settings, time.perf_counter()
@@ -145,7 +147,7 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
             batches = prepare.make_batches(settings, record_numbers, record_numbers, parts.streams, n)
             rows = n if settings.sampling in ALL_RECORDS else settings.batch
             step, how = trial.step(batches, rows, now + (until - now) / left)
-            seconds = source.seconds + cell.epochs * (batches.steps_per_epoch * step + evaluation)
+            seconds = once + cell.epochs * (batches.steps_per_epoch * step + evaluation)
             found[name] = Estimate(seconds, _bytes(parts, source, n, held, rows), how)
     return found
 
@@ -275,6 +277,17 @@ class _Few:
         return self.x[chosen], self.y[chosen]
 
 
+def _features(parts: prepare.Prepared) -> float:
+    """Seconds to compute the features of one example; runs that share features take less."""
+    if parts.features is None:
+        return 0.0
+    examples = np.ones((4 * FEW, *parts.features.shape), parts.net.W[1].dtype)
+    parts.features(examples[:1])  # which makes the filters
+    began = time.perf_counter()
+    parts.features(examples)
+    return (time.perf_counter() - began) / len(examples)
+
+
 def _evaluation(parts: prepare.Prepared, most: float) -> float:
     """Seconds to classify one example, from as many as can be classified in so many seconds."""
     examples, m = parts.x_test, 1
@@ -291,7 +304,8 @@ def _evaluation(parts: prepare.Prepared, most: float) -> float:
 def _bytes(parts: prepare.Prepared, source: Source, n: int, held: int, rows: int) -> float:
     """Memory of one run: data as read and as floats, parameters with their memory and direction, what layers hold."""
     net = parts.net
-    floats = (n + held + source.test) * source.size + n * math.prod(net.shape_h[net.L])
+    size = source.size if parts.features is None else math.prod(parts.features.out_shape)
+    floats = (n + held + source.test) * size + n * math.prod(net.shape_h[net.L])
     width = sum(map(math.prod, (*net.shape_z[1:], *net.shape_h[1:])))  # of one example
     threads = parts.settings.threads
     together = min(rows, parts.part["part"] * threads) if parts.part else rows

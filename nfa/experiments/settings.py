@@ -18,7 +18,7 @@ from nfa.experiments.declaration import (
     check,
     declared,
     documented,
-    features,
+    named_features,
     parameters,
 )
 
@@ -125,7 +125,7 @@ class Settings:
     train_examples: Annotated[int | None, Setting(range=AT_LEAST_1, unset="all", null=True)] = None
     validation: Annotated[float, Setting(range=SHARE)] = 0.0
     pixels: Annotated[str, Setting(range=OneOf(("standard", "unit", "as-is")))] = "standard"
-    features: Annotated[str | None, Setting(range=features, metavar="KIND")] = None
+    features: Annotated[str | None, Setting(range=named_features, metavar="KIND")] = None
     architecture: Annotated[str, Setting(option="--net --architecture")] = "ohana2021"
     activation: Annotated[str | None, Setting(range=OneOf("nfa.network.ops.ACTIVATIONS"), unset="tanh", null=True)] = (
         None

@@ -183,12 +183,19 @@ class Features:
         return self.kind.out_shape(self.shape)
 
     def __call__(self, x: np.ndarray, run: Callable = one_by_one) -> np.ndarray:
-        """The features of n examples, (n, *out_shape), in their dtype; ``run`` works on pieces as `one_by_one` does."""
+        """The features of n examples, (n, *out_shape), in their dtype; ``run`` works on pieces as `one_by_one` does.
+
+        An example whose features overflow has the features 0.
+        """
         out = np.empty((len(x), *self.out_shape), x.dtype)
 
         def piece(i: int) -> None:
             rows = slice(i * AT_ONCE, (i + 1) * AT_ONCE)
-            out[rows] = self.kind.transform(x[rows], self.arrays, self.tools)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = self.kind.transform(x[rows], self.arrays, self.tools)
+            finite = np.isfinite(found.reshape(len(found), -1)).all(axis=1)
+            out[rows] = found
+            out[rows][~finite] = 0
 
         run(piece, -(-len(x) // AT_ONCE), lambda _: None)
         return out

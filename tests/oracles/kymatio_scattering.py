@@ -1,0 +1,39 @@
+"""Scattering by kymatio, as it is installed and in float64.
+
+kymatio computes its filters in float32, and writes 3.1415 for pi. Here its own code runs with float64 in place of
+float32, and its filters are multiplied by the right factor. Nothing else is changed.
+"""
+
+import numpy as np
+import pytest
+
+
+class _Double:
+    """NumPy, with the types of double precision under the names of single precision."""
+
+    complex64, float32 = np.complex128, np.float64
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+
+def as_installed(shape, J, L):
+    """The transform of images of this shape."""
+    why = "kymatio is not installed: pip install -e '.[peers]'"
+    frontend = pytest.importorskip("kymatio.scattering2d.frontend.numpy_frontend", reason=why)
+    return frontend.ScatteringNumPy2D(J=J, shape=shape, L=L)
+
+
+def in_double(shape, J, L):
+    """The transform with filters in float64."""
+    transform = as_installed(shape, J, L)
+    from kymatio.scattering2d import filter_bank
+
+    rows, columns = transform.phi["levels"][0].shape
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filter_bank, "np", _Double())
+        filters = filter_bank.filter_bank(rows, columns, J, L)
+    for one in (filters["phi"], *filters["psi"]):
+        one["levels"] = [level * 3.1415 / np.pi for level in one["levels"]]
+    transform.phi, transform.psi = filters["phi"], filters["psi"]
+    return transform
