@@ -189,8 +189,8 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
 
     settings, data, history = record["settings"], record["data"], record["history"]
     features = "" if settings.get("features") is None else f"features {settings['features']} of "
-    of = f"{settings['architecture']} on {features}{data['name']}"
-    of += f", {data['train']:,} training and {data['test']:,} test examples"
+    sizes = f"{data['train']:,} training and {data['test']:,} test examples"
+    of = f"{settings['architecture']} on {features}{data['name']}, {sizes}"
     console.print(Text.assemble((record["cell"], "bold"), ": ", of))
     if data["note"]:
         console.print(f"data: {data['note']}")

@@ -17,7 +17,6 @@ from functools import cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.fft import fft2, ifft2
 
 from nfa.features.kind import Arrays, Kind, Tools, standardised
 
@@ -81,6 +80,8 @@ class Bank:
     """
 
     def __init__(self, H: int, W: int, dtype: type) -> None:
+        from scipy.fft import fft2  # not above: help texts list the kinds of features without it
+
         rows, columns = sides = _padded(H), _padded(W)
         self.reflected = _reflected(H)[:, None], _reflected(W)
         self.psi: list[np.ndarray] = [
@@ -92,6 +93,8 @@ class Bank:
 
     def coefficients(self, x: np.ndarray) -> list[np.ndarray]:
         """S_0, S_1 and S_2 of images (k, H, W), each (k, channels, pixels), in the order of (j_1, r_1), (j_2, r_2)."""
+        from scipy.fft import fft2
+
         U0 = x[:, self.reflected[0], self.reflected[1]]  # (k, rows, columns)
         x_hat = fft2(U0)[:, None]
         U1 = [_modulus(_real(x_hat) * self.psi[0]), _modulus(_every_second(x_hat, self.psi[1]))]  # (k, L, ...) each
@@ -184,6 +187,8 @@ def _every_second(z_hat: np.ndarray, psi: np.ndarray) -> np.ndarray:
 
 def _modulus(pairs: np.ndarray) -> np.ndarray:
     """|z| of the Fourier transform of z, in pairs. Each sum and product is rounded by itself, at any place the same."""
+    from scipy.fft import ifft2
+
     squares = _real(ifft2(pairs.view(np.result_type(pairs.dtype, np.complex64)), overwrite_x=True))
     squares *= squares
     moduli = squares[..., ::2] + squares[..., 1::2]

@@ -210,7 +210,8 @@ def test_the_state_cannot_be_asked_under_other_noise():
         lambda net, B, x, y, rng, state: ([None, np.full(3, np.nan)], [None, np.zeros(0)]),
     ):
         with pytest.raises(
-            ValueError, match=r"a normal with the stated standard deviation|cannot make the two worlds release the same"
+            ValueError,
+            match=r"be normal with the stated standard deviation|cannot make the two worlds release the same",
         ):
             carried(rule, pair, std=0.5, seed=3)
 

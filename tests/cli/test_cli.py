@@ -779,6 +779,8 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "target_epsilon": "none",
         "noise_multiplier": "none",
         "accountant": "the smaller epsilon of the two",
+        "average": "none",
+        "features": "none",
         "conversion": "the conversion that gives the smallest epsilon",
         "lr_every": "never",
         "adam_eps": "1e-8",
