@@ -54,7 +54,7 @@ class Settings:
         in a search for settings, because these settings must not depend on test examples.
     pixels : Scale of the pixels: standard (mean 0, standard deviation 1), unit (0 to 1) or as-is. nfa computes the mean
         and the standard deviation from the training pixels, for each feature of a table or each channel of images.
-    features : Public features of the inputs, on which nfa trains the network: {nfa.features.kind.FORMS}. nfa computes
+    features : Public features of the inputs, on which nfa trains the network: {nfa.features.FORMS}. nfa computes
         these features once from the scaled pixels, before the first step. The features of an example do not depend on
         other examples, so the features change no epsilon. Random layers use the laws of --init and --activation.
     architecture : Network: a name from the papers, sizes (784-64-10), layers (1x28x28:conv16-5,pool2,dense64,10), or

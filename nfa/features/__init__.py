@@ -7,3 +7,14 @@ no whitening over the data. So one record changes its own features alone, and ea
 `nfa.features.kind.KINDS` finds the kinds. A module of this package declares a kind by a class that is a `Kind`, with
 the name ``kind`` that a user types, and the form ``form`` of the setting.
 """
+
+import re
+from importlib.resources import files
+
+# How the setting `features` names each kind, for help texts: read from the modules, which need not be loaded for it.
+FORMS = tuple(
+    found[1]
+    for module in sorted(files(__name__).iterdir(), key=lambda module: module.name)
+    if module.name.endswith(".py")
+    for found in re.finditer(r'^    form: ClassVar\[str\] = "(.+)"$', module.read_text(encoding="utf-8"), re.MULTILINE)
+)

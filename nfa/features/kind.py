@@ -98,11 +98,9 @@ def _kinds() -> dict[str, type[Kind]]:
 
 
 def __getattr__(name: str) -> Any:
-    """KINDS, and FORMS, the forms of the setting, which are found when somebody asks: the modules import this one."""
+    """KINDS, which are found when somebody asks: their modules import this one."""
     if name == "KINDS":
         return _kinds()
-    if name == "FORMS":
-        return tuple(one.form for one in _kinds().values())
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

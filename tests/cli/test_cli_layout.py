@@ -280,7 +280,7 @@ def test_bibtex_of_every_statement_is_well_formed(printed, capsys):
 
 
 @pytest.mark.parametrize(
-    "typed, says", [("eq --bibtex", "name one"), ("eq lee2020:eq5 --bibtex --certificate", "both")]
+    "typed, says", [("eq --bibtex", "give an id"), ("eq lee2020:eq5 --bibtex --certificate", "both")]
 )
 def test_bibtex_of_nothing_is_refused(capsys, typed, says):
     assert main.main(typed.split()) == 2

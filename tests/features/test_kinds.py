@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from nfa import features
 from nfa.features import kind as kinds
 from nfa.features.kind import Features, Tools, read, standardised
 from nfa.feedback.camera import Camera
@@ -30,8 +31,8 @@ def images(n, dtype=np.float64, shape=SHAPE):
 
 def test_every_kind_is_found_and_tried_here():
     assert {text.partition(":")[0] for text in TEXTS} == set(kinds.KINDS)
-    assert set(kinds.FORMS) == {one.form for one in kinds.KINDS.values()}
-    for form in kinds.FORMS:
+    assert set(features.FORMS) == {one.form for one in kinds.KINDS.values()}
+    for form in features.FORMS:
         assert type(read(form)).form == form
 
 
