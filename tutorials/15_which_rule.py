@@ -269,8 +269,9 @@ for rule in order[::-1]:
 #    at full size. Is 24 enough for its settings? Check: the spread of the best three.
 # 4. **From the command line.** `nfa train --rule dp_dfa_joint --set C=0.268 --feedback-scale 0.0997 --dataset
 #    fashion-mnist --net 784-512-512-10 --activation tanh --init he-normal --pixels unit --adjacency add-remove
-#    --sampling poisson --batch 1024 --epochs 20 --lr 1.388 --momentum 0.9 --target-epsilon 3 --delta 1e-5` is the
-#    table's joint DFA at $\epsilon = 3$, a minute or two. Train with another C, and say what the noise does. Check:
+#    --sampling poisson --batch 1024 --epochs 20 --lr 1.388 --momentum 0.9 --target-epsilon 3 --delta 1e-5 --accountant
+#    rdp` is the table's joint DFA at $\epsilon = 3$, a minute or two. The noise of the table follows from Rényi
+#    divergences, so the command names this accountant. Train with another C, and say what the noise does. Check:
 #    83.79 % with C = 0.268, the first of the three numbers above.
 #
 # ## Three questions

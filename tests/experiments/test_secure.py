@@ -169,10 +169,7 @@ def test_the_record_of_a_secure_run(settings, tmp_path, monkeypatch):
     assert records.read(tmp_path / "out" / "dp_sgd-secure.json") == record
     guarantee = record["privacy"]["guarantee"]
     mechanism = Mechanism(**record["privacy"]["mechanism"])
-    assert (
-        guarantee["epsilon"]
-        == accountant.epsilon([(mechanism, 12)], delta=1e-3, steps_per_epoch=4).epsilon
-    )
+    assert guarantee["epsilon"] == accountant.epsilon([(mechanism, 12)], delta=1e-3, steps_per_epoch=4).epsilon
 
 
 def test_two_secure_runs_differ_and_no_file_holds_the_key(settings, tmp_path, monkeypatch):
