@@ -93,7 +93,9 @@ class _Hanging:
 
 
 class _PlainTable(Table):
-    """A table that narrows its widest columns first, but no column below its longest word unless overflow is "crop".
+    """A table that narrows the widest columns first.
+
+    Each column stays at least as wide as its longest word, unless overflow is "crop".
 
     If the table is still too wide, columns with one value move into a sentence below the table, from right to left.
     If the rest is still too wide, it is split into several tables, one below the other.

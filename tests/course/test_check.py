@@ -255,7 +255,7 @@ def test_what_only_tests_can_judge_needs_a_checkout(tmp_path, monkeypatch, capsy
     monkeypatch.setattr(check, "CHECKOUT", tmp_path)
     code, said = printed(mine, capsys)
     assert code == 2
-    assert "checkout" in said.err
+    assert "clone" in said.err
 
 
 @pytest.mark.slow
