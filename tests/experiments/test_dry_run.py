@@ -167,15 +167,14 @@ def test_a_data_set_smaller_than_a_trial_is_no_trouble(tmp_path):
         assert 0 < estimated(settings, budget=0.5).seconds < 60
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "item, cell",
     [
-        ("ohana2021:table1", "pdfa-0.2-nearest-seed1"),
-        ("lee2020:fig4", "fashion-mnist-dp-dfa-0.01-sound-seed1"),
-        ("dpulr2024:table1", "200-dp-sgd-1-chosen-seed1"),
-        ("dpulr2024:table1", "200-dp-ulr-sound-1-chosen-seed1"),
-        ("dpulr2024:fig4", "64-ulr-none-pooled-seed1"),
+        pytest.param("ohana2021:table1", "pdfa-0.2-nearest-seed1", marks=pytest.mark.slow),
+        pytest.param("lee2020:fig4", "fashion-mnist-dp-dfa-0.01-sound-seed1", marks=pytest.mark.nightly),
+        pytest.param("dpulr2024:table1", "200-dp-sgd-1-chosen-seed1", marks=pytest.mark.slow),
+        pytest.param("dpulr2024:table1", "200-dp-ulr-sound-1-chosen-seed1", marks=pytest.mark.nightly),
+        pytest.param("dpulr2024:fig4", "64-ulr-none-pooled-seed1", marks=pytest.mark.nightly),
     ],
 )
 def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
