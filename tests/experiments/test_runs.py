@@ -177,6 +177,8 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "secure",
         "stored",
         "tested",
+        "features",
+        "average",
     }
     assert set(record["settings"]) == {f.name for f in fields(Settings)} - unused
 

@@ -14,6 +14,7 @@ import pytest
 from nfa import sampling
 from nfa.experiments.checkpoint import Session
 from nfa.experiments.privacy_statement import Statement
+from nfa.experiments.settings import Settings
 from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.noise import Streams
 from nfa.privacy import accountant
@@ -93,7 +94,7 @@ def account(said, schedule):
     """The privacy part of the record that the last of these sessions writes."""
     spent = []
     for first, steps in schedule:
-        parts = SimpleNamespace(privacy=said, align_every=None)
+        parts = SimpleNamespace(privacy=said, align_every=None, settings=Settings(), net=None)
         session = Session(parts=parts, identity={}, checkpoint=None, start=first - 1, spent_before=spent)
         spent = session.counted(first - 1 + steps)
     return said.account(spent)
