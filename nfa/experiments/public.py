@@ -53,12 +53,7 @@ def undeclared(settings: Settings, words: Wording = OPTIONS) -> list[str]:
     if settings.classes is None:
         missing.append(f"{words.setting('classes')} (the names a,b,c, or a number K for the labels 0 to K-1)")
     if settings.records is None and settings.adjacency in NUMBER_DIFFERS:
-        *others, last = [name for name in ADJACENCIES if name not in NUMBER_DIFFERS]
-        missing.append(
-            f"{words.setting('records', 'N')} (the public number of training records, which you can leave out with"
-            f" {words.setting('adjacency', ', '.join(others))} or {last}, because neighbours then have the same"
-            " number)"
-        )
+        missing.append(f"{words.setting('records', 'N')} (the public number of training records)")
     return missing
 
 
@@ -66,10 +61,13 @@ def refuse_undeclared(settings: Settings, words: Wording = OPTIONS) -> None:
     """Raise ValueError for a run that is counted or secure if its settings leave out a declaration."""
     if missing := undeclared(settings, words):
         what = "data" if settings.dataset == IN_MEMORY else "file"
-        raise ValueError(
-            f"for a secure run or an epsilon, nfa does not read public facts from your own {what}: give"
-            f" {' and '.join(missing)}"
-        )
+        said = f"a secure run, or a run with an epsilon, takes no public fact from your own {what}: give"
+        said += f" {' and '.join(missing)}"
+        if settings.records is None and settings.adjacency in NUMBER_DIFFERS:
+            *others, last = [name for name in ADJACENCIES if name not in NUMBER_DIFFERS]
+            same = f"{words.setting('adjacency', ', '.join(others))} or {last}"
+            said += f". With {same}, neighbours have the same number of records, which you then need not give"
+        raise ValueError(said)
 
 
 def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> data.Dataset:
