@@ -270,7 +270,7 @@ def test_an_item_without_the_scale_is_skipped(nfa, folder, monkeypatch):
         (("all", "--seeds", "0"), "seeds must be at least 1"),
         (("all", "--variant", "better"), "variant must be one of"),
         (("berthier2019:fig2", "all", "--variant", "repaired"), "there is no experiment for berthier2019:fig2"),
-        (("all", "--out", "tiny.npz"), "the output folder tiny.npz is a file"),
+        (("all", "--out", "tiny.npz"), "--out must be a folder, but tiny.npz is a file"),
         (("all", "--data-dir", "nowhere"), "nowhere"),
         (("all", "--backend", "dask"), "work only together"),
     ],
