@@ -99,7 +99,7 @@ def epsilon(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Compute the epsilon of a run, or find the noise for a target epsilon.
+    """Compute the epsilon of a run, or the noise for a target epsilon.
 
     The command refuses settings that no theorem covers. There is no default adjacency, because the same run has
     different epsilons under different adjacencies.

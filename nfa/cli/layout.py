@@ -201,7 +201,8 @@ def prose(text: RenderableType) -> Prose:
 def output() -> Console:
     """Return the console of standard output, with the width of the terminal or, in a pipe, the width COLUMNS.
 
-    In a pipe without COLUMNS, prose has 80 columns. Each row of a table is then one line, for programs that read lines.
+    In a pipe without COLUMNS, prose has 80 columns. Each row of a table is then one line, so that programs can
+    read the table line by line.
     """
     console = Answers(highlight=False)
     console.whole_rows = not (console.is_terminal or os.environ.get("COLUMNS", "").isdigit())

@@ -250,7 +250,7 @@ def _listed(id: str, variant: str) -> dict[str, Any]:
 
 
 def _scale(scale: dict[str, Any]) -> str:
-    """Return a text such as "paper 99 runs, 90 min (NumPy)", or with "~90 min" if the time is an estimate."""
+    """Return a text such as "paper 99 runs, 90 min (NumPy)", in which an estimated time is written "~90 min"."""
     told, recorded = f"{scale['scale']} {scale['runs']} run{'s' if scale['runs'] > 1 else ''}", scale["recorded"]
     if recorded is None:
         estimated = scale["estimated_seconds"]
@@ -372,7 +372,7 @@ def show_result(console: Console, experiment: Any, result: Result) -> None:
 
 
 def print_rows(console: Console, rows: list[dict[str, Any]], digits: int) -> str:
-    """Print the rows as a table with all digits and, if there is one, a sentence below. Return the sentence or ""."""
+    """Print the rows as a table with all digits and, below the table, their sentence. Return the sentence or ""."""
     from nfa.experiments.report import lines_of
 
     (heads, *lines), numbers, below = lines_of(rows, digits)

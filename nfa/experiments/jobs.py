@@ -167,7 +167,7 @@ def connected(address: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError as missing:
         raise OSError(
-            f"backend dask needs dask[distributed], which cannot be imported ({missing}):"
+            f"backend dask needs dask[distributed], which cannot be imported ({missing}). Install it with"
             " pip install 'noisy-feedback-alignment[sweep]'"
         ) from missing
     with _silent():

@@ -1,4 +1,4 @@
-"""The settings of one training run: everything that its numbers depend on, as JSON values."""
+"""The settings of one training run, as JSON values. The results of the run depend only on these settings."""
 
 import os
 from dataclasses import asdict, dataclass, field, fields
@@ -37,15 +37,15 @@ class Settings:
     rule_settings : Setting of the rule, such as sigma=0.01. The rule gets all these settings as keyword arguments. Each
         value is a JSON value.
     dataset : Data set: a name of `nfa data list`, or your own .npz or .csv file. See `nfa.data.load`.
-    test : Another .npz or .csv file, with the test set for your own file. A .csv file needs the columns of the training
-        data. The test set of a secure run must be public. See `nfa.data.load`.
+    test : File (.npz or .csv) with the test set, if the training data are your own file. A .csv file needs the
+        columns of the training data. The test set of a secure run must be public. See `nfa.data.load`.
     classes : Classes of your own file: the names a,b,c, or a number K for the labels 0 to K-1. The order of the names
         is the order of the network's outputs. You must give the classes for a secure run, or if nfa computes an
         epsilon. A data set of `nfa data list` declares its own classes. See `nfa.data.own_data.class_names`.
     records : Public number of training records of your own file. The normaliser of the rule, the sampling rate and the
         number of steps follow from this number. If nfa computes an epsilon under add-remove, you must give this number,
-        and nfa does not compare the number with the file. Under another adjacency, it must be the number in the file.
-        See `nfa.experiments.public`.
+        and nfa does not compare the number with the file. Under every other adjacency, this number must equal
+        the number of records in the file. See `nfa.experiments.public`.
     data_dir : Folder in which nfa searches for data first, before NFA_DATA_HOME and the cache. Two runs that differ
         only in this folder are the same run.
     train_examples : Number of training examples to use, drawn at random.

@@ -60,6 +60,8 @@ need(c * c > 2 * bound("ln", Fraction(5, 4) / DELTA, UP), "c² must be above 2 l
 need(max(F_X, F_Y) < THRESHOLD < 20 * SIGMA, "THRESHOLD must be above both counts and below 20 sigma")
 needed = tail((THRESHOLD - F_X) / SIGMA)[0] - bound("exp", Fraction(EPSILON), UP) * tail((THRESHOLD - F_Y) / SIGMA)[1]
 if needed <= DELTA:
-    raise SystemExit(f"not refuted: this event needs a delta of at most the claimed {float(DELTA):g}")
+    raise SystemExit(
+        f"not refuted: the smallest delta that this event allows is at most the claimed delta {float(DELTA):g}"
+    )
 shown = Context(prec=5, rounding=ROUND_FLOOR).divide(needed.numerator, needed.denominator)
 print(f"refuted: claimed delta = {float(DELTA):g} at epsilon = {EPSILON}, but delta must be at least {shown}")

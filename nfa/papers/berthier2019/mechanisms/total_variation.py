@@ -251,7 +251,9 @@ def apply_channel(channel, p) -> np.ndarray:
     """
     channel, p = np.asarray(channel, float), np.asarray(p, float)
     if p.ndim != 1 or channel.ndim != 2 or len(channel) != len(p):
-        raise ValueError(f"channel (r, r') and p (r,) must fit, got the shapes {channel.shape} and {p.shape}")
+        raise ValueError(
+            f"channel (r, r') and p (r,) must have the same length r, got the shapes {channel.shape} and {p.shape}"
+        )
     for name, laws in (("channel", channel), ("p", p[None])):
         if not ((laws >= 0).all() and (np.abs(laws.sum(1) - 1) <= 1e-9).all()):
             raise ValueError(f"{name} must hold probabilities that add up to 1")

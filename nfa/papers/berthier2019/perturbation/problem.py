@@ -175,7 +175,7 @@ def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: floa
             raise ValueError("the objective is not strongly convex: these records need lam > 0")
         return linalg.solve(H, problem.y @ problem.x / problem.n - eta, assume_a="pos")
     if problem.lam == 0:
-        raise ValueError("the objective is not strongly convex: the logistic loss needs lam > 0")
+        raise ValueError("the objective is not strongly convex, because the logistic loss needs lam > 0")
     found = optimize.minimize(
         lambda theta: problem.value(theta) + eta @ theta,
         np.zeros(d),

@@ -198,7 +198,7 @@ def check_run(n: int, e: float, tau: float, whole: bool = False) -> None:
         raise ValueError(f"n must be a whole number of records, at least 1, got {n}")
     require.positive(e=e)
     if not whole and tau == 1:
-        raise ValueError("Conjecture 2 divides by 1 - tau: tau must be less than 1")
+        raise ValueError("Conjecture 2 divides by 1 - tau, so tau must be less than 1")
     pass_length(tau, n)
 
 

@@ -192,7 +192,7 @@ def test_the_minimiser_is_that_of_an_independent_search():
 @pytest.mark.parametrize(
     ("problem", "complaint"),
     [
-        (draw("logistic", lam=0.0), "not strongly convex: the logistic loss needs lam > 0"),
+        (draw("logistic", lam=0.0), "not strongly convex, because the logistic loss needs lam > 0"),
         (draw("least-squares", n=2, lam=0.0), "not strongly convex: these records need lam > 0"),
     ],
 )
