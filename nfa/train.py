@@ -76,8 +76,8 @@ def train(
         mechanism.sampling_rate,
     ):
         raise ValueError(
-            f"the batches must be drawn as the mechanism states: got batches by {batches.scheme!r} at rate "
-            f"{batches.rate}, and a mechanism for {mechanism.sampling!r} at rate {mechanism.sampling_rate}"
+            f"the mechanism needs batches by {mechanism.sampling!r} at rate {mechanism.sampling_rate}, got"
+            f" batches by {batches.scheme!r} at rate {batches.rate}"
         )
     if mechanism is not None and (stated := released(rule, net, batches, mechanism.adjacency)) != mechanism:
         raise ValueError(

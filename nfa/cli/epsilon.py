@@ -224,8 +224,8 @@ def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> f
         raise ValueError(f"--sampling {sampling} needs a rate: give --q, or --n and --batch")
     if everybody and rate != 1:
         raise ValueError(
-            f"the sampling rate must be 1, because every step under --sampling {sampling} uses all records, got"
-            f" {rate:.6g}: leave the rate out"
+            f"the sampling rate must be 1, got {rate:.6g}. Every step under --sampling {sampling} uses all"
+            " records. Leave the rate out"
         )
     return rate
 

@@ -22,8 +22,8 @@ def rules(
 ) -> None:
     """List the rules or, with a NAME, show the settings and the guarantee of one rule.
 
-    For each setting, the command prints the default and the meaning from the docstring of the rule. The ids that the
-    command prints last name the rule's equations and theorems. To read such a statement, use `nfa eq ID`. nfa does not
+    For each setting, the command prints the default and the meaning from the docstring of the rule. At the end, the
+    command prints the ids of the rule's equations and theorems. To read such a statement, use `nfa eq ID`. nfa does not
     check the mechanism that your own rule states.
 
     Example:

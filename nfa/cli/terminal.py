@@ -239,7 +239,7 @@ class ProgressDisplay:
 def working(
     folder: str | os.PathLike, resume: bool = True, runs: int = 1, display: ProgressDisplay | None = None
 ) -> Iterator[ProgressDisplay]:
-    """Show the progress of the runs in the body, and distinguish bad settings from failed runs.
+    """Show the progress of the runs in a `with` block, and distinguish bad settings from failed runs.
 
     Raises
     ------

@@ -75,7 +75,9 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
         if first > last + 1:
             raise ValueError(f"{before}a session begins at step {first}, directly after step {last}")
         if 1 < first < began:
-            raise ValueError(f"{before}a session begins at step {first}, before the session that it continues")
+            raise ValueError(
+                f"{before}a session begins at step {first}, before the first step of the session that it continues"
+            )
         began, last = first, first + many - 1
         if last > steps:
             raise ValueError(f"{before}a session ends at step {last}")

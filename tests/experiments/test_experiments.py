@@ -188,7 +188,7 @@ def test_the_norm_of_the_noise():
         error = drawn.std() / 4000**0.5
         assert drawn.mean() == pytest.approx(ohana2021.expected_noise_norm(0.2, n), abs=6 * error)
     for sigma, n in ((-1.0, 5), (float("nan"), 5), (0.1, 0)):
-        with pytest.raises(ValueError, match="need a finite sigma >= 0 and n >= 1"):
+        with pytest.raises(ValueError, match="sigma must be at least 0 and finite, and n at least 1"):
             ohana2021.expected_noise_norm(sigma, n)
 
 

@@ -386,9 +386,9 @@ def with_code():
 
 OF_VERDICTS = [
     (
-        r"documents have (\d+) statements of their own\. For (\d+) of these statements, .* For (\d+) more"
-        r" `nfa eq` names\s+functions that [^.]*\. Of these \d+ statements, (\d+) have .*\s.*\."
-        r" The other (\d+) statements are",
+        r"documents have (\d+) statements of their own\. For (\d+) of these statements, .* For\s(\d+)\smore"
+        r"\sstatements, `nfa eq` names functions that [^.]*\. Of these \d+ statements, (\d+) have [^.]*\. [^.]*\."
+        r"\sThe other (\d+) statements are",
         with_code,
     ),
 ]

@@ -182,7 +182,7 @@ def expected_noise_norm(sigma: float, n: int) -> float:
     (0.998, 2.262)
     """
     if not 0 <= sigma < math.inf or n < 1:
-        raise ValueError(f"need a finite sigma >= 0 and n >= 1, got sigma={sigma} and n={n}")
+        raise ValueError(f"sigma must be at least 0 and finite, and n at least 1, got sigma={sigma} and n={n}")
     return sigma * math.sqrt(2) * math.exp(math.lgamma((n + 1) / 2) - math.lgamma(n / 2))
 
 
