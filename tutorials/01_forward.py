@@ -9,17 +9,21 @@
 # %% [markdown]
 # # 01 The forward pass: the letters of the papers
 #
-# **Have this page open**: Lee & Kifer (2020), Section 3.2, from its beginning to Equation 4; or Ohana et al.
-# (2021), Section 2.1, Equation 2. It is the page with the notation, which one skips, and comes back to when a
-# transpose is missing. This tutorial runs it once on real images, with every letter on the table.
+# After this page you can compute by hand and in NumPy what a neural network predicts and how large its error is. You
+# can read the formulas of the papers and find each letter in the code. You can check a derivative with two
+# evaluations of a function, and you can write a convolution as a matrix.
 #
-# You need NumPy and what a neural network is. {doc}`notation` has the letters of all papers side by side.
+# **Have this page open**: Lee & Kifer (2020), Section 3.2, from its beginning to Equation 4, or Ohana et al. (2021),
+# Section 2.1, Equation 2. Each of these pages introduces the notation. Many readers skip such a page and return to it
+# when a transpose is missing. This tutorial runs the notation once on real images and explains each letter.
 #
-# The statements we meet: {ref}`lee2020:notation <lee2020-notation>`, {ref}`lee2020:eq1 <lee2020-eq1>`,
-# {ref}`lee2020:softmax <lee2020-softmax>`, {ref}`lee2020:ce <lee2020-ce>`, {ref}`lee2020:e <lee2020-e>`,
-# {ref}`lee2020:eq3 <lee2020-eq3>`, {ref}`lee2020:gamma <lee2020-gamma>`, {ref}`ohana2021:eq2 <ohana2021-eq2>`
-# and {ref}`ohana2021:eq9c
-# <ohana2021-eq9c>`.
+# You need NumPy, and you need to know what a neural network is. The page {doc}`notation` lists the letters of all
+# papers side by side.
+#
+# Statements (claims and equations of the papers) that this page uses: {ref}`lee2020:notation <lee2020-notation>`,
+# {ref}`lee2020:eq1 <lee2020-eq1>`, {ref}`lee2020:softmax <lee2020-softmax>`, {ref}`lee2020:ce <lee2020-ce>`,
+# {ref}`lee2020:e <lee2020-e>`, {ref}`lee2020:eq3 <lee2020-eq3>`, {ref}`lee2020:gamma <lee2020-gamma>`,
+# {ref}`ohana2021:eq2 <ohana2021-eq2>` and {ref}`ohana2021:eq9c <ohana2021-eq9c>`.
 
 # %%
 import matplotlib.pyplot as plt
@@ -34,8 +38,8 @@ plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use"
 # %% [markdown]
 # ## A batch
 #
-# Sixty-four images of clothes, one record a row. A record is $x$ with its label; the label is written as a vector
-# $y$ with a single 1.
+# We take sixty-four images of clothes as a batch. Each row of an array is one record. A record consists of $x$ and
+# its label. We write the label as a vector $y$ with a single 1.
 
 # %%
 images = data.load("fashion-mnist-small")  # 6,000 + 1,000 real images, no download
@@ -49,7 +53,8 @@ for ax, image, label in zip(axes, images.x_train, images.y_train, strict=False):
     ax.imshow(image.squeeze(), cmap="gray")
     ax.set_axis_off()
     ax.set_title(f"label {label}", fontsize=9)
-# In words: Eight grey pictures of 28 x 28 pixels, each with its label: shoes, shirts, trousers and other clothes.
+# In words: Eight grey pictures of 28 x 28 pixels, each with its label. They show shoes, shirts, trousers and other
+# clothes.
 plt.show()
 
 # %% [markdown]
@@ -57,12 +62,12 @@ plt.show()
 #
 # $$h^0 = x, \qquad z^l = W^l h^{l-1} + b^l, \qquad h^l = \phi_l(z^l), \qquad \hat y = h^L$$
 #
-# That is Equation 1 ({ref}`lee2020:eq1 <lee2020-eq1>`). So there are $L$ layers, not $L + 1$; the input is $h^0$
-# and no layer; $W^l$ leads **into** layer $l$ and has one row for each of its units. The code counts alike:
-# `W[l]`, `z[l]`, `h[l]`, with `W[0]` and `z[0]` left empty.
+# This is Equation 1 ({ref}`lee2020:eq1 <lee2020-eq1>`). There are $L$ layers, not $L + 1$, because the input $h^0$ is
+# not a layer. The matrix $W^l$ leads **into** layer $l$ and has one row for each unit of this layer. The code counts
+# in the same way. It has `W[l]`, `z[l]` and `h[l]`, and `W[0]` and `z[0]` are empty.
 #
-# Here is the fully connected network of Section 5.2, 784-128-256-10. **Predict before you run the next cell**:
-# how many numbers does it learn?
+# The next cell makes the fully connected network of Section 5.2, 784-128-256-10. **Predict before you run the next
+# cell**: how many numbers does this network learn?
 
 # %%
 net = network.lee2020_fc_fmnist(rng=noise.Streams(1)("init"))
@@ -74,10 +79,12 @@ for l in range(1, net.L + 1):
 print(f"{net.n_parameters:,} in all")
 
 # %% [markdown]
-# Of about 136,000 three quarters sit in the first layer, for $784 \cdot 128$ is the one large product.
+# The network learns about 136,000 numbers. Three quarters of them belong to the first layer, because $784 \cdot 128$
+# is the only large product.
 #
-# The papers write columns, the code rows: an example is a row of `h[l]`, so that a whole batch passes at once.
-# Then $W h$ becomes `h @ W.T`, which is the only transpose to remember. The same for record 7, as printed:
+# The papers write examples as columns, and the code writes them as rows. One example is a row of `h[l]`, so a whole
+# batch passes through a layer at once. Therefore $W h$ becomes `h @ W.T`. This is the only transpose that you need to
+# remember. The next cell compares both forms for record 7:
 
 # %%
 l, i = 2, 7
@@ -95,19 +102,20 @@ for l, (ax, title) in enumerate(zip(axes, titles, strict=True)):
     ax.set(title=title, xlabel=f"{h[l].shape[1]} units", yticks=[])
     fig.colorbar(shown, ax=ax, location="bottom").locator = plt.MaxNLocator(2)
 axes[0].set_ylabel("64 records")
-# In words: Four colour maps of 64 rows each, one a layer. The rows differ in the input and the first layer, hardly in
-# the second, and the output is ten vertical stripes near 0.1.
+# In words: Four colour maps of 64 rows each, one for each layer. The rows differ in the input and the first layer,
+# and hardly in the second. The output is ten vertical stripes near 0.1.
 plt.show()
 
 # %% [markdown]
-# A batch on its way, one record a row. In $h^1$ the rows still differ; in $h^2$ they nearly agree, and in $\hat
-# y$ the more so: vertical stripes. The network has learnt nothing yet: its second layer sits close to the middle
-# of the sigmoid, and all classes get about a tenth.
+# The pictures show one batch on its way through the network, one record a row. In $h^1$ the rows still differ. In
+# $h^2$ they nearly agree. In $\hat y$ they agree even more, so you see vertical stripes. The network is not trained
+# yet. The inputs of its second layer are close to the middle of the sigmoid, and each class gets a probability of
+# about a tenth.
 #
 # ## What stands between $z$ and $h$
 #
-# Three things are asked of $\phi$: itself, its slope $\phi'$ (on the way back), and for privacy a bound on that
-# slope, $|\phi_l'| \le \gamma_l$ ({ref}`lee2020:gamma <lee2020-gamma>`).
+# We need three things from $\phi$. We need $\phi$ itself, and for the way back its derivative $\phi'$. For privacy we
+# need a bound on the derivative, $|\phi_l'| \le \gamma_l$ ({ref}`lee2020:gamma <lee2020-gamma>`).
 
 # %%
 t = np.linspace(-5, 5, 401)
@@ -121,23 +129,24 @@ right.set(title="φ'", xlabel="z")
 for ax in (left, right):
     ax.grid()
     ax.legend(fontsize=8)
-# In words: Left, four activations over z: sigmoid and tanh level off, ReLU and GELU rise. Right, their slopes: at
-# most 1/4 for the sigmoid, 1 for tanh and ReLU, a little over 1 for GELU.
+# In words: Left, four activations over z: sigmoid and tanh level off, ReLU and GELU rise. Right, their derivatives:
+# at most 1/4 for the sigmoid, 1 for tanh and ReLU, a little over 1 for GELU.
 plt.show()
 
 # %% [markdown]
-# Look at the legend on the right. All have an upper bound; the sigmoid's is $1/4$, which will matter much later.
-# Ohana et al. ask for a **lower** bound too, $\gamma^{\min} \le |\phi'|$
-# ({ref}`ohana2021:eq9c <ohana2021-eq9c>`). As printed, 0 would do; but their Equations 14 and 17 divide by
-# $\gamma^{\min}$, so it has to be positive, and the slopes of all of these come as near to 0 as you like, or are
-# 0. Read so, the requirement cannot be met by the activations that it names. Its verdict is `false`, and it is the
-# first that you can check by looking. ({doc}`generated/papers/index` has all verdicts, and what each word means.)
+# Compare the bounds in the legend on the right. All four derivatives have an upper bound. The bound of the sigmoid is
+# $1/4$, and tutorial {doc}`05_sensitivity` uses it. Ohana et al. also ask for a **lower** bound,
+# $\gamma^{\min} \le |\phi'|$ ({ref}`ohana2021:eq9c <ohana2021-eq9c>`). As printed, the bound may be 0. But Equations
+# 14 and 17 of the paper divide by $\gamma^{\min}$, so $\gamma^{\min}$ has to be positive. The derivatives of all four
+# activations are 0 somewhere or come as near to 0 as you like. With this reading, none of the activations that the
+# paper names can meet the requirement. Our verdict on the requirement is `false`, and you can check this verdict in
+# the picture. ({doc}`generated/papers/index` has all verdicts, and explains what each word means.)
 #
 # ## The last layer
 #
-# The last $\phi$ is the softmax ({ref}`lee2020:softmax <lee2020-softmax>`). It mixes the units of a row, so it is
-# no elementwise $\phi$ like the others. **Predict**: add 100 to all ten entries of $z^L$; what happens to $\hat
-# y$?
+# The last $\phi$ is the softmax ({ref}`lee2020:softmax <lee2020-softmax>`). The softmax mixes the units of a row, so
+# it is not elementwise like the other $\phi$. **Predict**: add 100 to all ten entries of $z^L$. What happens to
+# $\hat y$?
 
 # %%
 y_hat = ops.softmax(z[net.L])
@@ -146,8 +155,9 @@ shifted = ops.softmax(z[net.L] + 100)
 print(f"after adding 100: a difference of {np.abs(shifted - y_hat).max():.0e} at most")
 
 # %% [markdown]
-# The loss of a record is $\mathcal L = -\sum_k y[k] \log \hat y[k]$, the surprise at the right label, in nats
-# ({ref}`lee2020:ce <lee2020-ce>`). **Predict**: what does a network lose that knows nothing?
+# The loss of a record is $\mathcal L = -\sum_k y[k] \log \hat y[k]$ ({ref}`lee2020:ce <lee2020-ce>`). It is the
+# negative logarithm of the probability that the network gives to the right label. Its unit is the nat, because the
+# logarithm is the natural one. **Predict**: what is the loss of a network that has learnt nothing?
 
 # %%
 loss = ops.cross_entropy(z[net.L], y)  # (m,)
@@ -156,10 +166,10 @@ print(f"mean loss {loss.mean():.3f}, log 10 = {np.log(10):.3f}")
 # %% [markdown]
 # ## The error $e$
 #
-# All learning in these papers starts from one vector a record, $e = \partial \mathcal L / \partial z^L$. For
-# softmax with cross-entropy it is $\hat y - y$ ({ref}`lee2020:e <lee2020-e>`): what was said less what was right.
-# The derivative of the softmax is already in it, so that nothing is left to multiply by. Take nobody's word: move
-# one entry of $z^L$ up and down a little.
+# All learning in these papers starts from one vector for each record, $e = \partial \mathcal L / \partial z^L$. For
+# softmax with cross-entropy this error is $\hat y - y$ ({ref}`lee2020:e <lee2020-e>`), the prediction minus the
+# label. The derivative of the softmax is already part of $e$, so you must not multiply by it again. The next cell
+# checks the formula: it moves one entry of $z^L$ up and down a little.
 
 # %%
 e = net.loss.error(z[net.L], y)  # (m, n_L)
@@ -173,9 +183,9 @@ for k in range(10):
 print(f"largest difference to y_hat - y: {np.abs(slopes - e).max():.0e}")
 
 # %% [markdown]
-# Two facts about $e$ that the other tutorials use. Its entries sum to 0. And it is never longer than $\sqrt 2$,
-# which it comes near to where the network is sure and wrong. To see that, make this one surer and surer, by
-# scaling $z^L$:
+# The other tutorials use two facts about $e$. The entries of $e$ sum to 0. The norm of $e$ is at most $\sqrt 2$. It
+# comes near to $\sqrt 2$ if the network is confident and wrong. To see this, the next cell makes the network more and
+# more confident by scaling $z^L$:
 
 # %%
 print(f"sums of e: {np.abs(e.sum(axis=1)).max():.0e} at most")
@@ -184,22 +194,22 @@ for factor in (1, 10, 100):
     norms = np.linalg.norm(net.loss.error(factor * z[net.L], y), axis=1)
     ax.hist(norms, bins=np.linspace(0, 1.5, 46), alpha=0.6, label=f"$z^L$ times {factor}")
 ax.axvline(np.sqrt(2), color="k", ls=":", label="√2")
-ax.set(xlabel="length of e", ylabel="records of 64", title="How long is the error?")
+ax.set(xlabel="norm of e", ylabel="records of 64", title="How large is the error?")
 ax.legend()
-# In words: Three histograms of the length of e. With the first weights all 64 are near 0.95; with outputs 10 and 100
-# times as large they spread towards 0 and towards the bound, the root of 2.
+# In words: Three histograms of the norm of e. With the first weights, all 64 norms are near 0.95. With outputs 10 and
+# 100 times as large, they spread towards 0 and towards the bound, the root of 2.
 plt.show()
 
 # %% [markdown]
-# At the start all are about 0.95 long, the length for ten equal guesses, $\sqrt{0.9}$. Remember that when a paper
-# clips $e$ to the length 0.1.
+# With the first weights, all errors have a norm of about 0.95. Ten equal guesses give this norm, $\sqrt{0.9}$.
+# Remember this norm when a paper clips $e$ to the norm 0.1.
 #
 # ## What a layer learns
 #
-# Every rule with a backward pass gives a layer some $\delta z^l$ and teaches it, record by record, the outer
-# product $\delta z^l (h^{l-1})^\top$ ({ref}`lee2020:eq3 <lee2020-eq3>`). At the top $\delta z^L = e$, for all
-# rules. The sum over a batch is one matrix product, and a single record's part has a length that needs no matrix
-# at all:
+# Every rule with a backward pass computes some $\delta z^l$ for each layer. The rule then takes the outer product
+# $\delta z^l (h^{l-1})^\top$ of each record ({ref}`lee2020:eq3 <lee2020-eq3>`). In the top layer, all rules have
+# $\delta z^L = e$. The sum over a batch is one matrix product. To compute the norm of a single record's part, you
+# need no matrix at all:
 
 # %%
 h_in = net.input(3, h)  # h[2]
@@ -210,13 +220,14 @@ print(f"‖e hᵀ‖  {np.linalg.norm(np.outer(e[7], h_in[7])):.12f}")
 print(f"‖e‖ ‖h‖ {np.linalg.norm(e[7]) * np.linalg.norm(h_in[7]):.12f}")
 
 # %% [markdown]
-# So the length of the product is bounded as soon as those of its two factors are: Lee & Kifer clip $e$ and $h$,
-# not gradients ({ref}`lee2020:sens-zeta <lee2020-sens-zeta>`).
+# So bounds on the two factors bound the norm of the product. Lee & Kifer therefore clip $e$ and $h$ instead of the
+# gradients ({ref}`lee2020:sens-zeta <lee2020-sens-zeta>`).
 #
 # ## A convolution is the same
 #
-# Equation 1 has a matrix in it, a convolution slides a kernel over an image. It is affine all the same, so there
-# is a matrix. Send in the images that are 1 at one pixel and 0 elsewhere, and it shows:
+# Equation 1 contains a matrix, but a convolution slides a kernel over an image. A convolution is still an affine map,
+# so it can be written with a matrix. To see the matrix, apply the layer to images that are 1 at one pixel and 0
+# elsewhere:
 
 # %%
 two_layers = [(dense.Conv2d(1, 3), ops.tanh), (dense.Dense(2),)]
@@ -233,15 +244,16 @@ shown = right.imshow(as_matrix, cmap="RdBu", vmin=-limit, vmax=limit)
 right.set(xlabel="pixel of h⁰", ylabel="entry of z¹")
 right.set_title("the matrix of the same layer")
 fig.colorbar(shown, ax=right)
-# In words: Left, a 3 x 3 kernel. Right, the matrix of the same layer: zero but for the nine numbers, repeated in
-# every row and shifted a little each time.
+# In words: Left, a 3 x 3 kernel. Right, the matrix of the same layer. Each row has the same nine numbers, shifted a
+# little from row to row, and is zero elsewhere.
 plt.show()
 print(f"{np.count_nonzero(as_matrix)} of {as_matrix.size} entries are not 0")
 
 # %% [markdown]
-# The same nine numbers, sixteen times, once for every place where the kernel fits. So Equation 1 holds with this
-# $W$; and $W^\top$, which carries a vector back from $z$ to $h$, is the transpose of this matrix. Nobody builds
-# it: `im2col` lays out the patches, and one product with nine columns does the work.
+# The matrix contains the same nine numbers sixteen times, once for every place where the kernel fits. So Equation 1
+# holds with this $W$. The transpose $W^\top$ carries a vector back from $z$ to $h$, and it is the transpose of this
+# matrix. The code never builds the matrix. Instead, `im2col` copies all patches of the image into columns, and one
+# product with the nine numbers computes the layer.
 
 # %%
 image = scaled[7, :, :6, 10:16][None]  # a corner of a real image, (1, 1, 6, 6)
@@ -256,8 +268,8 @@ print(f"by the patches {np.abs(by_patches - by_layer).max():.0e}")
 print(f"transpose      {np.abs(back - conv.transpose(W, v).ravel()).max():.0e}")
 
 # %% [markdown]
-# In a real network there is pooling besides: $z^l$ is before activation and pooling, $h^l$ after both. The
-# convolutional network of Section 5.1:
+# A real network also has pooling. Then $z^l$ is the value before activation and pooling, and $h^l$ is the value after
+# both. Here is the convolutional network of Section 5.1:
 
 # %%
 cnn = network.lee2020_cnn(rng=noise.Streams(3)("init"))
@@ -268,23 +280,36 @@ for l in range(1, cnn.L + 1):
     print(f"{l} {kind:6} W {W_shape:16} z {z_shape:16} h {h_cnn[l].shape}")
 
 # %% [markdown]
+# ## What you have learnt
+#
+# - In layer $l$, $z^l = W^l h^{l-1} + b^l$ and $h^l = \phi_l(z^l)$. In the code a record is a row, so the product is
+#   `h @ W.T`.
+# - For softmax with cross-entropy, the error of a record is $e = \hat y - y$. Its entries sum to 0, and its norm is
+#   at most $\sqrt 2$.
+# - Before training, each class gets about a tenth, and the norm of the error is about $\sqrt{0.9}$.
+# - A record adds the outer product $\delta z^l (h^{l-1})^\top$ to a layer's update. The norm of this matrix is the
+#   product of two norms.
+# - A convolution is an affine map with a matrix that repeats the kernel, so Equation 1 covers it too.
+#
 # ## Exercises
 #
-# 1. **By hand.** A network 2-1-2 with $W^1 = (3, 4)$, $b^1 = 0$, $\phi_1 = \tanh$, $x = (1, -1)$, $W^2 = (1,
-#    -1)^\top$, $b^2 = 0$ and the label $y = (1, 0)$: find $z^1$, $h^1$, $\hat y$, $\mathcal L$ and $e$ with
-#    pencil and a pocket calculator. Check: `network.mlp([2, 1, 2], ops.tanh, rng=noise.Streams(0)("init"))`, set its
-#    `W[1]`, `b[1]`, `W[2]`, `b[2]` (arrays of two and of one dimension), and call `network.forward`. The loss is 1.720.
+# 1. **By hand.** Take a network 2-1-2 with $W^1 = (3, 4)$, $b^1 = 0$, $\phi_1 = \tanh$, $x = (1, -1)$,
+#    $W^2 = (1, -1)^\top$, $b^2 = 0$ and the label $y = (1, 0)$. Find $z^1$, $h^1$, $\hat y$, $\mathcal L$ and $e$
+#    with pencil and a pocket calculator. Check: make `network.mlp([2, 1, 2], ops.tanh,
+#    rng=noise.Streams(0)("init"))`. Set its `W[1]`, `b[1]`, `W[2]`, `b[2]` (arrays of two and of one dimension), and
+#    call `network.forward`. The loss is 1.720.
 # 2. **Without biases.** Ohana et al. have no $b$ in Equation 2; "biases are columns of $W^l$"
-#    ({ref}`ohana2021:eq2 <ohana2021-eq2>`). What must be appended to $h^{l-1}$? Rewrite layer 2 so. Check: your
-#    $z^2$ is `z[2]`. In the clone, `pytest --eq ohana2021:eq2` does the same to a small network.
-# 3. **Only loops.** Write the forward pass with `for` over records and units and no matrix product, and hold it
-#    against `z[3]` to twelve digits; all 64 records take some seconds. Check: `pytest --eq lee2020:eq1`, in the
-#    clone, is what verifies ours.
-# 4. **Other losses.** For `ops.squared_error` and `ops.logistic` find $e$ on paper. Check by central differences
-#    as above, with their `value` and `error`. For which of the three is $\|e\|$ bounded for all $z$, and by what?
-#    Check: the lengths of `error(1000 * z[3], y)` for the two, beside $\sqrt{10}$.
-# 5. **Count.** How many numbers does `network.dpulr2024_resnet5` learn, and what does its skip connection ask of
-#    the shapes? Check: `n_parameters`, and its docstring.
+#    ({ref}`ohana2021:eq2 <ohana2021-eq2>`). What must you append to $h^{l-1}$? Rewrite layer 2 in this way. Check:
+#    your $z^2$ is `z[2]`. In the clone, `pytest --eq ohana2021:eq2` does the same to a small network.
+# 3. **Only loops.** Write the forward pass with `for` over records and units and without a matrix product. Compare
+#    your result with `z[3]` to twelve digits. All 64 records take some seconds. Check: in the clone,
+#    `pytest --eq lee2020:eq1` runs the tests of our forward pass.
+# 4. **Other losses.** For `ops.squared_error` and `ops.logistic`, find $e$ on paper. Check your $e$ by central
+#    differences as above, with their `value` and `error`. For which of the three losses is $\|e\|$ bounded for all
+#    $z$, and what is the bound? Check: compare the norms of `error(1000 * z[3], y)` for the two losses with
+#    $\sqrt{10}$.
+# 5. **Count.** How many numbers does `network.dpulr2024_resnet5` learn? What does its skip connection require of the
+#    shapes? Check: `n_parameters`, and its docstring.
 #
 # ## Three questions
 #
@@ -292,28 +317,31 @@ for l in range(1, cnn.L + 1):
 #
 # <details><summary>1. How many layers has 784-128-256-10, and what is the shape of W¹?</summary>
 #
-# Three: the input is $h^0$ and no layer. $W^1$ leads into layer 1 and has a row for each of its units: 128 x 784.
+# The network has three layers, because the input $h^0$ is not a layer. $W^1$ leads into layer 1 and has one row for
+# each of its units. Its shape is 128 x 784.
 #
 # </details>
 #
 # <details><summary>2. Why is there no derivative of the softmax in e?</summary>
 #
-# It is in it already. $e$ is the derivative of the loss by $z^L$, before the softmax, and for cross-entropy softmax and
-# logarithm cancel to $\hat y - y$. Who multiplies by $\hat y (1 - \hat y)$ once more has another rule.
+# The derivative is already part of $e$. The error $e$ is the derivative of the loss by $z^L$, the value before the
+# softmax. For cross-entropy, softmax and logarithm cancel to $\hat y - y$. If you multiply by $\hat y (1 - \hat y)$
+# once more, you get another rule.
 #
 # </details>
 #
-# <details><summary>3. A record's part in the gradient of a layer is a matrix of 256 x 128. How do you get its length
-# without forming it?</summary>
+# <details><summary>3. A record's part in the gradient of a layer is a matrix of 256 x 128. How do you compute its
+# norm without forming the matrix?</summary>
 #
-# It is an outer product, and $\|\delta z \, h^\top\|_F = \|\delta z\| \|h\|$: two vectors of 256 and 128 numbers are
-# enough.
+# The matrix is an outer product, and $\|\delta z \, h^\top\|_F = \|\delta z\| \|h\|$. So two vectors of 256 and 128
+# numbers are enough.
 #
 # </details>
 #
 # ## Further reading
 #
-# - Rumelhart, Hinton & Williams, "Learning representations by back-propagating errors", Nature 323, 1986: four pages in
-#   which the chain rule becomes a way to train.
+# - Rumelhart, Hinton & Williams, "Learning representations by back-propagating errors", Nature 323, 1986: in four
+#   pages, the chain rule becomes a way to train.
 # - Parr & Howard, "The matrix calculus you need for deep learning", 2018,
-#   [arXiv:1802.01528](https://arxiv.org/abs/1802.01528): for those who miss a transpose.
+#   [arXiv:1802.01528](https://arxiv.org/abs/1802.01528): explains matrix derivatives, with every transpose in its
+#   place.

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 01 The forward pass: solutions
 #
-# Of the exercises of {doc}`/01_forward`. Try each before you read on; what counts is not the number but how you know
-# it.
+# This page solves the exercises of {doc}`/01_forward`. Try each exercise before you read on. More important than the
+# number is how you know that it is right.
 
 # %%
 import numpy as np
@@ -27,9 +27,9 @@ z, h = network.forward(net, x)
 # %% [markdown]
 # ## 1. By hand
 #
-# $z^1 = 3 \cdot 1 + 4 \cdot (-1) = -1$, $h^1 = \tanh(-1) = -0.7616$, $z^2 = (-0.7616, 0.7616)$. The softmax of two
-# numbers that are $1.5232$ apart is $\hat y = (1/(1 + e^{1.5232}), \cdot) = (0.1790, 0.8210)$. The label is the first
-# class: $\mathcal L = -\log 0.1790 = 1.720$, and $e = \hat y - y = (-0.8210, 0.8210)$.
+# $z^1 = 3 \cdot 1 + 4 \cdot (-1) = -1$, $h^1 = \tanh(-1) = -0.7616$, $z^2 = (-0.7616, 0.7616)$. The two entries of
+# $z^2$ differ by $1.5232$, so their softmax is $\hat y = (1/(1 + e^{1.5232}), \cdot) = (0.1790, 0.8210)$. The label
+# is the first class. So $\mathcal L = -\log 0.1790 = 1.720$, and $e = \hat y - y = (-0.8210, 0.8210)$.
 
 # %%
 small = network.mlp([2, 1, 2], ops.tanh, rng=noise.Streams(0)("init"))
@@ -44,7 +44,7 @@ assert round(float(small.loss.value(z_small[2], label)[0]), 3) == 1.720
 # %% [markdown]
 # ## 2. Without biases
 #
-# Append a 1: with $\tilde h = (h^{l-1}, 1)$ and $\tilde W = (W^l \mid b^l)$ it is $z^l = \tilde W \tilde h$, and the
+# Append a 1. With $\tilde h = (h^{l-1}, 1)$ and $\tilde W = (W^l \mid b^l)$ you get $z^l = \tilde W \tilde h$. The
 # bias is the last column of a matrix that has one column more.
 
 # %%
@@ -56,7 +56,8 @@ assert np.allclose(longer @ joined.T, z[2], atol=1e-12)
 # %% [markdown]
 # ## 3. Only loops
 #
-# Eight records here, for the sake of your time. A sum over units is the only thing that a matrix product hides.
+# To save time, we use only eight records here. A matrix product is nothing but a sum over units, so the loops need
+# only this sum.
 
 # %%
 by_loops = np.zeros((8, 10))
@@ -73,9 +74,9 @@ assert np.allclose(by_loops, z[3][:8], atol=1e-12)
 # %% [markdown]
 # ## 4. Other losses
 #
-# Squared error with the identity is $\frac12 \|z - y\|^2$ here, so $e = z - y$, without a bound. The logistic loss of
-# each entry gives $e_k = \sigma(z_k) - y_k$, each between $-1$ and $1$, so that $\|e\| < \sqrt{10}$ for ten classes.
-# Cross-entropy has $\|e\| < \sqrt 2$. Two of the three are bounded.
+# The squared error with the identity is $\frac12 \|z - y\|^2$ here, so $e = z - y$ has no bound. The logistic loss of
+# each entry gives $e_k = \sigma(z_k) - y_k$. Each $e_k$ is between $-1$ and $1$, so $\|e\| < \sqrt{10}$ for ten
+# classes. Cross-entropy has $\|e\| < \sqrt 2$. So two of the three losses have a bounded error.
 
 # %%
 for loss in (ops.squared_error, ops.logistic, ops.softmax_cross_entropy):
@@ -94,9 +95,10 @@ assert np.linalg.norm(ops.logistic.error(1000 * z[3], y), axis=1).max() <= np.sq
 # %% [markdown]
 # ## 5. Count
 #
-# $8 (3 \cdot 9 + 1) = 224$, $16 (8 \cdot 9 + 1) = 1168$, $32 (16 \cdot 9 + 1) = 4640$, $32 (32 \cdot 9 + 1) = 9248$,
-# and $10 (512 + 1) = 5130$ in the dense layer: 20,410. The skip adds what convolution 4 reads to what it gives, so
-# both have the same shape: as many channels in as out, padding, and no pooling in between.
+# The layers have $8 (3 \cdot 9 + 1) = 224$, $16 (8 \cdot 9 + 1) = 1168$, $32 (16 \cdot 9 + 1) = 4640$ and
+# $32 (32 \cdot 9 + 1) = 9248$ numbers. The dense layer has $10 (512 + 1) = 5130$, which gives 20,410 in all. The skip
+# connection adds the input of convolution 4 to its output, so both must have the same shape. Therefore convolution 4
+# has as many input channels as output channels, uses padding, and has no pooling in between.
 
 # %%
 resnet = network.dpulr2024_resnet5(rng=noise.Streams(0)("init"))
