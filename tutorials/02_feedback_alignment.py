@@ -9,19 +9,24 @@
 # %% [markdown]
 # # 02 Feedback alignment: why random feedback works
 #
+# After this page you can train a network with random feedback: no transposed weights carry its error back. You can
+# measure the angle between the direction of this training and the gradient, and explain why the angle shrinks. You
+# can also name the conditions under which random feedback fails.
+#
 # **Have this page open**: Lee & Kifer (2020), Section 3.2, from Equation 2 to the display below Equation 5, with
-# Figure 1; or Ohana et al. (2021), Section 2.1, Equations 3 and 4. Backpropagation sends the error back through
-# the transposed weights. Direct feedback alignment sends it to every layer through a matrix of random numbers,
-# drawn once. Why should anything be learnt from that?
+# Figure 1, or Ohana et al. (2021), Section 2.1, Equations 3 and 4. Backpropagation (BP) sends the error back through
+# the transposed weights. Direct feedback alignment (DFA) sends the error to every layer through a matrix of random
+# numbers, which is drawn once. Why can a network learn from such an error?
 #
 # You need {doc}`01_forward`: layers, $z^l$, $h^l$ and the error $e = \hat y - y$.
 #
-# The statements we meet: {ref}`lee2020:eq2 <lee2020-eq2>`, {ref}`lee2020:eq3 <lee2020-eq3>`,
-# {ref}`lee2020:weight-transport <lee2020-weight-transport>`, {ref}`lee2020:dfa-backward <lee2020-dfa-backward>`,
-# {ref}`lee2020:eq5 <lee2020-eq5>`, {ref}`lee2020:dfa-update <lee2020-dfa-update>`, {ref}`lee2020:fig1 <lee2020-fig1>`,
-# {ref}`ohana2021:eq3 <ohana2021-eq3>`, {ref}`ohana2021:eq4 <ohana2021-eq4>`, {ref}`ohana2021:error
-# <ohana2021-error>`, {ref}`ohana2021:dfa-parallel <ohana2021-dfa-parallel>`, {ref}`ohana2021:fig2
-# <ohana2021-fig2>` and {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`.
+# Statements (claims, equations and figures of the papers) that this page uses: {ref}`lee2020:eq2 <lee2020-eq2>`,
+# {ref}`lee2020:eq3 <lee2020-eq3>`, {ref}`lee2020:weight-transport <lee2020-weight-transport>`,
+# {ref}`lee2020:dfa-backward <lee2020-dfa-backward>`, {ref}`lee2020:eq5 <lee2020-eq5>`,
+# {ref}`lee2020:dfa-update <lee2020-dfa-update>`, {ref}`lee2020:fig1 <lee2020-fig1>`,
+# {ref}`ohana2021:eq3 <ohana2021-eq3>`, {ref}`ohana2021:eq4 <ohana2021-eq4>`,
+# {ref}`ohana2021:error <ohana2021-error>`, {ref}`ohana2021:dfa-parallel <ohana2021-dfa-parallel>`,
+# {ref}`ohana2021:fig2 <ohana2021-fig2>` and {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`.
 
 # %%
 from functools import partial
@@ -48,16 +53,16 @@ y = data.one_hot(images.y_train, images.classes, np.float32)
 # %% [markdown]
 # ## Two ways back
 #
-# Both rules give every layer a $\delta z^l$ and then do the same with it: the update of $W^l$ is the outer
-# product $\delta z^l (h^{l-1})^\top$ ({ref}`lee2020:eq3 <lee2020-eq3>`). They differ in where $\delta z^l$ comes
-# from:
+# Both rules compute a $\delta z^l$ for each layer, and then both use it in the same way. The update of $W^l$ is the
+# outer product $\delta z^l (h^{l-1})^\top$ ({ref}`lee2020:eq3 <lee2020-eq3>`). The rules differ in how they compute
+# $\delta z^l$:
 #
 # $$\text{BP:} \quad \delta z^l = \big((W^{l+1})^\top \delta z^{l+1}\big) \odot \phi_l'(z^l) \qquad\qquad
 # \text{DFA:} \quad \delta z^l = \big(B^l e\big) \odot \phi_l'(z^l)$$
 #
-# $B^l$, in code `B[l]`, feeds layer $l$. The paper prints $B^{l+1}$ for it. Backpropagation walks down layer by
-# layer. DFA has no walk: each layer takes $e$ itself. The paper's Figure 1 ({ref}`lee2020:fig1 <lee2020-fig1>`)
-# shows both. As a table:
+# The matrix $B^l$, in code `B[l]`, feeds layer $l$. The paper prints $B^{l+1}$ for this matrix. Backpropagation goes
+# down layer by layer. DFA does not go down, because each layer takes $e$ itself. The paper's Figure 1
+# ({ref}`lee2020:fig1 <lee2020-fig1>`) shows both rules. Here is the same as a table:
 
 # %%
 for mode in ("bp", "dfa"):
@@ -65,9 +70,10 @@ for mode in ("bp", "dfa"):
         print(f"{mode:4} layer {l} takes {matrix:7} times {signal}")
 
 # %% [markdown]
-# That BP is the gradient one can test by moving a single weight up and down a little. DFA is not the gradient of
-# the loss. (Layer by layer it is the slope of something else, of $\langle h^l, B^l e \rangle$ with $e$ and
-# what the layer reads held still, which nobody set out to minimise.)
+# BP computes the gradient of the loss. To test this, move a single weight up and down a little. DFA does not compute
+# the gradient of the loss. (In each layer, the direction of DFA is the gradient of something else. It is the gradient
+# of $\langle h^l, B^l e \rangle$ if we hold $e$ and the inputs of the layer fixed. Nobody chose this quantity as a
+# goal.)
 
 # %%
 streams = noise.Streams(1)
@@ -87,31 +93,31 @@ l, j, k, step = 2, 5, 7, 1e-5
 up, down = net.copy(), net.copy()
 up.W[l][j, k] += step
 down.W[l][j, k] -= step
-print(f"slope of the loss {(mean_loss(up) - mean_loss(down)) / (2 * step):+.10f}")
-print(f"BP                {by_bp[l][j, k]:+.10f}")
-print(f"DFA               {by_dfa[l][j, k]:+.10f}")
+print(f"derivative of the loss {(mean_loss(up) - mean_loss(down)) / (2 * step):+.10f}")
+print(f"BP                     {by_bp[l][j, k]:+.10f}")
+print(f"DFA                    {by_dfa[l][j, k]:+.10f}")
 
 # %% [markdown]
 # ## How far apart are they?
 #
-# Take all entries of a layer's direction as one long vector: the cosine of the angle between DFA and BP is 1 if
-# they agree, 0 if they have nothing to do with each other. A step along a direction of positive cosine, if it is
-# small enough, lowers the loss.
+# Take all entries of a layer's direction as one vector, and compute the cosine of the angle between the vectors of
+# DFA and BP. The cosine is 1 if both point in the same direction. It is 0 if they are at a right angle. A step along
+# a direction of positive cosine lowers the loss if the step is small enough.
 #
-# **Predict before you run the next cell**: a network that has not learnt yet, $B$ random. What are the cosines in
+# **Predict before you run the next cell**: the network is not trained yet, and $B$ is random. What are the cosines in
 # layers 1, 2 and 3?
 
 # %%
 print([round(alignment(by_dfa, by_bp, l), 3) for l in (1, 2, 3)])
 
 # %% [markdown]
-# About 0 in the hidden layers: DFA knows nothing of the weights. And exactly 1 at the top, where both take $e$
-# and no matrix: the papers' formulas leave out what happens at $l = L$, and this is how they are meant
-# ({ref}`ohana2021:eq4 <ohana2021-eq4>`).
+# In the hidden layers, the cosine is about 0, because DFA does not use the weights. In the top layer, the cosine is
+# exactly 1, because both rules take $e$ there, without a matrix. The papers' formulas leave out the case $l = L$, but
+# the papers mean it in this way ({ref}`ohana2021:eq4 <ohana2021-eq4>`).
 #
-# Now choose the $B$ that would make the two agree. For the layer below the top that is $(W^L)^\top$: then
-# Equation 5 **is** Equation 2. One layer further down BP has passed a $\phi'$ on its way, which $B = (W^2)^\top
-# (W^3)^\top$ has not:
+# Now choose the $B$ that makes both rules agree. For the layer below the top, this is $(W^L)^\top$. With this choice,
+# Equation 5 **is** Equation 2. One layer further down, BP multiplies by a $\phi'$ on its way, and DFA with
+# $B = (W^2)^\top (W^3)^\top$ does not:
 
 
 # %%
@@ -127,13 +133,14 @@ print("tanh  ", with_transposes(net))
 print("linear", with_transposes(linear))
 
 # %% [markdown]
-# But that would be cheating: the point of DFA is that nobody has to know the weights, least of all a piece of
-# scattering glass that cannot be changed. So keep $B$ random, train, and watch the angle.
+# But this choice defeats the purpose of DFA. With DFA, the feedback does not need the weights. An optical device
+# could not use them, because its piece of scattering glass cannot be changed. So we keep $B$ random, train, and
+# measure the angle.
 #
 # ## It aligns
 #
-# **Predict**: $B$ never changes. Will the cosine stay near 0? The next cell trains for three epochs and compares
-# the two directions at every step, at the same weights, on the same batch.
+# **Predict**: $B$ never changes. Will the cosine stay near 0? The next cell trains for three epochs. At every step it
+# compares the two directions, at the same weights and on the same batch.
 
 
 # %%
@@ -168,30 +175,32 @@ ax.plot(smooth(weights), "--", color="gray", label="$W^3$ with the transpose of 
 ax.set(xlabel="step", ylabel="cosine (mean of 9 steps)", ylim=(-0.05, 1))
 ax.set_title("Feedback alignment")
 ax.legend()
-# In words: Cosine over steps: in both hidden layers DFA's direction rises from 0 within some hundred steps and stays
-# high; the dashed cosine of the top weights with the transposed feedback rises with it.
+# In words: Cosine over steps. In both hidden layers, DFA's direction rises from 0 within some hundred steps and stays
+# high. The dashed cosine of the top weights with the transposed feedback rises too.
 plt.show()
 print("mean of the last 20 steps:", cosines[-20:].mean(axis=0).round(2))
 print(f"weights at the end: {weights[-1]:.2f}")
 
 # %% [markdown]
-# The angle shrinks within a hundred steps or so. $B$ has not moved: **the weights have come to $B$**. The dashed
-# line is the cosine between the top matrix $W^3$ and the transpose of the feedback, which nothing in Equation 5
-# asks for. Hence the name; {ref}`move the step yourself <moving-angles>`, with two seeds. Ohana et al. show such
-# cosines for their network ({ref}`ohana2021:fig2 <ohana2021-fig2>`, right).
+# The angle shrinks within a hundred steps or so. $B$ did not change, so **the weights have moved towards $B$**. The
+# dashed line is the cosine between the top matrix $W^3$ and the transpose of the feedback. Nothing in Equation 5 asks
+# for this agreement, and the name feedback alignment comes from it. On another page you can
+# {ref}`move the step yourself <moving-angles>`, with two seeds. Ohana et al. show such cosines for their network
+# ({ref}`ohana2021:fig2 <ohana2021-fig2>`, right).
 #
 # ## Why
 #
-# One hidden layer, all weights zero, two steps of size $\eta$ on one batch. In the first step $h^1 = 0$, so $W^2$
-# stays zero but for the bias, and DFA writes $-\eta\, \frac1m \sum_i B e_i x_i^\top$ into $W^1$. So in the second
-# step $h^1_j \approx -\eta B \frac1m \sum_i e_i\, (x_i \cdot x_j + 1)$: **the hidden layer now carries errors,
-# seen through $B$**. The top layer learns from it by $-\eta\, e_j (h^1_j)^\top$, so that
+# Take one hidden layer and all weights zero. Make two steps with the learning rate $\eta$ on one batch. In the first
+# step $h^1 = 0$, so only the bias of the top layer changes and $W^2$ stays zero. In the same step DFA writes
+# $-\eta\, \frac1m \sum_i B e_i x_i^\top$ into $W^1$. So in the second step $h^1_j \approx -\eta B \frac1m \sum_i
+# e_i\, (x_i \cdot x_j + 1)$. This means that **the hidden layer now carries errors, multiplied by $B$**. The top
+# layer learns from this hidden layer by $-\eta\, e_j (h^1_j)^\top$, so
 #
 # $$W^2 \approx M B^\top, \qquad M = \frac{\eta^2}{m^2} \sum_{i,j} e_j \, (x_i \cdot x_j + 1)\, e_i^\top .$$
 #
-# $M$ would be positive semi-definite if all errors were taken at the same weights, for then it is $E^\top G E$
-# with a Gram matrix $G$. And then $\langle W^2, B^\top \rangle = \operatorname{tr}(M B^\top B) \ge 0$, whatever
-# $B$ was. Is it so on real images?
+# If all errors were taken at the same weights, then $M$ would be $E^\top G E$ with a Gram matrix $G$, and therefore
+# positive semi-definite. In this case $\langle W^2, B^\top \rangle = \operatorname{tr}(M B^\top B) \ge 0$ for every
+# $B$. Does this hold on real images?
 
 # %%
 # One network, started at zero; two steps by hand.
@@ -211,11 +220,13 @@ print("eigenvalues of M, times 1e6:", (1e6 * eigenvalues).round(2))
 print(f"cosine of W^2 and B^T: {alignment([flat.W[2].T], [B_flat[1]], 0):.2f}")
 
 # %% [markdown]
-# $W^2$ is $M B^\top$ to within a thousandth, no eigenvalue is below 0 by more than rounding, and a zero is among
-# them because the errors of a record sum to 0. This is the first two steps only, and an approximation; no theorem
-# of the papers says that it goes on so. The curves above say that it did.
+# $W^2$ equals $M B^\top$ to within a thousandth. No eigenvalue is below 0 by more than rounding. One eigenvalue is
+# zero, because the errors of a record sum to 0. This argument covers only the first two steps, and it is an
+# approximation. No theorem of the papers says that the alignment continues. The curves above show that it continued
+# in our run.
 #
-# **Predict**: three epochs from all weights zero. What does backpropagation reach, and what does DFA?
+# **Predict**: train for three epochs, starting from all weights zero. Which accuracy does backpropagation reach, and
+# which does DFA reach?
 
 # %%
 for name, rule_for in {"BP": lambda B: bp, "DFA": lambda B: partial(dfa, B=B)}.items():
@@ -223,14 +234,16 @@ for name, rule_for in {"BP": lambda B: bp, "DFA": lambda B: partial(dfa, B=B)}.i
     print(f"{name:4} test accuracy {accuracies[-1]:.3f}")
 
 # %% [markdown]
-# Backpropagation multiplies by $W^{l+1} = 0$ and stays where it is, at chance, for ever (the top layer too, as tanh
-# gives it zeros to read; from sigmoids, which give 1/2, it learns, and the layers below after it, but all units of a
-# layer stay copies of one). DFA does not need the weights to send the error down.
+# Backpropagation multiplies by $W^{l+1} = 0$, so its hidden layers never change and its accuracy stays at chance. The
+# top layer does not learn either, because its inputs are the zeros of tanh. With sigmoids, whose output at 0 is 1/2,
+# the top layer learns, and later the layers below learn too. But then all units of a layer stay copies of a single
+# unit. DFA does not need the weights to send the error down.
 #
 # ## What matters about $B$, and what does not
 #
-# If the weights come to $B$, then $B$ must stand still to be found. Two controls: a **fresh** $B$ at every step,
-# which is just as random; and hidden layers that are **frozen**, so that only the top layer learns.
+# If the weights move towards $B$, then $B$ must not change. We test this with two controls. The first control draws a
+# **fresh** $B$ at every step, which is as random as the fixed $B$. In the second control the hidden layers are
+# **frozen**, so only the top layer learns.
 
 
 # %%
@@ -284,23 +297,24 @@ right.set(xlabel="epoch", ylabel="test accuracy", title="What is learnt", ylim=(
 right.set_xticks([0, 1, 2, 3])
 right.legend(loc="lower right", fontsize=8)
 # In words: Left, the cosine with backpropagation over steps: DFA and TDFA rise, a fresh B stays about 0. Right,
-# accuracy after each of three epochs: BP and DFA on top, TDFA beside them, frozen hidden layers below, a fresh B
-# lowest.
+# accuracy after each of three epochs. BP and DFA are highest, TDFA is close to them, frozen hidden layers are below,
+# and a fresh B is lowest.
 plt.show()
 
 # %% [markdown]
-# A fresh $B$ stays at a right angle, and does worse than not training the hidden layers at all: it stirs them. A
-# fixed $B$ does as well as backpropagation on so few images. So it is with seeds 1 to 5: a fresh $B$ reaches 0.47 to
-# 0.58, frozen layers 0.69 to 0.71, TDFA 0.78 to 0.80, BP 0.80 to 0.83 and DFA 0.82 to 0.83; on the whole data set and
-# at the paper's size it is about a point behind ({doc}`our rerun of Table 1
-# <generated/experiments/ohana2021-table1-paper>`). Convolutions are another story ({ref}`lee2020:conv-dfa
-# <lee2020-conv-dfa>`).
+# With a fresh $B$, the cosine stays near 0. The accuracy is then lower than with frozen hidden layers, because random
+# updates disturb these layers. On so few images, a fixed $B$ is as accurate as backpropagation. Seeds 1 to 5 give the
+# same order. A fresh $B$ reaches 0.47 to 0.58, frozen layers 0.69 to 0.71, TDFA 0.78 to 0.80, BP 0.80 to 0.83 and DFA
+# 0.82 to 0.83. On the whole data set and at the paper's size, DFA is about a point less accurate than BP ({doc}`our
+# rerun of Table 1 <generated/experiments/ohana2021-table1-paper>`). With convolutions the result is different
+# ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`).
 #
 # ## Signs are enough
 #
-# An optical device shows binary images, so Ohana et al. send down only the signs of the errors that are large,
-# $t(e) \in \{-1, 0, 1\}^{10}$ with the threshold 0.15 ({ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`):
-# TDFA, the green curves above. It aligns too, at a larger angle. What does a layer still see?
+# An optical device shows binary images. So Ohana et al. send down only the signs of the large errors,
+# $t(e) \in \{-1, 0, 1\}^{10}$ with the threshold 0.15 ({ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`). This
+# rule is TDFA, and the green curves above show it. TDFA aligns too, at a larger angle. How much of the error does a
+# layer still receive?
 
 # %%
 for name, at in {"before training": net, "after three epochs": trained}.items():
@@ -316,15 +330,15 @@ for name, at in {"before training": net, "after three epochs": trained}.items():
     print(f"cosine of e and t(e) {cosine.mean():.2f}")
 
 # %% [markdown]
-# At first the one entry that is large is that of the label, which is nearly all of $e$. Later a record that the
-# network is sure of, rightly, falls below the threshold and is not learnt from any more; of the others the two or
-# so entries that matter are shown, and **in the direction** of $e$ within a small angle. What is lost is the
-# length.
+# Before training, the only large entry is that of the label, and this entry is nearly all of $e$. Later, some records
+# are predicted rightly and with confidence. Their errors fall below the threshold, so the network no longer learns
+# from these records. For the other records, about two entries matter, and the layer receives these. Their
+# **direction** is within a small angle of $e$. TDFA loses only the norm of the error.
 #
 # ## Shallow and deep
 #
-# Every hidden layer gets its own $B$ and its own $e$, however deep it lies. **Predict**: with more layers, which
-# of the two rules suffers first?
+# Every hidden layer gets its own $B$ and the error $e$ itself, at every depth. **Predict**: with more layers, which
+# of the two rules loses accuracy first?
 
 # %%
 depths = (1, 2, 4, 8)
@@ -346,13 +360,15 @@ right.set(xlabel="hidden layers", ylabel="test accuracy", ylim=(0.6, 0.9))
 right.set_title("After three epochs")
 right.set_xticks(depths)
 right.legend()
-# In words: Left, the cosine with backpropagation by layer, for one, two, four and eight hidden layers: lower the more
-# layers there are. Right, accuracy over the number of layers: that of BP falls at eight, that of DFA less.
+# In words: Left, the cosine with backpropagation by layer, for one, two, four and eight hidden layers. It is lower if
+# there are more layers. Right, accuracy over the number of layers. The accuracy of BP falls at eight, that of DFA
+# falls less.
 plt.show()
 
 # %% [markdown]
-# The deeper the network, the wider the angle; yet after three epochs it is backpropagation that lags behind with
-# eight layers. With these initial weights its error has faded on the way down, which the direct path cannot do:
+# In a deeper network the angle is wider. But after three epochs with eight layers, backpropagation is less accurate
+# than DFA. With these initial weights, the error of backpropagation becomes small on its way down. This cannot happen
+# on the direct path of DFA:
 
 # %%
 deep = network.mlp([784, *(128,) * 8, 10], ops.tanh, rng=streams("init"))
@@ -360,32 +376,45 @@ B_deep = feedback.draw(deep, law="normal", scale=0.3, rng=streams("feedback"))
 by_bp, _ = bp(deep, batch, targets)
 by_dfa, _ = dfa(deep, batch, targets, B=B_deep)
 for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
-    print(f"{name:4} length of the first layer's direction {np.linalg.norm(dW[1]):.2g}")
+    print(f"{name:4} norm of the first layer's direction {np.linalg.norm(dW[1]):.2g}")
 
 # %% [markdown]
-# A smaller angle is therefore not all that counts, and a comparison at one step size and three epochs decides
-# nothing about which rule is better. What it shows is that random feedback learns, and how.
+# So a smaller angle is not the only thing that matters. A comparison at one learning rate and three epochs does not
+# decide which rule is better. The comparison shows that random feedback learns, and how it learns.
+#
+# ## What you have learnt
+#
+# - BP sends the error down through $W^\top$, layer by layer. DFA sends $e$ to each layer through a fixed random $B$.
+# - Before training, DFA's direction in the hidden layers is at a right angle to the gradient. In the top layer both
+#   are the same.
+# - In training the weights move towards $B$, so the angle shrinks. $B$ never changes.
+# - A fresh $B$ at every step is less accurate than frozen hidden layers. The signs of the large errors are nearly as
+#   good as the errors.
+# - With eight hidden layers, three epochs and one learning rate, BP is less accurate than DFA. This does not decide
+#   which rule is better.
 #
 # ## Exercises
 #
-# 1. **Equation 5 by hand.** `nfa course stub lee2020:eq5 --out mine.py` writes the head of a function `dfa(net, x, y,
-#    *, B, ...)`; write the body, with a loop over $l$ and the shapes at the right margin. Check: `pytest
-#    --stub=mine.py`, in the clone, runs what verifies ours on yours, and {doc}`student` shows the way, mistakes
-#    included. Here, `alignment(mine.dfa(...)[0], dfa(...)[0], l)` is 1 for every layer and the norms agree. Then train
-#    with it: `nfa train --rule mine:dfa`.
-# 2. **The scale of $B$.** Repeat the run with `scale=0.03` and `scale=3` (it is set in `run`). Which layers does it
-#    matter for, and which of SGD and Adam does not care? Check: `optim.Adam(1e-3)` in place of `optim.SGD` reaches
-#    0.81 at all three. Lee & Kifer fix the spectral norm instead, `law="spectral"` ({ref}`lee2020:A1-A2
-#    <lee2020-a1-a2>`). Why will that matter for privacy?
-# 3. **A trap.** Put $\hat y \odot (1 - \hat y)$ on the top layer's $\delta z^L$, as Equation 5 read to the letter
-#    would have it. Does it still learn? What share of its norm does the top layer's update keep? Check: about 0.09
-#    before training, for `net` and `batch` above; `nfa eq ohana2021:eq4` has another network's.
-# 4. **The label instead of the error.** `nfa.rules.drtp` sends the label down. Add it to the picture of the
-#    controls (`partial(drtp, B=B)` in `rules`, a color in `styles`). Check: Ohana et al. call it inferior, here its
-#    cosines stay below 0.6; `nfa demo` has a row for it.
-# 5. **The picture of the paper.** `nfa reproduce ohana2021:fig2 --scale demo` draws, in a minute or two, the cosine in
-#    layer 2 for the paper's private rule: as it is, with clips, with clips and noise. Which of the two costs more of
-#    the direction? Check: 0.32, 0.15 and 0.03 on average; and what of the accuracies that it prints on its way?
+# 1. **Equation 5 by hand.** `nfa course stub lee2020:eq5 --out mine.py` writes the head of a function
+#    `dfa(net, x, y, *, B, ...)`. Write the body, with a loop over $l$ and the shapes at the right margin. Check: in
+#    the clone, `pytest --stub=mine.py` runs the tests of our function on yours. The page {doc}`student` shows each
+#    step, with mistakes. In this tutorial, `alignment(mine.dfa(...)[0], dfa(...)[0], l)` is 1 for every layer and the
+#    norms agree. Then train with your function: `nfa train --rule mine:dfa`.
+# 2. **The scale of $B$.** Repeat the run with `scale=0.03` and `scale=3` (the scale is set in `run`). For which
+#    layers does the scale matter? Which of SGD and Adam does not depend on it? Check: `optim.Adam(1e-3)` in place of
+#    `optim.SGD` reaches 0.81 at all three scales. Lee & Kifer fix the spectral norm instead, `law="spectral"`
+#    ({ref}`lee2020:A1-A2 <lee2020-a1-a2>`). Why will the spectral norm matter for privacy?
+# 3. **A trap.** Multiply the top layer's $\delta z^L$ by $\hat y \odot (1 - \hat y)$, as Equation 5 requires if you
+#    apply it literally to the top layer. Does the network still learn? What share of its norm does the top layer's
+#    update keep? Check: the share is about 0.09 before training, for `net` and `batch` above. `nfa eq ohana2021:eq4`
+#    shows the share for another network.
+# 4. **The label instead of the error.** `nfa.rules.drtp` sends the label down. Add this rule to the picture of the
+#    controls (`partial(drtp, B=B)` in `rules`, a color in `styles`). Check: Ohana et al. call the rule inferior. On
+#    this page, its cosines stay below 0.6. `nfa demo` prints a row for this rule.
+# 5. **The picture of the paper.** `nfa reproduce ohana2021:fig2 --scale demo` draws the cosine in layer 2 for the
+#    paper's private rule in a minute or two. The picture shows the rule without clips, with clips, and with clips and
+#    noise. Which of clips and noise lowers the cosine more? Check: the cosines are 0.32, 0.15 and 0.03 on average.
+#    How do the accuracies compare, which the command prints as well?
 #
 # ## Three questions
 #
@@ -394,35 +423,36 @@ for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
 # <details><summary>1. Random feedback is at a right angle to the gradient at first. Why does it not stay
 # there?</summary>
 #
-# Because the weights move. The hidden layer learns to carry errors as $B$ shows them, the top layer learns from that
-# layer, and so $W^L$ comes to look like $B^\top$. $B$ itself never changes.
+# The angle shrinks because the weights move. The hidden layer learns to carry errors multiplied by $B$. The top layer
+# learns from the hidden layer, so $W^L$ becomes similar to $B^\top$. $B$ itself never changes.
 #
 # </details>
 #
 # <details><summary>2. What happens if B is drawn anew at every step, and why?</summary>
 #
-# The weights have nothing to come to: the angle stays at 90 degrees, and the hidden layers are stirred. It does worse
-# than freezing them.
+# The weights cannot move towards a matrix that changes at every step. The angle stays at 90 degrees, and random
+# updates disturb the hidden layers. The network is then less accurate than one with frozen hidden layers.
 #
 # </details>
 #
 # <details><summary>3. At which layer do DFA and backpropagation agree from the first step on?</summary>
 #
-# At the top: $\delta z^L = e$ for both, with no matrix between.
+# They agree at the top layer. There $\delta z^L = e$ for both, without a matrix.
 #
 # </details>
 #
 # ## Further reading
 #
 # - Lillicrap, Cownden, Tweed & Akerman, "Random synaptic feedback weights support error backpropagation for deep
-#   learning", Nature Communications 7:13276, 2016: where random feedback begins, layer by layer, with the first
-#   explanation.
+#   learning", Nature Communications 7:13276, 2016: the first paper on random feedback, from layer to layer, with a
+#   first explanation.
 # - Nøkland, "Direct feedback alignment provides learning in deep neural networks", NeurIPS 2016,
-#   [arXiv:1609.01596](https://arxiv.org/abs/1609.01596): the error straight to every layer, the rule of both papers.
+#   [arXiv:1609.01596](https://arxiv.org/abs/1609.01596): sends the error straight to every layer. Both papers use
+#   this rule.
 # - Refinetti, d'Ascoli, Ohana & Goldt, "Align, then memorise: the dynamics of learning with feedback alignment", ICML
-#   2021, [arXiv:2011.12428](https://arxiv.org/abs/2011.12428): a theory of the angles above, and of why convolutions do
-#   not align.
+#   2021, [arXiv:2011.12428](https://arxiv.org/abs/2011.12428). The paper gives a theory of the angles above and
+#   explains why convolutions do not align.
 # - Bartunov et al., "Assessing the scalability of biologically-motivated deep learning algorithms and architectures",
-#   NeurIPS 2018, [arXiv:1807.04587](https://arxiv.org/abs/1807.04587), and Launay et al., "Direct feedback alignment
-#   scales to modern deep learning tasks and architectures", NeurIPS 2020,
-#   [arXiv:2006.12878](https://arxiv.org/abs/2006.12878): one says where it fails, the other where it does not.
+#   NeurIPS 2018, [arXiv:1807.04587](https://arxiv.org/abs/1807.04587): shows where random feedback fails.
+# - Launay et al., "Direct feedback alignment scales to modern deep learning tasks and architectures", NeurIPS 2020,
+#   [arXiv:2006.12878](https://arxiv.org/abs/2006.12878): shows where it works.

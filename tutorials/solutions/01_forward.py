@@ -56,8 +56,7 @@ assert np.allclose(longer @ joined.T, z[2], atol=1e-12)
 # %% [markdown]
 # ## 3. Only loops
 #
-# To save time, we use only eight records here. A matrix product is nothing but a sum over units, so the loops need
-# only this sum.
+# To save time, we use only eight records here. A matrix product is a sum over units, and the loops compute this sum.
 
 # %%
 by_loops = np.zeros((8, 10))

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 02 Feedback alignment: solutions
 #
-# Of the exercises of {doc}`/02_feedback_alignment`. Try each before you read on.
+# This page solves the exercises of {doc}`/02_feedback_alignment`. Try each exercise before you read on.
 
 # %%
 from functools import partial
@@ -36,8 +36,8 @@ batch, targets = x[:64].astype(float), y[:64].astype(float)
 # %% [markdown]
 # ## 1. Equation 5 by hand
 #
-# The batch is a stack of rows, so $B e$ of one record is a row of `e @ B[l].T`. The mean over the batch is in the outer
-# product; the top layer takes $e$ itself.
+# The rows of the batch are the records, so $B e$ of one record is a row of `e @ B[l].T`. The outer product already
+# contains the mean over the batch. The top layer takes $e$ itself.
 
 
 # %%
@@ -63,9 +63,10 @@ for l in (1, 2, 3):
 # %% [markdown]
 # ## 2. The scale of $B$
 #
-# The hidden layers' directions are proportional to $B$; the top layer's has no $B$. So under SGD the scale is the step
-# size of the hidden layers alone: too small a $B$ leaves them nearly frozen, too large a one makes them jump. Adam
-# divides each direction by its own size and does not care.
+# The hidden layers' directions are proportional to $B$. The top layer's direction contains no $B$. So under SGD, the
+# scale acts as a learning rate of the hidden layers alone. If $B$ is too small, the hidden layers hardly change. If
+# $B$ is too large, their updates are too large. Adam divides each direction by its own size, so the scale does not
+# matter.
 
 
 # %%
@@ -85,13 +86,13 @@ for name, optimizer in {"SGD": lambda: optim.SGD(0.01, momentum=0.9), "Adam": la
     assert name == "SGD" or max(found) - min(found) < 0.03
 
 # %% [markdown]
-# For privacy the norm of $B$ bounds how far one record can push a layer: {doc}`/05_sensitivity`. That is why Lee &
+# For privacy, the norm of $B$ bounds how far one record can move a layer ({doc}`/05_sensitivity`). This is why Lee &
 # Kifer fix the spectral norm.
 #
 # ## 3. A trap
 #
-# It still learns, for the sign of every entry is kept, but slowly: before training $\hat y \approx 1/10$ everywhere,
-# and $\hat y (1 - \hat y) \approx 0.09$ is what is left of every entry.
+# The network still learns, because every entry keeps its sign. But it learns slowly. Before training
+# $\hat y \approx 1/10$ everywhere, so each entry keeps only the factor $\hat y (1 - \hat y) \approx 0.09$.
 
 # %%
 z, h = network.forward(net, batch)
@@ -106,9 +107,9 @@ assert 0.07 < kept < 0.11
 # %% [markdown]
 # ## 4. The label instead of the error
 #
-# In the tutorial it is `"DRTP": lambda B: partial(drtp, B=B)` in `rules` and `"DRTP": "C4"` in `styles`. The label does
-# not shrink as the network learns, so a record that is right already pushes on as hard as before. Here are its cosines
-# with the gradient after three epochs:
+# In the tutorial, add `"DRTP": lambda B: partial(drtp, B=B)` to `rules` and `"DRTP": "C4"` to `styles`. The label
+# does not become smaller as the network learns. So a record that the network already predicts rightly moves the
+# weights as much as before. The next cell computes the cosines with the gradient after three epochs:
 
 # %%
 streams = noise.Streams(1)
@@ -126,6 +127,6 @@ assert max(cosines) < 0.6
 # %% [markdown]
 # ## 5. The picture of the paper
 #
-# The means are 0.32 for DFA as it is, 0.15 with clips and 0.03 with clips and noise: the clips take half of the
-# cosine, the noise four fifths of the rest. The accuracies do not follow the cosine of a single step: a direction
-# that is nearly hidden in noise still adds up over steps, while the noise averages out.
+# The means are 0.32 without clips, 0.15 with clips and 0.03 with clips and noise. So the clips remove half of the
+# cosine, and the noise removes four fifths of the rest. The accuracies do not follow the cosine of a single step. A
+# direction that is nearly hidden in noise still adds up over many steps, while the noise averages out.
