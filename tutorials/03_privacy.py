@@ -9,16 +9,21 @@
 # %% [markdown]
 # # 03 Differential privacy: from a coin to Rényi
 #
-# **Have this page open**: Berthier (2019), Section 2, pages 8 to 15: from histograms over randomised response,
-# Laplace and Gaussian noise to total variation and Rényi. Eight pages with most of what the other papers take for
-# granted. This tutorial begins with its example, a survey with a coin, and does not let go of it until the last
-# definition.
+# After this page you can explain what it means that a published result protects each person, and what the two numbers
+# $\epsilon$ and $\delta$ of such a promise say. You can choose noise for a count so that the promise holds, and test
+# whether a given noise is enough. You can also compute how the promise becomes weaker if you publish many results.
 #
-# You need what a probability is, and logarithms. Nothing here is about neural networks.
+# **Have this page open**: Berthier (2019), Section 2, pages 8 to 15. It goes from histograms over randomised
+# response, Laplace and Gaussian noise to total variation and Rényi. These eight pages contain most of what the other
+# papers assume as known. This tutorial begins with the example of the report, a survey with a coin, and uses it up to
+# the last definition.
 #
-# The statements we meet: {ref}`berthier2019:rr <berthier2019-rr>`, {ref}`berthier2019:def-hist
-# <berthier2019-def-hist>`, {ref}`berthier2019:def2.1 <berthier2019-def2-1>`,
-# {ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`, {ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`,
+# You need to know what a probability is, and logarithms. This page does not use neural networks.
+#
+# Statements (claims, definitions and propositions of the report) that this page uses:
+# {ref}`berthier2019:rr <berthier2019-rr>`, {ref}`berthier2019:def-hist <berthier2019-def-hist>`,
+# {ref}`berthier2019:def2.1 <berthier2019-def2-1>`, {ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`,
+# {ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`,
 # {ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`,
 # {ref}`berthier2019:def-tv <berthier2019-def-tv>`, {ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`,
 # {ref}`berthier2019:lecam <berthier2019-lecam>`, {ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`,
@@ -40,8 +45,9 @@ rng = np.random.default_rng(2019)
 # %% [markdown]
 # ## A survey with a coin
 #
-# Did you copy your homework? Toss a coin in secret. Heads: answer truthfully. Tails: toss again, and say yes for
-# heads, no for tails ({ref}`berthier2019:rr <berthier2019-rr>`). Of 1,000 people 300 did.
+# Did you copy your homework? Toss a coin in secret. If it shows heads, answer truthfully. If it shows tails, toss
+# again, and say yes for heads and no for tails ({ref}`berthier2019:rr <berthier2019-rr>`). We ask 1,000 people, and
+# 300 of them did copy.
 #
 # **Predict before you run the next cell**: how many yeses will there be?
 
@@ -54,10 +60,11 @@ print(f"share of yeses as it is:  {answers.mean():.3f}")
 print(f"share of yeses put right: {rr.debiased_mean(answers, truth=0.5):.3f}")
 
 # %% [markdown]
-# About 400: the 150 of the 300 whom the first coin tells to be truthful, and half of the 500 whom it sends to the
-# second coin. Everybody's yes may be a coin's, and yet the share can be read off: take away the quarter of
-# coin-yeses, divide by the one half that is true. The price is variance. Four hundred such surveys, and the
-# formula for it:
+# There are about 400 yeses. Of the 300 people who copied, the first coin tells 150 to be truthful. The first coin
+# sends 500 people to the second coin, and half of these say yes. Any single yes may come from the coin. Still we can
+# estimate the share: subtract the quarter of yeses that come from the coin, and divide by the one half that is true.
+# In return, the variance is larger. The next cell makes four hundred such surveys and compares their variance with
+# the formula:
 
 # %%
 surveys = [rr.randomised_response(bits, truth=0.5, rng=rng) for _ in range(400)]
@@ -72,30 +79,31 @@ ax.plot(t, normal, "k", label="normal, std by formula")
 ax.axvline(0.3, color="gray", ls=":")
 ax.set(xlabel="estimated share", ylabel="density", title="1,000 people, p = 1/2")
 ax.legend()
-# In words: A histogram of 400 estimated shares, bell-shaped about the true 0.3, under the normal curve that the
-# formula gives.
+# In words: A histogram of 400 estimated shares. It is bell-shaped about the true 0.3 and follows the normal curve
+# that the formula gives.
 plt.show()
 print(f"std of the surveys {np.std(shares):.4f}, by the formula {std:.4f}")
 
 # %% [markdown]
 # ## What the coin protects
 #
-# Somebody sees my answer. It is yes with probability 3/4 if I did, 1/4 if I did not. So a yes makes "you did"
-# three times as likely as before, compared with "you did not", and never more; nor does a no. That factor is the
-# whole definition, once it is said which two worlds are compared: mine as it is, and one in which nothing but my
-# record is another.
+# Suppose that somebody sees my answer. It is yes with probability 3/4 if I copied, and 1/4 if I did not. So a yes
+# makes "you did" three times as likely as before, compared with "you did not". No answer can change these odds by a
+# larger factor. This factor is the core of the definition. The definition also says which two worlds we compare. In
+# the first world the data are as they are. In the second world only my record is different.
 #
 # ### Neighbours
 #
-# A data set is the histogram $x$ of its records, $x_k$ records of kind $k$ ({ref}`berthier2019:def-hist
-# <berthier2019-def-hist>`). Two data sets are **neighbours**, $x \sim y$, if they differ in one record. That is said
-# in two ways, and they are not the same:
+# A data set is the histogram $x$ of its records, with $x_k$ records of kind $k$
+# ({ref}`berthier2019:def-hist <berthier2019-def-hist>`). Two data sets are **neighbours**, $x \sim y$, if they differ
+# in one record. There are two ways to define this, and they are not the same:
 #
 # $$\textbf{add-remove:}\quad \|x - y\|_1 = \sum_k |x_k - y_k| = 1 \qquad\quad
 # \textbf{replace-one:}\quad \|x - y\|_1 = 2,\; \sum_k x_k = \sum_k y_k$$
 #
-# In the first a record is there or not, in the second it has another value and the number of records is known to all.
-# **Predict**: two who did not copy and one who did. How many neighbours has this data set, either way?
+# With add-remove, a record is in the data set or not. With replace-one, a record has another value, and everybody
+# knows the number of records. **Predict**: two people did not copy and one did. How many neighbours does this data
+# set have, in each of the two ways?
 
 # %%
 for adjacency in ("add-remove", "replace-one"):
@@ -104,31 +112,31 @@ for adjacency in ("add-remove", "replace-one"):
     print(f"{adjacency:12} [2, 1] has {found}, at the distance {apart}")
 
 # %% [markdown]
-# Our survey is replace-one: everybody answers, with a yes or a no. Replacing is removing and then adding, so what is
-# $\epsilon$-private for add-remove is $2\epsilon$-private for replace-one; an $\epsilon$ that does not name its
-# neighbours can be off by a factor of two ({doc}`05_sensitivity` meets it again).
+# Our survey uses replace-one, because everybody answers, with a yes or a no. To replace a record is to remove it and
+# then to add another one. So a mechanism that is $\epsilon$-private for add-remove is $2\epsilon$-private for
+# replace-one. If an $\epsilon$ is stated without its neighbours, it can be wrong by a factor of two
+# ({doc}`05_sensitivity` discusses this again).
 #
-# Training has a third relation, **zero-out** ({ref}`ours:zero-out <ours-zero-out>`): the number of records stays, and
-# one record adds exactly 0 to every sum. It hides whether a record took part, as add-remove does, and lets everybody
-# know how many records there are.
+# Training uses a third relation, **zero-out** ({ref}`ours:zero-out <ours-zero-out>`). The number of records stays,
+# and one record adds exactly 0 to every sum. Zero-out hides whether a record took part, as add-remove does. It does
+# not hide how many records there are.
 #
 # ### The definition
 #
-# A mechanism $A$ makes of a data set a random output. It is $(\epsilon, \delta)$-private if for **all** neighbours
-# $x \sim y$ and every set $S$ of outputs
+# A mechanism $A$ computes a random output from a data set. It is $(\epsilon, \delta)$-private if the following holds
+# for **all** neighbours $x \sim y$ and every set $S$ of outputs ({ref}`berthier2019:def2.1 <berthier2019-def2-1>`):
 #
 # $$P[A(x) \in S] \le e^{\epsilon} P[A(y) \in S] + \delta$$
 #
-# ({ref}`berthier2019:def2.1 <berthier2019-def2-1>`). All neighbours means both orders too, $x$ on the left and $y$ on
-# the left. At $\delta = 0$ the coin has $\epsilon = \log 3$. For a
-# smaller $\epsilon$, or for another mechanism, one may ask how much $\delta$ is needed. The answer is a sum over
-# outputs,
+# "All neighbours" includes both orders, $x$ on the left and $y$ on the left. At $\delta = 0$ the coin has
+# $\epsilon = \log 3$. For a smaller $\epsilon$, or for another mechanism, we can ask how much $\delta$ is needed. The
+# answer is a sum over outputs,
 #
 # $$\delta(\epsilon) = \max_S \big(P[A(x) \in S] - e^\epsilon P[A(y) \in S]\big)
 # = \sum_k \max(p_k - e^\epsilon q_k,\, 0)$$
 #
-# where $p$ and $q$ are the laws of the output on the two neighbours: the worst $S$ collects the outputs with
-# $p_k > e^\epsilon q_k$. As a curve over $\epsilon$ it says everything that can be said.
+# where $p$ and $q$ are the distributions of the output on the two neighbours. The worst set $S$ contains the outputs
+# with $p_k > e^\epsilon q_k$. The curve of $\delta$ over $\epsilon$ describes the privacy of the pair completely.
 
 # %%
 yes, no = rr.randomised_response_laws(truth=0.5)
@@ -151,19 +159,20 @@ right.semilogy(
 right.set(xlabel="ε", ylabel="error of the share (std)")
 right.set_title("What 1,000 people pay for it")
 # In words: Left, the least delta over epsilon for three coins: each falls in a curve to 0. Right, the error of the
-# share over epsilon: the smaller epsilon, the larger the error.
+# share over epsilon: the error is larger for a smaller epsilon.
 plt.show()
 
 # %% [markdown]
-# The curve of $\delta$ falls to 0 at $\epsilon = \log \frac{1+p}{1-p}$ and starts at $\delta = p$, on which more
-# below. On the right is the trade that the rest of the field tries to improve.
+# The curve of $\delta$ falls to 0 at $\epsilon = \log \frac{1+p}{1-p}$. It starts at $\delta = p$, and the section on
+# tests below explains this start. The picture on the right shows the trade between privacy and accuracy. Research in
+# this field tries to improve this trade.
 #
 # ## Laplace: trust somebody, and add the noise once
 #
-# If one trusted person counts the true yeses and adds noise to the count, less is needed. One record moves a
-# count by at most 1; Laplace noise of scale $1/\epsilon$ makes it $\epsilon$-private ({ref}`berthier2019:prop2.1
-# <berthier2019-prop2-1>`). **Predict**: at $\epsilon = \log 3$, by what factor is the error smaller than the
-# coin's?
+# Suppose that one trusted person counts the true yeses and adds noise to the count. Then less noise is needed. One
+# record changes a count by at most 1. Laplace noise of scale $1/\epsilon$ makes the count $\epsilon$-private
+# ({ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`). **Predict**: at $\epsilon = \log 3$, by what factor is the
+# error smaller than the coin's?
 
 # %%
 eps = np.log(3)
@@ -174,8 +183,9 @@ print("five releases of the count 300:", released.round(1))
 print(f"error of the share: {np.sqrt(2) * b / 1000:.5f} by Laplace, {std:.4f} by coins")
 
 # %% [markdown]
-# More than twenty times smaller, for a thousand people; the coins' noise grows with $\sqrt n$, this one does not
-# grow. Why Laplace? Draw the logarithm of the ratio of the two densities, with a record and without it:
+# For a thousand people, the error is more than twenty times smaller. The noise of the coins grows with $\sqrt n$, and
+# the Laplace noise does not grow. Why do we use Laplace noise? Plot the logarithm of the ratio of the two densities,
+# with a record and without it:
 
 # %%
 sigma = classic.gaussian_scale(epsilon=eps, delta=1e-5, l2_sensitivity=1)
@@ -197,20 +207,20 @@ for bound in (-eps, eps):
 right.set(xlabel="released count - count without me", ylabel="log ratio")
 right.set_title("Privacy loss")
 right.legend()
-# In words: Left, densities of the released count for two neighbours: a pair of pointed Laplace curves, a pair of
-# Gaussian bells. Right, their log ratio: Laplace's stays between two dotted lines, that of Gauss is straight and
-# leaves them.
+# In words: Left, densities of the released count for two neighbours: a pair of pointed Laplace curves and a pair of
+# Gaussian bells. Right, their log ratio. Laplace's stays between two dotted lines. That of Gauss is straight and
+# crosses them.
 plt.show()
 
 # %% [markdown]
-# Laplace's ratio stays between $\pm\epsilon$, like the coin's. The Gaussian's is a straight line: far out it
-# passes any bound, but far out it seldom is. That "seldom" is what $\delta$ is for.
+# Laplace's log ratio stays between $\pm\epsilon$, like the coin's. The Gaussian's log ratio is a straight line. Far
+# out it exceeds any bound, but such outputs are rare. The number $\delta$ covers these rare outputs.
 #
 # ## Gauss, and a formula that one should not use for large $\epsilon$
 #
-# Textbooks give $\sigma = \sqrt{2 \log(1.25/\delta)}\, S_2 / \epsilon$. They say $\epsilon < 1$ with it; the
-# report does not ({ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`). The exact $\delta$ is known in closed
-# form, so we can see:
+# Textbooks give $\sigma = \sqrt{2 \log(1.25/\delta)}\, S_2 / \epsilon$, where $S_2$ is the largest change of the
+# result (in the l2 norm) that one record causes. They add the condition $\epsilon < 1$, and the report does not
+# ({ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`). The exact $\delta$ has a closed form, so we can compare:
 #
 # (shown-berthier2019-prop2-2)=
 
@@ -229,33 +239,33 @@ ax.axhline(1, color="k", ls=":")
 ax.set(xlabel="ε", ylabel="exact δ / promised δ")
 ax.set_title("Noise by the textbook's formula")
 ax.legend()
-# In words: Exact over promised delta against epsilon, for three promises: below 1 for small epsilon, above the dotted
-# line at 1 from some epsilon on, the later the smaller delta is.
+# In words: Exact over promised delta against epsilon, for three promises. The ratio is below 1 for small epsilon.
+# From some epsilon on it is above the dotted line at 1. For a smaller delta this epsilon is larger.
 plt.show()
 
 # %% [markdown]
-# For small $\epsilon$ the formula wastes noise; above the dotted line it breaks its promise.
-# `classic.gaussian_scale` solves for the least noise instead and is right everywhere;
-# `classic.classical_gaussian_scale` refuses beyond 1.
+# For small $\epsilon$ the formula adds more noise than needed. Above the dotted line the formula does not satisfy its
+# promise. `classic.gaussian_scale` instead computes the least noise that satisfies the promise, for every $\epsilon$.
+# `classic.classical_gaussian_scale` refuses an $\epsilon$ beyond 1.
 #
-# And how small must $\delta$ be? Consider the mechanism that picks one of $n$ records at random and prints it. It
-# is $(0, 1/n)$-private ({ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`):
+# How small must $\delta$ be? Consider the mechanism that picks one of $n$ records at random and prints it. This
+# mechanism is $(0, 1/n)$-private ({ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`):
 
 # %%
 with_me, without_me = release_one([999, 1]), release_one([1000, 0])
 print("delta at epsilon = 0:", divergences.hockey_stick(with_me, without_me, epsilon=0))
 
 # %% [markdown]
-# It tells all about somebody, every time. Hence $\delta$ well below $1/n$.
+# Every run reveals one person's record completely, so $\delta$ must be well below $1/n$.
 #
 # ## Privacy as a test
 #
 # At $\epsilon = 0$ the least $\delta$ is the **total variation**, the largest difference $|P(S) - Q(S)|$
-# ({ref}`berthier2019:def-tv <berthier2019-def-tv>`); for the coin it is $p$. It has a meaning of its own. One of
-# two neighbours is chosen by a fair coin, you see the output and say which it was. The best answer is the
-# likelier one, and it is right with probability $\frac12 + \frac12 TV$ ({ref}`berthier2019:lecam
-# <berthier2019-lecam>`). For the coin this is more than a half. So privacy bounds what can be inferred about one
-# person. It does not make the inference impossible, as a paper on photonic training says
+# ({ref}`berthier2019:def-tv <berthier2019-def-tv>`). For the coin the total variation is $p$. It has a meaning for
+# tests. A fair coin chooses one of two neighbours. You see the output and say which neighbour it was. Your best
+# answer is the more likely neighbour. This answer is right with probability $\frac12 + \frac12 TV$
+# ({ref}`berthier2019:lecam <berthier2019-lecam>`). For the coin this is more than a half. So privacy limits what
+# somebody can infer about one person. It does not make the inference impossible, as a paper on photonic training says
 # ({ref}`ohana2021:dp-impossible <ohana2021-dp-impossible>`):
 #
 # (shown-ohana2021-dp-impossible)=
@@ -268,9 +278,9 @@ print("answer to (no, yes):", test, " errors:", wrong)
 print("right:", 1 - sum(wrong) / 2, "=", testing.success(tv_coin))
 
 # %% [markdown]
-# One may also prefer to accuse rarely. Every such choice is a point, and all of them are the **ROC curve**: how
-# many of the guilty are found at a given rate of false accusations. What $(\epsilon, \delta)$ promises is that
-# this curve stays below two lines.
+# You may also prefer to accuse rarely. Each choice gives one point. All points together are the **ROC curve**, which
+# shows how many of the guilty you find at each rate of false accusations. A mechanism that is
+# $(\epsilon, \delta)$-private keeps this curve below two lines.
 
 # %%
 a = np.linspace(0, 1, 401)
@@ -284,31 +294,34 @@ ax.plot([0, 1], [0, 1], "k:")
 ax.set(xlabel="false accusations", ylabel="found", aspect="equal")
 ax.set_title("What a test can reach")
 ax.legend(loc="lower right", fontsize=8)
-# In words: Found records over false accusations: the coin's curve touches the corner of the grey area that log 3
-# forbids, the Gaussian with noise 1 crosses into it, the one with noise 3 stays nearer to the diagonal of guessing.
+# In words: Found records over false accusations. The coin's curve touches the corner of the grey area that log 3
+# forbids. The Gaussian with noise 1 crosses into it. The Gaussian with noise 3 stays nearer to the diagonal of
+# guessing.
 plt.show()
 print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
 
 # %% [markdown]
-# The coin goes to the very corner of what $\epsilon = \log 3$ allows: no mechanism with this $\epsilon$ gives
-# more away. It is the worst case that theorems are made for. The Gaussian at $\sigma = 1$ crosses into the grey
-# at both ends, and so does the other, nearer to the corners: neither has an $\epsilon$ without a $\delta$. To
-# play this game against real mechanisms, see {doc}`12_auditing`.
+# The coin reaches the corner of the region that $\epsilon = \log 3$ allows. So no mechanism with this $\epsilon$
+# reveals more. The coin is the worst case of the theorems. The Gaussian at $\sigma = 1$ enters the grey region at
+# both ends. The Gaussian at $\sigma = 3$ enters it too, nearer to the corners. So neither has an $\epsilon$ without a
+# $\delta$. In {doc}`12_auditing` you play this game against real mechanisms.
 #
 # ## What $\epsilon = 1$, 3 and 8 mean to one person
 #
-# Trained networks are published with such epsilons ({doc}`04_accounting`, {doc}`15_which_rule`). To me, whose record is
-# in the data, they say this. Somebody has an opinion: odds that my record is $x$ and not $y$. They see the output, and
-# by Bayes their odds are multiplied by $P[A(x)] / P[A(y)]$, which is at most $e^\epsilon$ and at least $e^{-\epsilon}$:
+# Networks are published with such epsilons ({doc}`04_accounting`, {doc}`15_which_rule`). What do they mean for me if
+# my record is in the data? Suppose that somebody has odds for the opinion that my record is $x$ and not $y$. When
+# they see the output, Bayes' rule multiplies their odds by $P[A(x)] / P[A(y)]$. This factor is at most $e^\epsilon$
+# and at least $e^{-\epsilon}$:
 #
 # $$\frac{P[x \mid \text{output}]}{P[y \mid \text{output}]}
 # = \frac{P[x]}{P[y]} \cdot \frac{P[A(x) = \text{output}]}{P[A(y) = \text{output}]}
 # \le \frac{P[x]}{P[y]}\; e^{\epsilon}$$
 #
-# Let them believe it with 10 % before. We ask for what they can believe at most after; how often the best test is
-# right about me; and how often it finds me if it must accuse only one innocent in a hundred. First for the worst
-# mechanism that the promise allows, then for Gaussian noise of the least size that keeps the same promise at $\delta =
-# 10^{-5}$.
+# Suppose that their probability before is 10 %. We compute three numbers. The first is their largest probability
+# afterwards. The second is how often the best test is right about me. The third is how often a test finds me if it
+# may accuse only one innocent person in a hundred. We do so for the worst mechanism that the promise allows. Then we
+# do the same for Gaussian noise. The Gaussian noise has the least size that satisfies the same promise at
+# $\delta = 10^{-5}$.
 #
 # **Predict before you run**: for which of the three epsilons can somebody be nearly sure?
 
@@ -337,28 +350,29 @@ ax.loglog(a, a, "k:", label="guessing")
 ax.axvline(0.01, color="gray", lw=0.8)
 ax.set(xlabel="false accusations", ylabel="found", ylim=(1e-5, 1.1))
 ax.legend(fontsize=7, loc="lower right")
-# In words: Found records over false accusations on log scales, for epsilon 1, 3 and 8: what the number allows lies,
-# dashed, far above what Gaussian noise of that epsilon gives away; guessing is the diagonal.
+# In words: Found records over false accusations on log scales, for epsilon 1, 3 and 8. The dashed curves of what
+# epsilon allows lie far above those of Gaussian noise with the same epsilon. Guessing is the diagonal.
 plt.show()
 
 # %% [markdown]
-# **1** is a promise that one can explain: odds times 2.7, and an accuser who may be wrong once in a hundred finds me at
-# most 2.7 times in a hundred. **3** allows a suspicion of 10 % to become 69 %. **8** by itself promises next to
-# nothing: 10 % may become 99.7 %, and a test may be right 9,997 times in 10,000.
+# The promise of **1** is easy to explain. It multiplies odds by at most 2.7. A test that may accuse one innocent
+# person in a hundred finds me at most 2.7 times in a hundred. A promise of **3** allows a suspicion of 10 % to become
+# 69 %. A promise of **8** by itself is nearly empty. It allows 10 % to become 99.7 %, and a test may be right 9,997
+# times in 10,000.
 #
-# The right half of the table is why an $\epsilon$ of 8 is used all the same: Gaussian noise of that $\epsilon$ does not
-# do the worst that is allowed. It finds one person in four at 1 % of false accusations, not all of them. That is a fact
-# about this noise and this test, one release or many that add up to one, and no part of the promise: the number 8 alone
-# does not tell which of the two curves is yours. On logarithmic axes the two touch far to the left (for 8 left of
-# the picture), among the rarest accusations: those are the outputs that $\delta$ is there for. And what somebody learns
-# of **all** (that smoking causes cancer, to a smoker's harm) is no breach, whatever the odds: it would be learned
-# without my record too.
+# The right half of the table explains why an $\epsilon$ of 8 is used nevertheless. Gaussian noise with this
+# $\epsilon$ is better than the worst case. A test finds one person in four at 1 % of false accusations, not all of
+# them. This is a fact about this noise and this test, for one release or for many that add up to one. The promise
+# does not include it, because the number 8 alone does not tell which of the two curves is yours. On logarithmic axes
+# the two curves touch far to the left, where accusations are rarest (for 8 left of the picture). There are the
+# outputs that $\delta$ covers. If somebody learns a fact about **all** people, this is no breach, whatever the odds.
+# For example, that smoking causes cancer harms a smoker, but the fact would be learned without my record too.
 #
 # ## A density is not a probability
 #
-# How much Laplace noise keeps the total variation below $\delta$? Proposition 2.4 bounds the gap of two
-# **densities** and takes it for the total variation ({ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`).
-# **Predict** the slopes of the next picture: the noise that is printed goes like $\delta^{-1/2}$.
+# How much Laplace noise keeps the total variation below $\delta$? Proposition 2.4 bounds the gap of two **densities**
+# and uses it as the total variation ({ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`). **Predict** the slopes of
+# the lines in the next picture. The printed noise is proportional to $\delta^{-1/2}$.
 #
 # (shown-berthier2019-prop2-4)=
 
@@ -377,21 +391,21 @@ ax.loglog(deltas, deltas, "k:", label="as promised")
 ax.set(xlabel="promised δ", ylabel="true total variation")
 ax.set_title("Laplace noise, one record moves the query by 1")
 ax.legend()
-# In words: True total variation over the promised one: the report's scale lies far above the dotted line of the
-# promise for small delta, with half its slope; the corrected scale is on it.
+# In words: True total variation over the promised one. For small delta, the report's scale lies far above the dotted
+# line of the promise, with half its slope. The corrected scale is on the line.
 plt.show()
 at = total_variation.claimed_laplace_tv_scale(l1_sensitivity=1, delta=0.005)
 print(f"promised 0.005, true {total_variation.laplace_tv(l1_sensitivity=1, scale=at):.4f}")
 
 # %% [markdown]
-# Slope 1/2 where 1 is promised: ten times too much at $\delta = 0.005$, and worse the smaller $\delta$ is. A
-# density has a unit, one over that of the query, and a probability has none; a formula that mixes them changes
-# with the unit.
+# The slope is 1/2 where 1 is promised. At $\delta = 0.005$ the true value is ten times too large, and for smaller
+# $\delta$ the factor is larger. A density has a unit, one over the unit of the query, and a probability has none. So
+# a formula that mixes the two changes with the unit.
 #
 # The report composes Gaussian releases by the sum of squares of their $\delta_i$, and says that this "holds only for
-# Gaussian noise" ({ref}`berthier2019:gauss-tv-only <berthier2019-gauss-tv-only>`). The proof uses only that the
-# Kullback-Leibler divergence of a release is at most $2 \delta_i^2$. **Predict**: does the rule hold for two Laplace
-# releases of scale 3?
+# Gaussian noise" ({ref}`berthier2019:gauss-tv-only <berthier2019-gauss-tv-only>`). But the proof uses only one fact:
+# the Kullback-Leibler divergence of a release is at most $2 \delta_i^2$. **Predict**: does the rule hold for two
+# Laplace releases of scale 3?
 #
 # (shown-berthier2019-gauss-tv-only)=
 
@@ -403,14 +417,14 @@ both = abs(np.outer(here[2000:-2000], here[2000:-2000]) - np.outer(there[2000:-2
 print(f"rule {total_variation.compose_gaussian_tv([each, each]):.4f}, true {both:.4f}")
 
 # %% [markdown]
-# It does. The sum of squares is a rule for every noise whose divergence you know.
+# The rule holds. You can use the sum of squares for every noise with a known divergence.
 #
 # ## Many answers
 #
-# I answer the survey every week, each time with a fresh coin of $\epsilon = 0.1$. After $k$ weeks, what is my
-# $\epsilon$? The sum, $k\epsilon$, always. But to be so unlucky every time is rare, and with a little $\delta$ to
-# spend, $\epsilon$ grows about like $\sqrt k$ ({ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`). The best
-# possible is a binomial sum, since only the number of answers that speak against me counts.
+# I answer the survey every week, each time with a fresh coin of $\epsilon = 0.1$. What is my $\epsilon$ after $k$
+# weeks? The sum $k\epsilon$ is always right. But such bad luck in every week is rare. If we allow a small $\delta$,
+# $\epsilon$ grows only about like $\sqrt k$ ({ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`). The best possible
+# value is a binomial sum, because only the number of answers against me matters.
 #
 # **Predict**: for which $k$ is the theorem better than the sum?
 
@@ -434,8 +448,8 @@ for (name, values), style in zip(ways.items(), (":", "-", "-", "k--"), strict=Tr
 ax.set(xlabel="answers k", ylabel="ε at δ = 1e-5")
 ax.set_title("Randomised responses of ε = 0.1")
 ax.legend()
-# In words: Epsilon over the number of answers: the sum grows fastest, Theorem 2.1 and the Rényi way with the root in
-# the long run, and the Rényi way is nearest to the dashed best possible.
+# In words: Epsilon over the number of answers. The sum grows fastest. Theorem 2.1 and the Rényi curve grow with the
+# root in the long run, and the Rényi curve is nearest to the dashed best possible one.
 plt.show()
 print(f"Theorem 2.1 pays for k above {composition.advanced_pays_from(**slack):.1f}")
 for name, values in ways.items():
@@ -444,33 +458,35 @@ for name, values in ways.items():
 # %% [markdown]
 # ## Why Rényi
 #
-# The third curve is near the best possible, and all it does with $k$ is to multiply. Behind it is the **Rényi
-# divergence** of order $\alpha > 1$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`; for densities the sum is an
-# integral). With $\ell_k = \log(p_k / q_k)$, the privacy loss of the output $k$,
+# The third curve is near the best possible one, and its value for $k$ answers is a multiple of its value for one
+# answer. It uses the **Rényi divergence** of order $\alpha > 1$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`).
+# (For densities, the sum becomes an integral.) With $\ell_k = \log(p_k / q_k)$, the privacy loss of the output $k$,
 #
 # $$D_\alpha(p \,\|\, q) = \frac{1}{\alpha - 1} \log \sum_k p_k^\alpha q_k^{1 - \alpha}
 # = \frac{1}{\alpha - 1} \log \mathbb{E}_{k \sim p}\big[e^{(\alpha - 1) \ell_k}\big]$$
 #
-# The second form reads: an average of the loss, which looks at the large losses the more, the larger $\alpha$ is. It
-# goes from the plain average $\sum_k p_k \ell_k$ at $\alpha \to 1$ to the largest loss, which is $\epsilon$, at
-# $\alpha = \infty$. A mechanism is $(\alpha, \epsilon(\alpha))$-Rényi-private if
+# The second form is an average of the privacy loss. A larger $\alpha$ gives more weight to large losses. The
+# divergence goes from the plain average $\sum_k p_k \ell_k$ at $\alpha \to 1$ to the largest loss at
+# $\alpha = \infty$, which is $\epsilon$. A mechanism is $(\alpha, \epsilon(\alpha))$-Rényi-private if
 #
 # $$D_\alpha(A(x) \,\|\, A(y)) \le \epsilon(\alpha) \quad \text{for all neighbours } x \sim y$$
 #
-# Two properties make it the accountant's unit. **It adds up**: the losses of independent releases add, so their
-# exponentials multiply, and so do the averages; of the logarithm a sum is left ({ref}`berthier2019:rdp-comp
-# <berthier2019-rdp-comp>`). **It comes back to** $(\epsilon, \delta)$ ({ref}`berthier2019:prop2.7
-# <berthier2019-prop2-7>`): split any $S$ into the outputs with a loss of at most $\epsilon$ and the others, and bound
-# the others by Markov's inequality,
+# Two properties make the divergence useful for accounting. The first property is that **it adds up**. The losses of
+# independent releases add, so their exponentials multiply, and so do the averages. The logarithm turns the product
+# into a sum ({ref}`berthier2019:rdp-comp <berthier2019-rdp-comp>`). The second property is that **it converts to**
+# $(\epsilon, \delta)$ ({ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`). Split any $S$ into the outputs with a
+# loss of at most $\epsilon$ and the others. Bound the others by Markov's inequality,
 #
 # $$P[S] \le e^\epsilon Q[S] + P[\ell > \epsilon], \qquad
 # P[\ell > \epsilon] \le \frac{\mathbb{E}_p[e^{(\alpha - 1) \ell}]}{e^{(\alpha - 1) \epsilon}}
 # \le e^{(\alpha - 1)(\epsilon(\alpha) - \epsilon)}$$
 #
-# Call the last expression $\delta$ and solve: $\epsilon = \epsilon(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$, for
-# every $\alpha$, hence for the best.
+# Call the last expression $\delta$ and solve for $\epsilon$. The result is
+# $\epsilon = \epsilon(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$ for every $\alpha$, so we can use the best
+# $\alpha$.
 #
-# **Predict** the curves of one release each, coin, Laplace and Gauss: which are bounded, and by what?
+# **Predict** the curves of one release each, of coin, Laplace and Gauss. Which curves are bounded, and what is the
+# bound?
 
 # %%
 eps = np.log(3)
@@ -484,8 +500,8 @@ ax.axhline(eps, color="gray", ls=":", label="log 3")
 ax.set(xlabel="order α", ylabel="Rényi divergence, nats", ylim=(0, 2))
 ax.set_title("One release")
 ax.legend()
-# In words: Rényi divergence over the order: the coin and Laplace rise and level off at log 3, Gauss with noise 2 is a
-# straight line in the order that passes it.
+# In words: Rényi divergence over the order. The coin and Laplace rise and level off at log 3. Gauss with noise 2 is a
+# straight line in the order that crosses log 3.
 plt.show()
 
 # The definition at order 3, as a sum over two answers, and as an average of the loss; against the curve:
@@ -496,30 +512,42 @@ by_curve = rr.randomised_response_curve([3.0], truth=0.5)[0]
 print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 
 # %% [markdown]
-# The coin and Laplace end at their $\epsilon$, which is the divergence of order infinity. Gauss has none: its
-# curve is the line $\alpha / (2\sigma^2)$, the simplest there is. The next tutorial is about that line and what
-# becomes of it in 5,850 steps. For a
-# whole run, {doc}`threat_model` says what such a promise covers.
+# The curves of the coin and of Laplace end at their $\epsilon$, which is the divergence of order infinity. The curve
+# of Gauss has no bound. It is the line $\alpha / (2\sigma^2)$, the simplest of all curves. The next tutorial uses
+# this line to account for 5,850 steps. The page {doc}`threat_model` describes what such a promise covers for a whole
+# run.
+#
+# ## What you have learnt
+#
+# - A mechanism is $(\epsilon, \delta)$-private if one record changes the probability of any set of outputs by a
+#   factor of at most $e^\epsilon$, plus $\delta$.
+# - The coin with $p = 1/2$ has $\epsilon = \log 3$. An $\epsilon$ needs its neighbours: replace-one can double that
+#   of add-remove.
+# - Laplace noise needs no $\delta$. Gaussian noise needs one, well below $1/n$.
+# - Privacy limits every test. With $\epsilon = 1$ a suspicion multiplies its odds by at most 2.7, and $\epsilon = 8$
+#   alone promises nearly nothing.
+# - The epsilons of $k$ releases add up. Rényi divergences add up too, and converted to $(\epsilon, \delta)$ they grow
+#   only about like $\sqrt k$.
 #
 # ## Exercises
 #
-# 1. **Another coin.** The first coin shows heads with probability 0.2. Find $\epsilon$ and the number of people
-#    that gives the share to ±0.03 (one standard deviation), with pencil and paper. Check:
-#    `rr.randomised_response_epsilon`, `rr.debiased_variance`; in the clone, `pytest --eq berthier2019:rr`.
-# 2. **By counting.** Show $\epsilon = \log 3$ by a run: 100,000 answers in either world, the ratio of the shares
-#    of yes. How near to 3 can you come, and can you exclude 3.1? Check: of such ratios the standard deviation is 0.017;
-#    {doc}`12_auditing` does it with an error bar.
-# 3. **Gauss by integral.** Compute $\delta$ at $\epsilon = 1$ and $\sigma = 2$ by
-#    `divergences.hockey_stick_density`, which takes the logarithms of two densities. Check:
+# 1. **Another coin.** The first coin shows heads with probability 0.2. Find $\epsilon$ with pencil and paper. How
+#    many people give the share to ±0.03 (one standard deviation)? Check: `rr.randomised_response_epsilon` and
+#    `rr.debiased_variance`. In the clone, run `pytest --eq berthier2019:rr`.
+# 2. **By counting.** Show $\epsilon = \log 3$ by a run. Draw 100,000 answers in each world, and divide the two shares
+#    of yes. How near to 3 is your ratio? Can you exclude 3.1? Check: the standard deviation of such ratios is 0.017.
+#    The tutorial {doc}`12_auditing` does this with an error bar.
+# 3. **Gauss by integral.** Compute $\delta$ at $\epsilon = 1$ and $\sigma = 2$ by `divergences.hockey_stick_density`,
+#    which takes the logarithms of two densities. Check:
 #    `gaussians.hockey_stick_gaussian(epsilon=1, noise_multiplier=2)`, 0.00683.
 # 4. **Which releases?** How many Gaussian releases with $\sigma = 20$ (sensitivity 1) fit into $\epsilon = 1$ at
-#    $\delta = 10^{-5}$? By Rényi, and exactly (they are one release with $\sigma / \sqrt k$). Check: `nfa epsilon
-#    --sampling none --adjacency replace-one --noise-multiplier 20 --steps 16 --delta 1e-5 --conversion mironov2017` is
-#    still below 1, one step more is not; the sharper conversion, which is taken where none is named, grants 24 in all,
-#    and `gaussians.epsilon_gaussian` 28.
-# 5. **Post-processing.** It cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
-#    Map the outcomes of two laws of your choice at random and watch total variation and Rényi divergence fall.
-#    Check: `nfa.papers.berthier2019.mechanisms.total_variation.apply_channel`.
+#    $\delta = 10^{-5}$? Count by Rényi, and exactly (they are one release with $\sigma / \sqrt k$). Check: `nfa
+#    epsilon --sampling none --adjacency replace-one --noise-multiplier 20 --steps 16 --delta 1e-5 --conversion
+#    mironov2017` is still below 1. With one step more it is not. If you name no conversion, a sharper one is used. It
+#    allows 24 releases in all, and `gaussians.epsilon_gaussian` allows 28.
+# 5. **Post-processing.** Post-processing cannot weaken privacy ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
+#    Map the outcomes of two distributions of your choice at random. Observe that total variation and Rényi divergence
+#    fall. Check: `nfa.papers.berthier2019.mechanisms.total_variation.apply_channel`.
 #
 # ## Three questions
 #
@@ -527,35 +555,35 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 #
 # <details><summary>1. A mechanism is 1-private for add-remove. What is it for replace-one?</summary>
 #
-# 2-private: replacing is a removal and an addition, and the factors $e^1$ multiply.
+# It is 2-private. To replace a record is to remove one and add one, and the two factors $e^1$ multiply.
 #
 # </details>
 #
 # <details><summary>2. Randomised response with ε = log 3 says yes. You thought it as likely as not that the person did.
 # What now?</summary>
 #
-# Odds of 1 to 1 become 3 to 1: 75 %. More is not to be had from this answer, whatever else you know, as long as your
+# Your odds of 1 to 1 become 3 to 1, which is 75 %. This answer cannot tell you more, whatever else you know, if your
 # prior odds were right.
 #
 # </details>
 #
 # <details><summary>3. Why may δ not be 1/n?</summary>
 #
-# The mechanism that prints one record chosen at random is $(0, 1/n)$-private. It violates somebody's privacy
-# completely, every time.
+# The mechanism that prints one record chosen at random is $(0, 1/n)$-private. Every run violates one person's privacy
+# completely.
 #
 # </details>
 #
 # ## Further reading
 #
 # - Warner, "Randomized response: a survey technique for eliminating evasive answer bias", Journal of the American
-#   Statistical Association 60, 1965: the coin.
-# - Dwork & Roth, "The algorithmic foundations of differential privacy", Foundations and Trends in Theoretical Computer
-#   Science 9, 2014: the book; Section 2 of the report follows it.
+#   Statistical Association 60, 1965. The paper introduces the survey with a coin.
+# - Dwork & Roth, "The algorithmic foundations of differential privacy", Foundations and Trends in Theoretical
+#   Computer Science 9, 2014: the textbook of the field. Section 2 of the report follows it.
 # - Wasserman & Zhou, "A statistical framework for differential privacy", JASA 105, 2010: privacy as a limit on tests.
-# - Mironov, "Rényi differential privacy", CSF 2017, [arXiv:1702.07476](https://arxiv.org/abs/1702.07476), and Balle &
-#   Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018,
-#   [arXiv:1805.06530](https://arxiv.org/abs/1805.06530): the unit that adds up, and the exact $\delta$ of Gaussian
-#   noise.
+# - Mironov, "Rényi differential privacy", CSF 2017, [arXiv:1702.07476](https://arxiv.org/abs/1702.07476): the
+#   divergence that adds up.
+# - Balle & Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018,
+#   [arXiv:1805.06530](https://arxiv.org/abs/1805.06530): the exact $\delta$ of Gaussian noise.
 # - Dong, Roth & Su, "Gaussian differential privacy", Journal of the Royal Statistical Society B 84, 2022,
-#   [arXiv:1905.02383](https://arxiv.org/abs/1905.02383): the ROC curve itself as the definition.
+#   [arXiv:1905.02383](https://arxiv.org/abs/1905.02383): uses the ROC curve itself as the definition.

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 03 Privacy: solutions
 #
-# Of the exercises of {doc}`/03_privacy`. Try each before you read on.
+# This page solves the exercises of {doc}`/03_privacy`. Try each exercise before you read on.
 
 # %%
 from functools import partial
@@ -25,10 +25,11 @@ rng = np.random.default_rng(2019)
 # %% [markdown]
 # ## 1. Another coin
 #
-# A yes has the probability $p + (1 - p)/2 = 0.6$ if it is the truth and $(1 - p)/2 = 0.4$ if not: $\epsilon = \log
-# 1.5 = 0.405$. The share is estimated by $(\text{share of yes} - 0.4)/0.2$. A single answer varies by the coins alone
-# with the variance $0.6 \cdot 0.4$, so the estimate has $0.24 / (0.04 \, n) = 6/n$, and $\sqrt{6/n} = 0.03$ asks for
-# $n = 6667$ people: seven times those of the coin with $p = 1/2$, where it is $0.75/n$.
+# The probability of a yes is $p + (1 - p)/2 = 0.6$ if it is the truth, and $(1 - p)/2 = 0.4$ if not. So
+# $\epsilon = \log 1.5 = 0.405$. We estimate the share by $(\text{share of yes} - 0.4)/0.2$. Through the coins alone,
+# a single answer has the variance $0.6 \cdot 0.4$. So the estimate has the variance $0.24 / (0.04 \, n) = 6/n$, and
+# $\sqrt{6/n} = 0.03$ requires $n = 6667$ people. These are seven times more people than with the coin of $p = 1/2$,
+# whose variance is $0.75/n$.
 
 # %%
 print(rr.randomised_response_epsilon(truth=0.2), np.log(1.5))
@@ -39,9 +40,10 @@ assert np.sqrt(rr.debiased_variance(6667, truth=0.2)) <= 0.03 < np.sqrt(rr.debia
 # %% [markdown]
 # ## 2. By counting
 #
-# The shares are $3/4$ and $1/4$ with standard errors of $\sqrt{3/16}/\sqrt{100000} = 0.00137$. Relatively that is
-# $0.0018$ and $0.0055$, and the ratio has about $3 \sqrt{0.0018^2 + 0.0055^2} = 0.017$. So 3.1 is six of them away: one
-# run excludes it. A ratio of shares is no proof of $\epsilon$, though: it says that no smaller one holds.
+# The shares are $3/4$ and $1/4$ with standard errors of $\sqrt{3/16}/\sqrt{100000} = 0.00137$. The relative errors
+# are $0.0018$ and $0.0055$, so the error of the ratio is about $3 \sqrt{0.0018^2 + 0.0055^2} = 0.017$. The number 3.1
+# is six of these errors away, so one run excludes it. But a ratio of shares does not prove $\epsilon$. It only shows
+# that no smaller $\epsilon$ holds.
 
 # %%
 ones, zeros = np.ones(100_000, bool), np.zeros(100_000, bool)
@@ -56,7 +58,7 @@ assert 0.01 < np.std(ratios) < 0.025
 # %% [markdown]
 # ## 3. Gauss by integral
 #
-# With the noise of std 2 the two laws are $N(1, 4)$ and $N(0, 4)$.
+# With noise of standard deviation 2, the two distributions are $N(1, 4)$ and $N(0, 4)$.
 
 # %%
 
@@ -72,8 +74,9 @@ assert abs(by_integral - gaussians.hockey_stick_gaussian(epsilon=1, noise_multip
 # %% [markdown]
 # ## 4. Which releases?
 #
-# By Rényi $k$ releases cost $k \alpha / (2 \sigma^2)$ at each order, and the conversion adds its own: 16 by that of the
-# papers, 24 by a sharper one. Exactly they are one release with the noise $\sigma / \sqrt k$, and 28 of them fit.
+# By Rényi, $k$ releases add up to $k \alpha / (2 \sigma^2)$ at each order, and the conversion adds a term. With the
+# conversion of the papers 16 releases fit, and with a sharper one 24. Exactly, the releases are one release with the
+# noise $\sigma / \sqrt k$, and 28 of them fit.
 
 # %%
 
@@ -92,8 +95,8 @@ assert most == {"mironov2017": 16, "canonne2020": 24, "exactly": 28}
 # %% [markdown]
 # ## 5. Post-processing
 #
-# A channel is a matrix whose rows are laws: what each outcome is turned into, by chance. Whatever it is, the two images
-# are no easier to tell apart.
+# A channel is a matrix, and its rows are distributions. Each row says at random which new outcome replaces an old
+# one. No channel makes two distributions easier to tell apart.
 
 # %%
 for _ in range(1000):
