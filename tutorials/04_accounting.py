@@ -9,16 +9,21 @@
 # %% [markdown]
 # # 04 Accounting: where 4.43 comes from
 #
-# **Have this page open**: Lee & Kifer (2020), Figure 2, and the captions below it. Under the first picture stands
-# $\epsilon = 4.43$: one number for 50 epochs of training on private images. This tutorial computes it, from one
-# noisy step to the last digit, and asks at every stop what it depends on.
+# After this page you can compute the $\epsilon$ of a training from its noise, its batch size and its number of steps.
+# Here $\epsilon$ is the number that a private training is published with: a smaller $\epsilon$ means that the result
+# depends less on any single record. You can list the assumptions behind such a number, and explain why two correct
+# proofs can give different numbers for the same training.
 #
-# You need what a mechanism and $(\epsilon, \delta)$ are. You will not need to train anything: an accountant never
-# looks at data.
+# **Have this page open**: Lee & Kifer (2020), Figure 2, and the captions below it. The caption of the first picture
+# states $\epsilon = 4.43$. This one number describes 50 epochs of training on private images. This tutorial computes
+# it from one noisy step to the last digit. At every stage we ask what the number depends on.
 #
-# The statements we meet: {ref}`lee2020:lem1 <lee2020-lem1>`, {ref}`lee2020:lem2 <lee2020-lem2>`,
-# {ref}`lee2020:lem3 <lee2020-lem3>`, {ref}`lee2020:compose <lee2020-compose>`, {ref}`wbk2019:thm27
-# <wbk2019-thm27>` and {ref}`lee2020:acct <lee2020-acct>`.
+# You need to know what a mechanism and $(\epsilon, \delta)$ are ({doc}`03_privacy`). You need not train anything,
+# because an accountant (a function that computes $\epsilon$) never uses the data.
+#
+# Statements (lemmas and claims of the papers) that this page uses: {ref}`lee2020:lem1 <lee2020-lem1>`,
+# {ref}`lee2020:lem2 <lee2020-lem2>`, {ref}`lee2020:lem3 <lee2020-lem3>`, {ref}`lee2020:compose <lee2020-compose>`,
+# {ref}`wbk2019:thm27 <wbk2019-thm27>` and {ref}`lee2020:acct <lee2020-acct>`.
 
 # %%
 from dataclasses import replace
@@ -37,11 +42,11 @@ plt.rcParams["axes.grid"] = True
 # %% [markdown]
 # ## One step, everybody in it
 #
-# A step releases the average of $m = 512$ clipped gradients plus noise of standard deviation $\sigma = 0.01$ on
-# each coordinate. How far can one record move that average? If its value may be replaced by any other, and what
-# it adds is held inside a ball, by at most $S / m$ with $S = 3$.
+# A step releases the average of $m = 512$ clipped gradients plus noise of standard deviation $\sigma = 0.01$ on each
+# coordinate. How far can one record move this average? Suppose that any other value may replace the record's value,
+# and that a clip bounds what each record adds. Then one record moves the average by at most $S / m$ with $S = 3$.
 #
-# Only the ratio of the two counts, the **noise multiplier** $z = \sigma m / S$.
+# Only the ratio of the noise and this movement matters. It is the **noise multiplier** $z = \sigma m / S$.
 
 # %%
 n, m, S, sigma, delta = 60_000, 512, 3.0, 0.01, 1e-5
@@ -49,8 +54,8 @@ z = sigma * m / S
 print(f"noise multiplier z = {z:.4f}")
 
 # %% [markdown]
-# Two Gaussians a distance $\Delta$ apart differ, in the Rényi divergence of order $\alpha$, by $\alpha / (2 z^2)$
-# ({ref}`lee2020:lem1 <lee2020-lem1>`): a straight line in $\alpha$. Let us not take it on trust but integrate the
+# Take two Gaussians at a distance $\Delta$. Their Rényi divergence of order $\alpha$ is $\alpha / (2 z^2)$
+# ({ref}`lee2020:lem1 <lee2020-lem1>`), a straight line in $\alpha$. We check this formula by integrating the
 # definition, $\frac{1}{\alpha - 1} \log \int p^\alpha q^{1 - \alpha}$.
 
 # %%
@@ -69,11 +74,11 @@ for alpha in (2, 8, 32):
 # %% [markdown]
 # ## One step, almost nobody in it
 #
-# A batch has 512 of 60,000 records, drawn afresh at every step. Most steps do not see you at all, so a step
-# should cost much less than the line above.
+# A batch has 512 of 60,000 records, and every step draws a new batch. Most steps do not use your record at all. So
+# the divergence of a step should be much smaller than the line above.
 #
-# **Predict before you run the next cell**: the chance to be in a batch is $q = 512 / 60{,}000 \approx 0.0085$. Is
-# the cost of a step smaller by about $q$, or by about $q^2$? For every order?
+# **Predict before you run the next cell**: the probability to be in a batch is $q = 512 / 60{,}000 \approx 0.0085$.
+# Is the divergence of a step smaller by about $q$, or by about $q^2$? Is it so for every order?
 
 # %%
 q = m / n
@@ -92,27 +97,30 @@ ax.semilogy(orders, one_step, label="everybody in the batch (Lemma 1)")
 ax.semilogy(orders, printed, label="512 of 60,000 (Lemma 3)")
 ax.semilogy(orders, used, "--", label="512 of 60,000 (Theorem 27)")
 ax.semilogy(orders, q**2 * one_step, ":", color="gray", label="q² times the first")
-ax.set(xlabel="order α", ylabel="Rényi divergence, nats", title="What one step costs")
+ax.set(xlabel="order α", ylabel="Rényi divergence, nats", title="Divergence of one step")
 ax.legend()
-# In words: Divergence of a step over the order: with everybody in the batch it is the highest; the two curves of
-# batches follow its q squared below up to some order and then bend up towards it.
+# In words: Divergence of a step over the order. With everybody in the batch it is highest. The two curves of batches
+# follow q squared times the highest curve up to some order and then bend up towards the highest curve.
 plt.show()
 
 # %% [markdown]
-# About $q^2$, times a constant, but **only for small orders**: then the curve bends upwards and soon lies within
-# a small factor of the first. A rare event that tells all is expensive for a large order, which looks at little
-# else. Remember this bend: it decides which order is best at the end.
+# The divergence is smaller by about $q^2$, times a constant, but **only for small orders**. For larger orders the
+# curve bends upwards and soon lies within a small factor of the first curve. A large order gives most weight to large
+# losses. So a rare event that reveals everything counts nearly fully at a large order. Remember this bend, because it
+# decides which order is best at the end.
 #
-# There are two curves for the batches. Lemma 3 is the theorem the paper quotes; `wbk2019:thm27` is a sharper one
-# for Gaussian noise, from the same source. They look alike here; wait for the captions.
+# The picture has two curves for the batches. Lemma 3 is the theorem that the paper quotes. The theorem
+# `wbk2019:thm27` is a sharper one for Gaussian noise, from the same source. The two curves look alike here, but they
+# lead to different captions below.
 #
 # ### Why $q^2$: Poisson batches, in five lines
 #
-# The square is easiest to see where every record tosses a coin of its own and is in the batch with probability $q$
-# (**Poisson** batches, one record added). In units of the noise, and with what the others add moved to 0, the release
-# without me has the law $Q = N(0, 1)$. With me it is shifted by $1/z$ at most, to $P = N(1/z, 1)$, but only with
-# probability $q$: it has the law $(1 - q) Q + q P$. With the likelihood ratio $r = dP/dQ$ the ratio of the two laws is
-# $1 + q(r - 1)$, and for a whole order $\alpha$ the binomial theorem gives
+# The square is easiest to see with **Poisson** batches. Every record tosses its own coin and is in the batch with
+# probability $q$. The neighbour has one record more. We measure in units of the noise, and we move what the others
+# add to 0. The release without me has the distribution $Q = N(0, 1)$. If I am in the batch, the release is shifted by
+# at most $1/z$, to $P = N(1/z, 1)$. I am in the batch only with probability $q$, so the release with me has the
+# distribution $(1 - q) Q + q P$. With the likelihood ratio $r = dP/dQ$, the ratio of the two distributions is
+# $1 + q(r - 1)$. For a whole order $\alpha$ the binomial theorem gives
 #
 # $$e^{(\alpha - 1) D_\alpha} = \mathbb{E}_Q\big[(1 + q (r - 1))^\alpha\big]
 # = \sum_{k=0}^{\alpha} \binom{\alpha}{k} q^k\, \mathbb{E}_Q\big[(r - 1)^k\big]$$
@@ -120,20 +128,21 @@ plt.show()
 # $$= 1 + 0 + \binom{\alpha}{2} q^2 B(2) + \binom{\alpha}{3} q^3 B(3) + \dots + q^\alpha B(\alpha),
 # \qquad B(k) = \mathbb{E}_Q[(r - 1)^k]$$
 #
-# **The term with $q$ is 0**, since a likelihood ratio is 1 on average: $\mathbb{E}_Q[r] = \int dP = 1$. What is left
-# begins with $q^2$. With $B(2) = \mathbb{E}_Q[r^2] - 1 = e^{1/z^2} - 1$ the cost for small orders is about
-# $\frac{\alpha}{2} q^2 (e^{1/z^2} - 1)$. And the bend: the last term is about $q^\alpha \mathbb{E}_Q[r^\alpha]
-# = q^\alpha e^{\alpha (\alpha - 1) / (2 z^2)}$, which is negligible until $q\, e^{(\alpha - 1)/(2 z^2)}$ comes near
-# 1, and then all there is. Nothing was estimated here: for Poisson batches this sum **is** the divergence
-# ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`; the coins of the others give a mixture of such pairs, and a mixture
-# is no farther apart; the other order of the two laws is smaller).
+# **The term with $q$ is 0**, because a likelihood ratio is 1 on average: $\mathbb{E}_Q[r] = \int dP = 1$. So the sum
+# begins with $q^2$. With $B(2) = \mathbb{E}_Q[r^2] - 1 = e^{1/z^2} - 1$, the divergence for small orders is about
+# $\frac{\alpha}{2} q^2 (e^{1/z^2} - 1)$. The last term explains the bend. It is about
+# $q^\alpha \mathbb{E}_Q[r^\alpha] = q^\alpha e^{\alpha (\alpha - 1) / (2 z^2)}$. This term is negligible until
+# $q\, e^{(\alpha - 1)/(2 z^2)}$ comes near 1, and then it dominates the sum. We estimated nothing here, because for
+# Poisson batches this sum **is** the divergence ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`). The coins of the
+# others give a mixture of such pairs, and a mixture is not farther apart. The other order of the two distributions
+# has a smaller divergence.
 #
 # ### The bound behind 4.43
 #
-# The captions' batches are drawn **without replacement**, and a record is replaced. Then another record has my place
-# when I am not in the batch, three laws are to be compared and not two, and of the equation an inequality is left. It
-# has the same shape: powers of $q$, binomials, moments of the likelihood ratio ({ref}`wbk2019:thm27 <wbk2019-thm27>`,
-# with $\epsilon(l) = l / (2 z^2)$ from Lemma 1):
+# The captions' batches are drawn **without replacement**, and a record is replaced. If I am not in the batch, another
+# record has my place. So we must compare three distributions instead of two, and the equation becomes an inequality.
+# The inequality has the same form, with powers of $q$, binomials, and moments of the likelihood ratio
+# ({ref}`wbk2019:thm27 <wbk2019-thm27>`, with $\epsilon(l) = l / (2 z^2)$ from Lemma 1):
 #
 # $$\epsilon'(\alpha) \le \frac{1}{\alpha - 1} \log \Big(1
 # + \binom{\alpha}{2} q^2 \min\big\{4 (e^{\epsilon(2)} - 1),\; 2 e^{\epsilon(2)}\big\}
@@ -141,9 +150,9 @@ plt.show()
 # \min\Big\{4 \sqrt{B(2 \lfloor \tfrac{l}{2} \rfloor)\, B(2 \lceil \tfrac{l}{2} \rceil)},\;
 # 2 e^{(l - 1) \epsilon(l)}\Big\}\Big)$$
 #
-# Since $B(2) = e^{\epsilon(2)} - 1$, the first term is here four times that of Poisson batches. Lemma 3 has
-# $2 e^{(l - 1) \epsilon(l)} = 2\, \mathbb{E}_Q[r^l]$ in the sum and no $B$; that is the whole difference of the two.
-# **Predict**: how much of the sum is the term with $q^2$ at order 7?
+# Because $B(2) = e^{\epsilon(2)} - 1$, the first term is here four times that of Poisson batches. Lemma 3 has
+# $2 e^{(l - 1) \epsilon(l)} = 2\, \mathbb{E}_Q[r^l]$ in the sum and no $B$. This is the only difference between the
+# two bounds. **Predict**: at order 7, which share of the sum is the term with $q^2$?
 
 # %%
 alpha = 7
@@ -171,16 +180,17 @@ bend = 1 + 2 * z**2 * np.log(1 / q)
 print(f"the last term of Poisson passes 1 at order {bend:.1f}")
 
 # %% [markdown]
-# Order 7 still lives on $q^2$: its term is 97 % of the sum, four times that of Poisson batches. Now times 5,850.
+# At order 7, the term with $q^2$ is still 97 % of the sum. It is four times the term of Poisson batches. Next we
+# multiply by 5,850 steps.
 
 # %% [markdown]
 # ## Many steps, and back to $(\epsilon, \delta)$
 #
-# Fifty epochs of $\lfloor 60{,}000 / 512 \rfloor = 117$ steps are $T = 5{,}850$ releases, each computed after
-# seeing the earlier ones. Rényi divergences of one order add up ({ref}`lee2020:compose <lee2020-compose>`); then
-# $\epsilon = T \epsilon(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$ is a guarantee at $\delta$, **for every order
-# at once** ({ref}`lee2020:lem2 <lee2020-lem2>`), so we may take the best. The first term grows with $\alpha$, the
-# second falls.
+# Fifty epochs of $\lfloor 60{,}000 / 512 \rfloor = 117$ steps are $T = 5{,}850$ releases. Each release may depend on
+# the earlier ones. Rényi divergences of one order add up ({ref}`lee2020:compose <lee2020-compose>`). Then
+# $\epsilon = T \epsilon(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$ is a guarantee at $\delta$, **for every order at
+# once** ({ref}`lee2020:lem2 <lee2020-lem2>`), so we may take the best order. The first term grows with $\alpha$, and
+# the second falls.
 
 # %%
 T = 50 * (n // m)
@@ -198,14 +208,15 @@ ax.plot(orders[best], total[best], "o", color="C3", label=least)
 ax.set(xlabel="order α", ylabel="ε", xlim=(2, 40), ylim=(0.1, 1e3))
 ax.set_title("50 epochs, δ = 1e-5")
 ax.legend()
-# In words: Epsilon over the order: the cost of the steps rises, the price of delta falls, and their sum has its least
-# value, a dot, at order 7.
+# In words: Epsilon over the order. The part of the steps rises, and the part of delta falls. Their sum is smallest,
+# marked by a dot, at order 7.
 plt.show()
 
 # %% [markdown]
-# There it is: **4.4387**, printed as 4.43. Cut, not rounded; a smaller number than what was proved. By hand it is
-# order 7 of the table above: $5850 \cdot 4.307 \cdot 10^{-4} + \log(10^5) / 6 = 2.520 + 1.919$. Our
-# accountant does the same in one call, with the conditions written out. It rounds up.
+# The least value is **4.4387**. The paper prints 4.43, so the number is truncated instead of rounded. It is smaller
+# than the number that was proved. You can compute the value by hand from the table above at order 7:
+# $5850 \cdot 4.307 \cdot 10^{-4} + \log(10^5) / 6 = 2.520 + 1.919$. Our accountant does the same in one call, in
+# which you state all conditions. It rounds up.
 
 # %%
 step = Mechanism(
@@ -222,31 +233,32 @@ print(guarantee.epsilon, "at order", guarantee.order)
 print("by", guarantee.bound, "and", guarantee.conversion)
 
 # %% [markdown]
-# Had the paper used its own Lemma 3, it would have printed another number:
+# With its own Lemma 3, the paper would have printed another number:
 
 # %%
 print(epsilon([(step, T)], bound="lee2020:lem3", **papers).epsilon)
 
 # %% [markdown]
-# One caption decides nothing. All twenty-four together do: {doc}`our table
-# <generated/experiments/lee2020-epsilons>` computes each under several readings. Theorem 27 gives 23 of them, cut
-# to two decimals, and no other reading more than 14; the one that is left, 13.75 for 13.7855, is most likely a
-# misprint (`nfa reproduce lee2020:epsilons`).
+# A single caption does not show which theorem the paper used, but all twenty-four together do.
+# {doc}`Our table <generated/experiments/lee2020-epsilons>` computes each caption under several readings (ways to
+# interpret what the paper leaves open). Theorem 27 gives 23 captions, truncated to two decimals. No other reading
+# gives more than 14. The remaining caption prints 13.75 for 13.7855 and is most likely a misprint
+# (`nfa reproduce lee2020:epsilons`).
 
 # %% [markdown]
 # ## What the number depends on
 #
-# With sliders: {ref}`epsilon over the steps, a curve a theorem <moving-epsilon>`.
+# On another page you can move sliders: {ref}`epsilon over the steps, a curve a theorem <moving-epsilon>`.
 #
-# The same noise, the same data, the same 5,850 steps. **Predict which of these lie above 4.44 and which below**,
-# then run the cell:
+# The following cases have the same noise, the same data and the same 5,850 steps. **Predict which of these epsilons
+# are above 4.44 and which are below**, then run the cell:
 #
-# 1. batches drawn by a coin for every record (Poisson), a record added or removed;
-# 2. no subsampling in the account: every step sees everybody;
-# 3. the sharper conversion of Canonne, Kamath and Steinke in place of Lemma 2;
-# 4. coins again, and the smallest number that is proved, which is what the accountant gives when no conversion is
-#    named;
-# 5. the same for batches without replacement.
+# 1. Each record is drawn into the batch by its own coin (Poisson), and a record is added or removed.
+# 2. The account uses no subsampling, as if every step used all records.
+# 3. The sharper conversion of Canonne, Kamath and Steinke replaces Lemma 2.
+# 4. The batches are drawn by coins as in case 1, and we take the smallest number that is proved. The accountant gives
+#    this number if you name no conversion.
+# 5. We take the smallest number that is proved, for batches without replacement.
 
 # %%
 everybody = replace(step, sampling="none", sampling_rate=1.0)
@@ -267,26 +279,27 @@ for how, value in answers.items():
     print(f"{how:24} {value:10.3f}")
 
 # %% [markdown]
-# The smallest number is the minimum over several proofs. For Poisson batches one of them takes orders that are no
-# integers ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`) and the sharper conversion. If the noise has a finite
-# $\epsilon(\infty)$, as Laplace noise has, epsilons of pure differential privacy add up, and sampling makes each
-# smaller ({ref}`balle2018:poisson <balle2018-poisson>`, {ref}`balle2018:without-replacement
-# <balle2018-without-replacement>`). If $\delta$ is larger than what any test can tell, $\epsilon$ is 0
-# ({ref}`bretagnolle1979:tv <bretagnolle1979-tv>`). The last proof gave both numbers above. It uses no order at all,
-# and the next section shows it. `nfa epsilon --explain` shows what each choice saves.
+# The smallest number is the minimum over several proofs. For Poisson batches, one of them uses orders that are no
+# integers ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`) and the sharper conversion. Another proof needs noise with
+# a finite $\epsilon(\infty)$, such as Laplace noise. Then epsilons of pure differential privacy add up, and sampling
+# makes each smaller ({ref}`balle2018:poisson <balle2018-poisson>`,
+# {ref}`balle2018:without-replacement <balle2018-without-replacement>`). If $\delta$ is larger than what any test can
+# tell, $\epsilon$ is 0 ({ref}`bretagnolle1979:tv <bretagnolle1979-tv>`). One more proof gave both numbers above. It
+# uses no order at all, and the next section shows it. `nfa epsilon --explain` shows how much smaller each choice
+# makes $\epsilon$.
 #
 # ## What one moment loses
 #
 # The **privacy loss** of an outcome is the logarithm of how much more probable the outcome is with a record than
 # without it. A Rényi divergence is one moment of the loss. The accountant converts one moment, the best one, to
-# $\epsilon$. The other moments are lost in this step.
+# $\epsilon$. This conversion ignores the other moments.
 #
-# The whole distribution of the loss keeps them. Its losses add up from step to step, so the distribution of the sum
-# is a convolution, and the definition gives
-# $\delta(\epsilon) = \mathbb E \max(1 - e^{\epsilon - L}, 0)$ for the sum $L$.
+# The whole distribution of the loss contains all moments. The losses add up from step to step, so the distribution of
+# their sum is a convolution. For the sum $L$, the definition gives
+# $\delta(\epsilon) = \mathbb E \max(1 - e^{\epsilon - L}, 0)$.
 #
-# Take 100 steps with $z = 1.5$, and suppose that each step uses a record with probability 1/1000.
-# **Predict: by which factor is the epsilon of the whole distribution smaller?** Write a number down, then run:
+# Take 100 steps with $z = 1.5$, and suppose that each step uses a record with probability 1/1000. **Predict: by which
+# factor is the epsilon of the whole distribution smaller?** Write a number down, then run:
 
 # %%
 rare = Mechanism(
@@ -306,14 +319,14 @@ print(f"factor: {moment.epsilon / whole.epsilon:.1f}")
 
 # %% [markdown]
 # Where does a factor of ten come from? Nine runs in ten never use the record, and the loss is then slightly below 0.
-# A high moment weighs the very rare large losses most, and $\delta$ ignores losses that are rare enough. A low moment
-# does not, but its conversion adds $\log(1/\delta) / (\alpha - 1)$, which is large for a small order. No single order
-# does both.
+# A high moment gives most weight to the very rare large losses, but $\delta$ ignores losses that are rare enough. A
+# low moment does not, but its conversion adds $\log(1/\delta) / (\alpha - 1)$, which is large for a small order. So
+# no single order is good for both terms.
 #
 # Here are the steps by hand. {ref}`Connect the dots <doroshenko2022-connect>` puts the loss of one step on a grid. It
-# splits each outcome between two grid points, so that an observer learns more from the new outcomes. Hence $\delta$
-# can only rise. A Fourier transform composes the steps, and what it rounds is bounded by {ref}`a theorem
-# <higham2002-thm24-2>` and added.
+# splits each outcome between two grid points, so an observer learns more from the new outcomes. Therefore $\delta$
+# can only rise. A Fourier transform composes the steps. Its rounding errors are bounded by
+# {ref}`a theorem <higham2002-thm24-2>`, and the code adds this bound.
 
 # %%
 record_in, record_out = dominating.poisson(dominating.gaussian(1.5), 0.001)
@@ -337,13 +350,13 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# Both orders of the neighbours count, and the larger epsilon is the answer. `nfa epsilon` does this by itself, with
-# a finer and finer grid until an upper and a lower bound agree to one in a thousand.
+# The guarantee needs both orders of the neighbours, and the larger epsilon is the answer. `nfa epsilon` computes
+# both. It makes the grid finer until an upper and a lower bound agree to one in a thousand.
 #
-# Between "everybody, always" and the captions lies a factor of hundreds: subsampling is what makes private
-# training possible at all, so it had better be true of the batches. A program that shuffles the data once an
-# epoch and cuts it in pieces does **not** draw batches without replacement at every step, and the theorem does
-# not hold for it. The accountant knows:
+# The epsilon of "everybody, always" is hundreds of times larger than that of the captions. So private training needs
+# subsampling, and the batches must be drawn as the theorem assumes. A program that shuffles the data once an epoch
+# and cuts them in pieces does **not** draw batches without replacement at every step. The theorem does not hold for
+# such a program. The accountant checks this:
 
 # %%
 shuffled = replace(step, sampling="epoch-partition")
@@ -353,8 +366,8 @@ except NoGuarantee as refusal:
     print(refusal)
 
 # %% [markdown]
-# What it does grant a shuffled epoch is this: you are in one batch of each epoch, so an epoch costs one full
-# step.
+# For a shuffled epoch, the accountant uses another fact. Your record is in one batch of each epoch, so an epoch
+# counts as one full step.
 
 # %%
 print(f"{epsilon([(shuffled, T)], **papers).epsilon:.2f}")
@@ -362,8 +375,8 @@ print(f"{epsilon([(shuffled, T)], **papers).epsilon:.2f}")
 # %% [markdown]
 # ## And is $S = 3$ true?
 #
-# Everything above takes the sensitivity for granted. An accountant cannot check it: if a record can move the
-# average by more than $3/512$, then the honest number is another one. How fast does it grow?
+# Everything above assumes the sensitivity. An accountant cannot check it. If a record can move the average by more
+# than $3/512$, then the true $\epsilon$ is larger. How fast does it grow?
 
 # %%
 truth = np.linspace(3, 7, 17)
@@ -375,70 +388,82 @@ ax.axhline(guarantee.epsilon, color="gray", ls=":", label="claimed")
 ax.set(
     xlabel="true sensitivity of the sum, where 3 was assumed",
     ylabel="ε at δ = 1e-5",
-    title="A claim rests on its sensitivity",
+    title="A claim depends on its sensitivity",
     ylim=(0, None),
 )
 ax.legend()
-# In words: Epsilon over the true sensitivity: it rises through the dotted claim at 3 and far above it beyond.
+# In words: Epsilon over the true sensitivity. It crosses the dotted claim at 3 and rises far above it for larger
+# values.
 plt.show()
 
 # %% [markdown]
-# That is the subject of the next tutorial: the layer that the paper's formula forgets.
+# The next tutorial is about the sensitivity, and about the layer that the paper's formula omits.
+#
+# ## What you have learnt
+#
+# - The caption $\epsilon = 4.43$ follows from $z = \sigma m / S$, the sampling rate $q$, 5,850 steps and
+#   $\delta = 10^{-5}$. The data do not enter.
+# - If a step uses a record with a small probability $q$, its divergence is about $q^2$ times that of a full step, for
+#   small orders only.
+# - Divergences of one order add up over the steps. Every order gives a guarantee, so you may take the best order.
+# - The number depends on how the batches are drawn. With one shuffle an epoch, it is 28.46 in place of 4.44.
+# - The accountant takes the sensitivity as given. If the sensitivity is wrong, then $\epsilon$ is wrong.
 #
 # ## Exercises
 #
-# 1. **By hand.** For $z = 2$ and no subsampling, find the best order for one step at $\delta = 10^{-5}$ and its
+# 1. **By hand.** Take $z = 2$ and no subsampling. Find the best order for one step at $\delta = 10^{-5}$ and its
 #    $\epsilon$, with pencil and paper ($\alpha / 8 + \log(10^5)/(\alpha - 1)$). Check: `nfa epsilon --sampling none
-#    --adjacency replace-one --noise-multiplier 2 --steps 1 --delta 1e-5 --conversion mironov2017`, which tries a grid
-#    of orders, agrees to three decimals.
-# 2. **Two of the captions.** Compute the captions of $\sigma = 0.03$ at 50 and 200 epochs, printed as 1.28 and 2.61.
-#    Which of the two tells whether they were rounded or cut? Check: `nfa reproduce lee2020:epsilons` has all of them.
-# 3. **CIFAR-10.** The same captions stand under pictures for CIFAR-10, which has 50,000 training images. What
-#    should 4.43 be there? ({ref}`lee2020:fig3 <lee2020-fig3>` says what we found.)
-# 4. **Write it yourself.** The curve of Theorem 27 is long; Lemma 1, composition and Lemma 2 are one line each. Write
-#    your own accountant for Poisson batches, one record added or removed ({ref}`lee2020:fn1 <lee2020-fn1>`), from
-#    $\frac{1}{\alpha - 1} \log \sum_{k=0}^\alpha \binom{\alpha}{k} (1 - q)^{\alpha - k} q^k e^{k(k - 1)/(2 z^2)}$,
-#    and hold it against `subsampling.poisson_gaussian` at orders 2 to 32. Check: 5,850 steps give line 1 of the last
-#    table, 2.137.
+#    --adjacency replace-one --noise-multiplier 2 --steps 1 --delta 1e-5 --conversion mironov2017` tries a grid of
+#    orders and agrees to three decimals.
+# 2. **Two of the captions.** Compute the captions of $\sigma = 0.03$ at 50 and 200 epochs, which the paper prints as
+#    1.28 and 2.61. Which of the two shows whether the numbers were rounded or truncated? Check:
+#    `nfa reproduce lee2020:epsilons` has all captions.
+# 3. **CIFAR-10.** The pictures for CIFAR-10 have the same captions, but CIFAR-10 has 50,000 training images. What
+#    should the caption be there instead of 4.43? ({ref}`lee2020:fig3 <lee2020-fig3>` reports what we computed.)
+# 4. **Write it yourself.** The curve of Theorem 27 is long. Lemma 1, composition and Lemma 2 are one line each. Write
+#    your own accountant for Poisson batches, one record added or removed ({ref}`lee2020:fn1 <lee2020-fn1>`). Start
+#    from $\frac{1}{\alpha - 1} \log \sum_{k=0}^\alpha \binom{\alpha}{k} (1 - q)^{\alpha - k} q^k e^{k(k - 1)/(2
+#    z^2)}$. Compare it with `subsampling.poisson_gaussian` at orders 2 to 32. Check: 5,850 steps give line 1 of the
+#    last table, 2.137.
 #
 # ## Three questions
 #
 # Answer each before you unfold it.
 #
-# <details><summary>1. Why does a step on a batch of one record in a hundred cost about a ten-thousandth, not a
-# hundredth?</summary>
+# <details><summary>1. A batch has one record in a hundred. Why is the divergence of a step about a ten-thousandth,
+# not a hundredth?</summary>
 #
-# The likelihood ratio of the mixture is $1 + q(r - 1)$, and $r - 1$ has mean 0 under the law without you: the term with
-# $q$ vanishes, and $q^2$ is the first that is left.
+# The likelihood ratio of the mixture is $1 + q(r - 1)$. The mean of $r - 1$ is 0 under the distribution without you,
+# so the term with $q$ vanishes. The first term that remains has $q^2$.
 #
 # </details>
 #
 # <details><summary>2. The same noise and the same number of steps, but the data are shuffled once an epoch. Which
 # theorem holds?</summary>
 #
-# None on subsampling: the batches of an epoch are not drawn afresh. What holds is that you are in one batch of each
-# epoch, so that an epoch costs one full step: 28.46 in place of 4.44.
+# No theorem on subsampling holds, because the batches of an epoch are not drawn afresh. But your record is in one
+# batch of each epoch, so an epoch counts as one full step. This gives 28.46 in place of 4.44.
 #
 # </details>
 #
-# <details><summary>3. Which of these does an accountant see: data, network, sensitivity, batch size, noise, number of
+# <details><summary>3. Which of these does an accountant use: data, network, sensitivity, batch size, noise, number of
 # steps?</summary>
 #
-# Sensitivity, noise, batch size (as a sampling rate) and steps. It takes the sensitivity for granted, and if that is
-# wrong, so is everything it says.
+# It uses sensitivity, noise, batch size (as a sampling rate) and steps. It takes the sensitivity as given. If the
+# sensitivity is wrong, then everything that the accountant computes is wrong.
 #
 # </details>
 #
 # ## Further reading
 #
 # - Abadi et al., "Deep learning with differential privacy", CCS 2016,
-#   [arXiv:1607.00133](https://arxiv.org/abs/1607.00133): DP-SGD and the moments accountant, from which Rényi accounting
-#   grew.
+#   [arXiv:1607.00133](https://arxiv.org/abs/1607.00133): introduces DP-SGD and the moments accountant, from which
+#   Rényi accounting grew.
 # - Wang, Balle & Kasiviswanathan, "Subsampled Rényi differential privacy and analytical moments accountant", AISTATS
 #   2019, [arXiv:1808.00087](https://arxiv.org/abs/1808.00087): the theorem behind the captions.
 # - Mironov, Talwar & Zhang, "Rényi differential privacy of the sampled Gaussian mechanism", 2019,
-#   [arXiv:1908.10530](https://arxiv.org/abs/1908.10530): the Poisson sum above, proved, and for orders that are no
+#   [arXiv:1908.10530](https://arxiv.org/abs/1908.10530): proves the Poisson sum above, also for orders that are no
 #   integers.
 # - Gopi, Lee & Wutschitz, "Numerical composition of differential privacy", NeurIPS 2021,
-#   [arXiv:2106.02848](https://arxiv.org/abs/2106.02848): how the nearly exact number is computed, with its error
-#   bounded.
+#   [arXiv:2106.02848](https://arxiv.org/abs/2106.02848): shows how to compute the nearly exact number with a bound on
+#   the error.

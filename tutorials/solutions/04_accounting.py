@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 04 Accounting: solutions
 #
-# Of the exercises of {doc}`/04_accounting`. Try each before you read on.
+# This page solves the exercises of {doc}`/04_accounting`. Try each exercise before you read on.
 
 # %%
 from math import comb, log
@@ -21,9 +21,10 @@ from nfa.privacy import rdp, subsampling
 # %% [markdown]
 # ## 1. By hand
 #
-# $f(\alpha) = \alpha/8 + 11.513/(\alpha - 1)$ has the slope $1/8 - 11.513/(\alpha - 1)^2$, which is 0 at $\alpha - 1
-# = \sqrt{92.10} = 9.597$. So $\alpha = 10.6$ and $\epsilon = 10.597/8 + 11.513/9.597 = 1.3246 + 1.1997 = 2.524$. A
-# grid has not exactly this order, and loses less than a thousandth.
+# $f(\alpha) = \alpha/8 + 11.513/(\alpha - 1)$ has the derivative $1/8 - 11.513/(\alpha - 1)^2$. The derivative is 0
+# at $\alpha - 1 = \sqrt{92.10} = 9.597$. So $\alpha = 10.6$ and
+# $\epsilon = 10.597/8 + 11.513/9.597 = 1.3246 + 1.1997 = 2.524$. A grid does not contain exactly this order, but its
+# result is larger by less than a thousandth.
 
 # %%
 best = 1 + np.sqrt(8 * log(1e5))
@@ -36,8 +37,9 @@ assert 0 <= on_grid - by_hand < 1e-3
 # %% [markdown]
 # ## 2. Two of the captions
 #
-# With $\sigma = 0.03$ the noise multiplier is three times that of 4.43. 1.2800 is 1.28 either way; 2.6154, rounded, is
-# 2.62, and 2.61 is printed. So the second tells: the captions are cut.
+# With $\sigma = 0.03$ the noise multiplier is three times that of 4.43. The first value, 1.2800, gives 1.28 if
+# rounded or truncated. The second value, 2.6154, gives 2.62 if rounded, and the paper prints 2.61. So the second
+# caption shows that the captions are truncated.
 
 # %%
 orders = np.arange(2, 257)
@@ -52,7 +54,7 @@ assert f"{captions[200]:.2f}" == "2.62"
 # %% [markdown]
 # ## 3. CIFAR-10
 #
-# $n = 50{,}000$: $q$ is larger, and an epoch has $\lfloor 50000 / 512 \rfloor = 97$ steps.
+# With $n = 50{,}000$, $q$ is larger, and an epoch has $\lfloor 50000 / 512 \rfloor = 97$ steps.
 
 # %%
 cifar = subsampling.without_replacement_gaussian(orders, sampling_rate=512 / 50_000, noise_multiplier=0.01 * 512 / 3)
@@ -63,7 +65,8 @@ assert abs(there - 4.87762) < 1e-5
 # %% [markdown]
 # ## 4. Write it yourself
 #
-# Three lines. The exponent $k(k-1)/(2z^2)$ is up to 300 at order 32 and $z = 1.7$, so the sum is taken of logarithms.
+# The accountant needs three lines. At order 32 and $z = 1.7$, the exponent $k(k-1)/(2z^2)$ goes up to 300, so we sum
+# logarithms.
 
 
 # %%
