@@ -9,17 +9,22 @@
 # %% [markdown]
 # # 05 Sensitivity: the layer that the formula forgets
 #
-# **Have this page open**: Lee & Kifer (2020), section 4: the clipping function in its first paragraph,
-# Algorithm 1, and the three displays of section 4.2. The last of them says how far one record can move an
-# update, $\Delta \leq 2 \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L} / m$, and every $\epsilon$ of the paper is
-# measured against that number. This tutorial builds it up from a single clip, and then tests it.
+# After this page you can compute how far one person's data can move an update of a network. This largest movement is
+# called the sensitivity, and the noise of a private training must be proportional to it. You can also find an error
+# in a formula for the sensitivity by measuring the movement, and explain which epsilons are then wrong.
 #
-# You need a forward pass, DFA ({ref}`lee2020:dfa-update <lee2020-dfa-update>`) and what an accountant does with
-# a sensitivity (tutorial 04).
+# **Have this page open**: Lee & Kifer (2020), section 4. You need the clipping function in its first paragraph,
+# Algorithm 1, and the three displays of section 4.2. The last display bounds how far one record can move an update,
+# $\Delta \leq 2 \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L} / m$. Every $\epsilon$ of the paper depends on this
+# bound. This tutorial derives the bound from a single clip, and then tests it.
 #
-# The statements we meet: {ref}`lee2020:clip <lee2020-clip>`, {ref}`lee2020:def4 <lee2020-def4>`,
-# {ref}`lee2020:A9 <lee2020-a9>`, {ref}`lee2020:sens-zeta <lee2020-sens-zeta>`, {ref}`lee2020:sens-xi
-# <lee2020-sens-xi>`, {ref}`lee2020:sens-total <lee2020-sens-total>`, {ref}`lee2020:A10-A11 <lee2020-a10-a11>`.
+# You need a forward pass, DFA ({ref}`lee2020:dfa-update <lee2020-dfa-update>`) and what an accountant does with a
+# sensitivity (tutorial 04).
+#
+# Statements (claims, definitions and lines of the paper) that this page uses: {ref}`lee2020:clip <lee2020-clip>`,
+# {ref}`lee2020:def4 <lee2020-def4>`, {ref}`lee2020:A9 <lee2020-a9>`, {ref}`lee2020:sens-zeta <lee2020-sens-zeta>`,
+# {ref}`lee2020:sens-xi <lee2020-sens-xi>`, {ref}`lee2020:sens-total <lee2020-sens-total>`,
+# {ref}`lee2020:A10-A11 <lee2020-a10-a11>`.
 
 # %%
 import matplotlib.pyplot as plt
@@ -49,9 +54,9 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # %% [markdown]
 # ## A clip
 #
-# Clipping shrinks a vector until its norm is at most $c$ and keeps its direction. A vector inside the ball
-# stays as it is. The printed formula is $0/0$ at zero ({ref}`lee2020:clip <lee2020-clip>`); zero stays zero
-# here.
+# Clipping scales a vector down to the norm $c$ if its norm is larger. The direction stays the same. A vector of norm
+# at most $c$ does not change. For the zero vector the printed formula is $0/0$ ({ref}`lee2020:clip <lee2020-clip>`).
+# In our code, zero stays zero.
 
 # %%
 v = np.array([[3.0, -4.0, 12.0], [0.3, 0.4, 0.0], [0.0, 0.0, 0.0]])
@@ -61,8 +66,8 @@ for before, after in zip(v, clip_l2(v, 6.5), strict=True):
 # %% [markdown]
 # ## Two algorithms, line by line
 #
-# DP-SGD, which the paper calls DP-BP ({ref}`lee2020:dp-bp <lee2020-dp-bp>`), and the paper's DP-DFA, Algorithm 1. A
-# record is $i$, a layer $l = 1, \dots, L$, with $h_i^0 = x_i$.
+# We compare DP-SGD, which the paper calls DP-BP ({ref}`lee2020:dp-bp <lee2020-dp-bp>`), with the paper's DP-DFA,
+# Algorithm 1. The index $i$ is a record, and $l = 1, \dots, L$ is a layer, with $h_i^0 = x_i$.
 #
 # $$\begin{array}{r|l|l}
 #  & \textbf{DP-SGD} & \textbf{DP-DFA} \\ \hline
@@ -76,24 +81,25 @@ for before, after in zip(v, clip_l2(v, 6.5), strict=True):
 # 6 & \text{release } \frac1m \sum_{i \in S} u_i + N(0, \sigma^2 I) & \text{the same}
 # \end{array}$$
 #
-# The brackets of line 5 are one long vector: all layers, weights and biases. Line 4 of DP-SGD goes from the top down, a
-# layer after the other; that of DP-DFA needs $e_i$ alone, so that all layers can be done at once. What line 6 releases
-# goes to SGD or Adam. In code they are `nfa/rules/dp_sgd.py` and `nfa/rules/dp_dfa.py`, line by line. $B^l$, in code
-# `B[l]`, feeds layer $l$; the paper prints $B^{l+1}$ for it. (At $l = L$ we read the algorithm as the paper's section
-# 3.2 and Figure 1 have it; more on that below.)
+# The brackets of line 5 are one vector of all layers, weights and biases. Line 4 of DP-SGD goes from the top down,
+# one layer after the other. Line 4 of DP-DFA needs only $e_i$, so all layers can be computed at once. SGD or Adam
+# receives what line 6 releases. The code is in `nfa/rules/dp_sgd.py` and `nfa/rules/dp_dfa.py`, line by line. The
+# matrix $B^l$, in code `B[l]`, feeds layer $l$. The paper prints $B^{l+1}$ for it. (At $l = L$ we read the algorithm
+# as the paper's section 3.2 and Figure 1 describe it. The section "Claimed and measured" below discusses this.)
 #
-# Lines 1, 2 and 6 are common, so **one question decides about privacy: how long can $u_i$ be?** DP-SGD measures, and
-# clips what is too long: at most $C$, whatever the network. DP-DFA never looks at $u_i$. It bounds the factors that
-# $u_i$ is made of, and a proof multiplies the bounds. Noise is added to the mean of the $u_i$ and to nothing else, and
-# what the optimizer makes of a noisy mean costs nothing more ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
+# Lines 1, 2 and 6 are the same, so **one question decides about privacy: how large can the norm of $u_i$ be?** DP-SGD
+# computes the norm and clips the vector, so the norm is at most $C$ for every network. DP-DFA never computes $u_i$.
+# It bounds the factors of $u_i$, and a proof multiplies the bounds. Noise is added only to the mean of the $u_i$. The
+# optimizer processes the noisy mean, and this does not weaken privacy further
+# ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
 #
 # ## Per-example norms without per-example gradients
 #
-# To clip each record's gradient, one needs its norm. The network below, the paper's fully connected one, has
-# 136,074 parameters: a gradient for each of 256 records would fill 35 million numbers. But a dense layer's
-# gradient for one record is an outer product $\delta z \, h^\top$, and
-# $\|\delta z \, h^\top\|_F = \|\delta z\| \, \|h\|$: two short vectors are enough. `norms2` of a layer does
-# just that. Let us hold it against the slow way, one record at a time.
+# To clip each record's gradient, you need its norm. The network below is the paper's fully connected network and has
+# 136,074 parameters. The gradients of 256 records would fill 35 million numbers. But a dense layer's gradient for one
+# record is an outer product $\delta z \, h^\top$, and $\|\delta z \, h^\top\|_F = \|\delta z\| \, \|h\|$. So two
+# short vectors are enough to compute the norm. The method `norms2` of a layer does this. We compare it with the slow
+# way, one record at a time.
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -123,11 +129,12 @@ print(f"parameters: {net.n_parameters:,}")
 print(f"largest difference of the two ways: {np.abs(np.sqrt(fast) - slow).max():.1e}")
 
 # %% [markdown]
-# This identity is also why DP-DFA can clip **after the pass**: bound $\|e\|$ by $\tau_e$ and $\|h\|$ by
-# $\tau_h$, and the product is bounded, with no gradient of any record ever formed ({ref}`lee2020:A9
-# <lee2020-a9>`, {ref}`lee2020:A10-A11 <lee2020-a10-a11>`). How long are the records' updates before and after?
+# Because of this identity, DP-DFA can clip **after the pass**. If $\|e\|$ is bounded by $\tau_e$ and $\|h\|$ by
+# $\tau_h$, then the product is bounded. The rule never forms the gradient of any record
+# ({ref}`lee2020:A9 <lee2020-a9>`, {ref}`lee2020:A10-A11 <lee2020-a10-a11>`). How large are the norms of the records'
+# updates before and after the clips?
 #
-# **Predict before you run**: DP-SGD cuts the long ones. What does DP-DFA with $\tau_e = 0.1$ do to the short
+# **Predict before you run**: DP-SGD clips the large gradients. What does DP-DFA with $\tau_e = 0.1$ do to the small
 # ones?
 
 # %%
@@ -151,32 +158,33 @@ ax.plot(bare, after_pass, ".", label=f"DP-DFA: e clipped to {tau_e}, h to {tau_h
 ax.plot([0, max(bare)], [0, max(bare)], ":", color="gray", label="no clip")
 ax.axhline(S / 2, color="k", lw=0.8)
 ax.set(
-    xlabel="length of the record's gradient by BP",
-    ylabel="length of what it adds",
+    xlabel="norm of the record's gradient by BP",
+    ylabel="norm of what it adds",
     xlim=(0, 8),
     ylim=(0, 1.6),
     title="256 records, all layers together",
 )
 ax.legend()
-# In words: What each of 256 records adds, over the length of its gradient: on the diagonal while short; DP-SGD's dots
-# stop at the line of the bound, DP-DFA's level off a little below it.
+# In words: The norm of what each of 256 records adds, over the norm of its gradient. Small gradients lie on the
+# diagonal. DP-SGD's dots stop at the line of the bound. DP-DFA's dots level off a little below it.
 plt.show()
-print(f"errors longer than tau_e: {np.mean(row_norms(e) > tau_e):.0%}")
-print(f"images longer than tau_h: {np.mean(row_norms(xm) > tau_h):.0%}")
-print(f"longest update of DP-DFA: {max(after_pass):.3f}, allowed: {S / 2:g}")
+print(f"errors with a norm above tau_e: {np.mean(row_norms(e) > tau_e):.0%}")
+print(f"images with a norm above tau_h: {np.mean(row_norms(xm) > tau_h):.0%}")
+print(f"largest norm of an update of DP-DFA: {max(after_pass):.3f}, allowed: {S / 2:g}")
 
 # %% [markdown]
-# Both stay below the same line. A record that is learned already, whose error is small, both leave as it is, or
-# nearly: DP-DFA clips the bright images among these too. Where DP-SGD reaches the line, DP-DFA stays a little
-# below it: to reach it, a record would need the longest input and the steepest units at once.
+# Both rules stay below the same line. If a record is learned already, its error is small. Both rules then leave the
+# record's update as it is, or nearly so, because DP-DFA still clips bright images. Where DP-SGD reaches the line,
+# DP-DFA stays a little below it. To reach the line, a record would need the largest input and the steepest units at
+# once.
 #
 # ## What a clip does to a batch
 #
-# A clip scales down each record's own gradient, so that the mean changes its direction too: long gradients lose
-# their say. How much?
+# A clip scales down each record's own gradient. This changes the direction of the mean, because records with large
+# gradients lose influence. How much does the direction change?
 #
-# **Predict before you run**: as $C \to 0$ every gradient is clipped. Where does the mean point then, compared
-# with the gradient of the batch?
+# **Predict before you run**: as $C \to 0$ every gradient is clipped. In which direction does the mean then point,
+# compared with the gradient of the batch?
 
 # %%
 whole = flat(*bp(net, xm, ym))
@@ -191,8 +199,8 @@ ax.semilogx(C, cosine, label="cosine of clipped mean and mean")
 ax.semilogx(C, share, "--", label="share of records that are clipped")
 ax.set(xlabel="clip C", ylim=(-0.4, 1.05), title="A batch of 256 under DP-SGD's clip")
 ax.legend()
-# In words: Over the clip C: the cosine of clipped mean and mean is 1 for large C, falls and is negative for small C,
-# while the dashed share of clipped records rises to 1.
+# In words: Over the clip C: the cosine of clipped mean and mean is 1 for large C, falls and is negative for small C.
+# The dashed share of clipped records rises to 1.
 plt.show()
 print(f"cosine at C = {C[0]:g}: {cosine[0]:.3f}")
 wrong = network.predict(net, xm) != images.y_train[:m]
@@ -200,18 +208,17 @@ from_wrong = flat(*bp(net, xm[wrong], ym[wrong], m=m)) @ whole / (whole @ whole)
 print(f"images classified wrongly: {wrong.mean():.0%}, their part of it: {from_wrong:.0%}")
 
 # %% [markdown]
-# It tends to the mean of the **directions**: every record has one vote, however long its gradient. This network
-# classifies about one image in seven wrongly, and those few make about nine tenths of its gradient. Clipped,
-# they have one vote in seven and are outvoted: the cosine falls below 0. Clipping is a bias, and where it is
-# felt depends on how far the training is. (Does it cost accuracy even without noise?
-# {ref}`lee2020:claim-clip-bias <lee2020-claim-clip-bias>` has what our runs saw.)
+# The mean tends to the mean of the **directions**, in which every record has the same weight, for any norm of its
+# gradient. This network classifies about one image in seven wrongly. These few images make about nine tenths of the
+# gradient. After clipping they have only one seventh of the weight, so the other images dominate and the cosine falls
+# below 0. Clipping biases the direction. How much it does depends on the stage of training. (Does this bias lower the
+# accuracy even without noise? {ref}`lee2020:claim-clip-bias <lee2020-claim-clip-bias>` reports our runs.)
 #
 # ## One record's reach
 #
-# Replace one record by another. Of a mean over $m$ of vectors of length at most $C$, one leaves and one comes:
-# $2C/m$, if the two are opposite. Add or remove one, and it is $C/m$ ({ref}`lee2020:def4 <lee2020-def4>`). It is
-# $C/m$ too if one record's vector becomes 0 and the number of records stays
-# ({ref}`ours:zero-out <ours-zero-out>`).
+# Take the mean of $m$ vectors of norm at most $C$. Replacing one of them by its opposite moves the mean by $2C/m$.
+# Adding or removing one moves it by $C/m$ ({ref}`lee2020:def4 <lee2020-def4>`). The mean also moves by $C/m$ if one
+# record's vector becomes 0 and the number of records stays ({ref}`ours:zero-out <ours-zero-out>`).
 
 # %%
 for adjacency in ("replace-one", "add-remove", "zero-out"):
@@ -219,14 +226,14 @@ for adjacency in ("replace-one", "add-remove", "zero-out"):
     print(f"{adjacency:12} m x sensitivity = {reach:g}")
 
 # %% [markdown]
-# For DP-DFA add up the layers. In a hidden layer
-# $\|\delta z\| = \|(B e) \odot \phi'\| \leq \gamma \beta \tau_e$, with $\gamma = 1/4$ for a sigmoid and
-# $\beta = 0.9$, so that a weight matrix moves by at most $\frac{2}{m} \gamma \beta \tau_e \tau_h$
-# ({ref}`lee2020:sens-zeta <lee2020-sens-zeta>`) and a bias by $\frac{2}{m} \gamma \beta \tau_e$
-# ({ref}`lee2020:sens-xi <lee2020-sens-xi>`). In the **top** layer $\delta z = e$ itself: no feedback matrix and
-# no $\phi'$ stand between. Its bound has neither $\gamma$ nor $\beta$.
+# For DP-DFA we add up the layers. In a hidden layer $\|\delta z\| = \|(B e) \odot \phi'\| \leq \gamma \beta \tau_e$,
+# with $\gamma = 1/4$ for a sigmoid and $\beta = 0.9$. So a weight matrix moves by at most
+# $\frac{2}{m} \gamma \beta \tau_e \tau_h$ ({ref}`lee2020:sens-zeta <lee2020-sens-zeta>`) and a bias by
+# $\frac{2}{m} \gamma \beta \tau_e$ ({ref}`lee2020:sens-xi <lee2020-sens-xi>`). In the **top** layer $\delta z = e$
+# itself, without a feedback matrix and without $\phi'$. So the bound of the top layer contains neither $\gamma$ nor
+# $\beta$.
 #
-# The printed total multiplies the hidden layer's share by $L$, all layers alike.
+# The printed total multiplies the hidden layer's share by $L$, so it treats all layers alike.
 
 # %%
 bounds = layer_bounds(net, B)
@@ -253,8 +260,8 @@ ax.bar(at + 0.27, seen, 0.25, label="largest seen: one of 256 images for another
 ax.set_xticks(at, ["layer 1", "layer 2", "output layer"])
 ax.set(ylabel="m x distance moved", title="How far one record moves each layer")
 ax.legend()
-# In words: Three bars a layer, for two hidden layers and the output: the printed formula gives each the same share,
-# while what is possible, and what was seen, is several times larger in the output layer.
+# In words: Three bars a layer, for two hidden layers and the output. The printed formula gives each layer the same
+# share. What is possible, and what was seen, is several times larger in the output layer.
 plt.show()
 printed = claimed_dfa_sensitivity(L=L, **formula)
 corrected = corrected_dfa_sensitivity(bounds, **true)
@@ -264,15 +271,16 @@ print(f"seen in the output layer alone   {seen[-1]:.4f}")
 print(f"output layer in its square: {true_shares[-1] ** 2 / corrected**2:.0%}")
 
 # %% [markdown]
-# Nine tenths of the square come from the layer to which the formula gives a hidden layer's share. Pairs of
-# ordinary images move the output layer by far more than the printed **total**; no searching was needed.
+# The top layer contributes nine tenths of the square. The printed formula gives this layer only a hidden layer's
+# share. Pairs of ordinary images move the output layer by far more than the printed **total**. We did not have to
+# search for such pairs.
 #
 # ## Claimed and measured
 #
-# A bound is refuted by one pair that moves farther. The smallest such network has one input, one hidden unit,
-# two outputs. Turn the label of its only record around, and ask the real rule, without noise, how far its
-# answers are apart. No formula is used for that. We move the bias of the hidden unit, so as not to depend on a
-# special place.
+# To refute a bound, one pair that moves farther is enough. The smallest such network has one input, one hidden unit
+# and two outputs. We change the label of its only record. Then we measure how far apart the answers of the real rule
+# are, without noise. The measurement uses no formula. We vary the bias of the hidden unit, so the result does not
+# depend on a special value.
 
 # %%
 biases = np.linspace(-8, 12, 81)
@@ -291,15 +299,15 @@ ax.set(
 )
 ax.set_ylim(0, 0.35)
 ax.legend(loc="center right")
-# In words: How far a label moves the update, over the bias of the hidden unit: the curve lies above the dashed
-# printed bound everywhere and comes up to the corrected one for a large bias.
+# In words: How far a label moves the update, over the bias of the hidden unit. The curve lies above the dashed
+# printed bound everywhere and reaches the corrected one for a large bias.
 plt.show()
 print(f"at bias 20: {small.moved:.7f}")
 
 # %% [markdown]
-# The curve is above the printed bound **everywhere**: even a hidden unit that is shut off leaves the output
-# layer's bias. Now the worst pairs that we know for other networks, among them the paper's own with the
-# $\tau_h$ that the printed formula gives at $S = 2$.
+# The curve is above the printed bound **everywhere**. Even if the hidden unit is shut off, the output layer's bias
+# still moves. The next table has the worst pairs that we know for other networks. One of these is the paper's own
+# network with the $\tau_h$ that the printed formula gives at $S = 2$.
 
 # %%
 print(f"{'network':18}{'moved':>9}{'printed':>9}{'corrected':>11}")
@@ -309,23 +317,24 @@ for case in audit.cases():
         print("{:18}{:9.4f}{:9.4f}{:11.4f}".format(case.name, *distances))
 
 # %% [markdown]
-# No row passes the corrected column, and the third attains it, so that it cannot be made smaller. The row
-# "slope" is where the printed formula is **exactly right**: a network whose top layer learns from
-# $\beta \, e \odot \hat y (1 - \hat y)$. That is one way of reading line 10 of Algorithm 1 at $l = L$, where it
-# asks for a $B^{L+1}$ and a $\phi'_L$ that the text does not define. The paper's section 3.2 and Figure 1 say
-# $e$. Which was run, and which $\gamma$ was put in, is not said ({ref}`lee2020:A10-A11 <lee2020-a10-a11>` and
-# {ref}`lee2020:sens-total <lee2020-sens-total>` list the readings with their numbers). So: a formula that is no
-# bound for the algorithm as drawn, and no proof that an $\epsilon$ of the paper is wrong. A network of four units
-# shows it in fractions, in one file without anything of ours: `nfa eq lee2020:sens-total --certificate`.
+# No row exceeds the corrected column. The third row attains it, so the corrected bound cannot be made smaller. In the
+# row "slope" the printed formula is **exactly right**. In this network the top layer learns from
+# $\beta \, e \odot \hat y (1 - \hat y)$. This is one way to read line 10 of Algorithm 1 at $l = L$, because the line
+# asks for a $B^{L+1}$ and a $\phi'_L$ that the text does not define. The paper's section 3.2 and Figure 1 use $e$.
+# The paper does not report which of these was run, and which $\gamma$ was used
+# ({ref}`lee2020:A10-A11 <lee2020-a10-a11>` and {ref}`lee2020:sens-total <lee2020-sens-total>` list the readings, that
+# is the possible interpretations, with their numbers). So the formula is no bound for the algorithm as drawn. But
+# this does not prove that an $\epsilon$ of the paper is wrong. `nfa eq lee2020:sens-total --certificate` prints a
+# refutation in fractions, with a network of four units. It is one file that needs no code of ours.
 #
 # ## What a wrong sensitivity does to a claim
 #
-# Noise is sized by the sensitivity. If that is too small by a factor of three, the noise is too, and somebody
-# who sees the release can tell. The game: the rule runs 2,000 times on each of two data sets that differ in one
-# label, with fresh noise, and the auditor counts how often the release lies nearer to the one than to the other.
-# The noise is known to be Gaussian, so these counts bound how far apart the two means can be in units of the noise,
-# and that bounds $\epsilon$ from below, with 95 % confidence. ({doc}`12_auditing` does without that knowledge, and
-# needs many more runs.)
+# The noise is proportional to the sensitivity. If the sensitivity is too small by a factor of three, the noise is too
+# small by the same factor, and somebody who sees the release can tell. We test this with a game. Two data sets differ
+# in one label. The rule runs 2,000 times on each data set, with fresh noise. The auditor counts how often the release
+# is nearer to the one than to the other. The noise is known to be Gaussian, so these counts bound the distance of the
+# two means in units of the noise. This distance bounds $\epsilon$ from below, with 95 % confidence.
+# ({doc}`12_auditing` does not use this knowledge, and needs many more runs.)
 
 # %%
 shown = audit.play_case(small, AuditOptions(trials=2000))
@@ -335,8 +344,8 @@ print(f"exact for this pair:                  {shown.exact:6.2f}")
 print(f"claimed by the corrected sensitivity: {shown.claims['corrected']:6.2f}")
 
 # %% [markdown]
-# The printed claim is below what was measured, the corrected one above. Our `mechanism` refuses to build a guarantee
-# on the printed formula:
+# The printed claim is below the measured value, and the corrected claim is above it. Our `mechanism` refuses to give
+# a guarantee for the printed formula:
 
 # %%
 try:
@@ -350,8 +359,8 @@ except NoGuarantee as refusal:
 # %% [markdown]
 # ## What the thresholds trade
 #
-# At a fixed budget $S$ a smaller $\tau_e$ buys a larger $\tau_h$, and at some point a clip clips nothing: a
-# layer of 256 sigmoids cannot be longer than 16, an image no longer than the longest of them.
+# At a fixed budget $S$, a smaller $\tau_e$ allows a larger $\tau_h$. At some point a clip no longer clips anything.
+# The output of a layer of 256 sigmoids has a norm of at most 16, and no image has a norm above the upper dotted line.
 
 # %%
 taus = np.geomspace(0.03, 0.4, 60)
@@ -368,7 +377,7 @@ ax.axhline(16, color="gray", ls=":")
 ax.axhline(row_norms(x).max(), color="gray", ls=":")
 ax.axvline(0.1, color="k", lw=0.8)
 ax.text(0.3, 17, "256 sigmoids", ha="center")
-ax.text(0.3, row_norms(x).max() * 1.06, "longest image", ha="center")
+ax.text(0.3, row_norms(x).max() * 1.06, "largest norm of an image", ha="center")
 ax.set(
     xlabel="clip of the error, tau_e (the paper's: 0.1)",
     ylabel="clip of h, tau_h",
@@ -378,31 +387,31 @@ ax.set_ylim(0.5, 90)
 ax.set_xticks([0.03, 0.1, 0.4], ["0.03", "0.1", "0.4"])
 ax.set_xticks([], minor=True)
 ax.legend(loc="lower left")
-# In words: The clip of h that a budget leaves, over the clip of e, for three budgets: it falls as e's clip grows; the
-# printed formula gives, dashed, a much larger one, above the longest image.
+# In words: The clip of h that a budget allows, over the clip of e, for three budgets. It falls as e's clip grows. The
+# dashed curve of the printed formula is much larger, above the largest norm of an image.
 plt.show()
 print(
     f"at tau_e = 0.1, S = 2: corrected {corrected_tau_h(bounds, S=2.0, tau_e=0.1):.4f}, ",
     end="",
 )
 print(f"printed {claimed_tau_h(S=2.0, L=L, gamma=0.25, beta=0.9, tau_e=0.1):.4f}")
-print(f"longest of the 6,000 images: {row_norms(x).max():.2f}")
+print(f"largest norm of the 6,000 images: {row_norms(x).max():.2f}")
 
 # %% [markdown]
-# With the printed formula and $\gamma = 1/4$ the paper's $\tau_e$ gives a $\tau_h$ of about 25.6, which clips
-# nothing in this network ({ref}`lee2020:exp-common <lee2020-exp-common>`); with the corrected one about 9.5,
-# which clips most images. Whether DP-DFA still learns then, and what DP-SGD does with the same budget, is the
-# next tutorial.
+# With the printed formula and $\gamma = 1/4$, the paper's $\tau_e$ gives a $\tau_h$ of about 25.6, which clips
+# nothing in this network ({ref}`lee2020:exp-common <lee2020-exp-common>`). The corrected formula gives about 9.5,
+# which clips most images. The next tutorial trains DP-DFA with this threshold, and DP-SGD with the same budget.
 #
 # ## One clip for all of it
 #
 # Every bound above is a product of worst cases, and the norm of B is one of its factors. DP-SGD needs no such
-# product: it clips a record's whole gradient. So can feedback alignment. `dp_dfa_joint` computes the norm of
-# the first section, over all layers together, and clips the whole to the norm $C$ ({ref}`ours:joint-clip
-# <ours-joint-clip>`; ours, in none of the papers).
+# product, because it clips a record's whole gradient. Feedback alignment can do the same. `dp_dfa_joint` computes the
+# norm of a record's whole direction over all layers, with the identity from the section on per-example norms. It
+# clips the whole to the norm $C$ ({ref}`ours:joint-clip <ours-joint-clip>`). This rule is ours and is in none of the
+# papers.
 #
-# **Predict before you run**: ten of the 256 images are left out, one at a time, with matrices B ten times as large,
-# and a hundred times. How far does the sum move?
+# **Predict before you run**: we leave out ten of the 256 images, one at a time. We do this also with matrices B ten
+# times and a hundred times as large. How far does the sum move?
 
 # %%
 print("       B   DP-DFA's bound   seen   joint clip's bound   seen")
@@ -421,30 +430,44 @@ for times in (0.1, 1, 10, 100):
     print(f"{times:6g} x {most[0]:16.2f} {far[0]:6.2f} {most[1]:20.2f} {far[1]:6.2f}")
 
 # %% [markdown]
-# With matrices a hundred times as large DP-DFA needs thirty times the noise, and no image uses half of that room. The
-# joint clip's bound does not know of B, and is reached. Nothing else enters it either: no slope, no input, no
-# architecture, and no optical device in the place of B, as long as its answer to one example does not look at others.
+# With matrices a hundred times as large, DP-DFA needs thirty times the noise, and no image uses half of its bound.
+# The joint clip's bound does not depend on B, and the images reach it. The bound also does not depend on derivatives,
+# inputs or the architecture. An optical device may even replace B, if its answer to one example does not depend on
+# other examples.
+#
+# ## What you have learnt
+#
+# - The sensitivity is the largest change of an update that one record can cause. The noise must be proportional to
+#   it.
+# - For a mean of $m$ vectors of norm at most $C$ it is $2C/m$ if a record is replaced, and $C/m$ if a record is added
+#   or removed.
+# - DP-SGD clips each record's whole gradient. DP-DFA clips the factors $e$ and $h$ and multiplies bounds.
+# - The printed formula gives the top layer a hidden layer's share. One pair of records that moves the update farther
+#   refutes it.
+# - The joint clip bounds the norm of all layers together, and its bound does not depend on $B$.
 #
 # ## Exercises
 #
-# 1. **By hand.** A network with a single layer, $m = 2$, $\tau_e = 1/2$, $\tau_h = \sqrt 3$: how far can one
-#    record move it? Check: `nfa.sensitivity.dfa.corrected_dfa_sensitivity` with `[LayerBound(gain_dz=1.0)]`; its
-#    docstring has the answer.
-# 2. **Another activation.** What is left of the ratio corrected / printed, 2.69 above, if the hidden units are
-#    tanh, with $\gamma = 1$? Compute it for $L = 3, 4, 5$ and $\beta = 0.9$; the thresholds cancel. Check: `nfa
-#    reproduce lee2020:sens-total` has both numbers of each, in the rows "worst tanh" with $e$ at the top.
-# 3. **Find a worse pair.** Take `network.mlp([3, 3, 2], sigmoid, ...)` and search, at random or uphill, over
-#    weights, records and feedback of norm 0.9 for two records that move `dp_dfa` farther than
-#    `corrected_dfa_sensitivity` allows. You should come close and not pass: some thousand random draws reach 0.99
-#    of it. Check: `pytest --eq lee2020:sens-total`, in the clone, runs our searches.
-# 4. **Find the mistake.** Somebody clips each of the $L$ layers' gradients to $C$ and states a sensitivity of
-#    $2C/m$. What is it? Check: `dp_sgd` with `clip="layer"` clips each layer to $C / \sqrt L$; give it
-#    $C \sqrt L$ with $C = 0.01$, `m=1`, `sigma=0.0`, and measure how long one record's update gets: $\sqrt L \, C$.
-# 5. **Take a layer out.** In your own copy of `dp_dfa_joint` leave the top layer's term out of the norm. How far does a
-#    record then move the sum, at most? Check: `tests/trust/broken_joint.py` has it as `top_not_clipped`, and
-#    `python -m pytest tests/trust/test_mechanism_search.py -k top_not_clipped` finds 9 times what is stated.
-# 6. **Play the other cases.** `nfa audit dp_dfa` plays all networks of the table. In which of them is the
-#    printed claim refuted, and why not in the others?
+# 1. **By hand.** A network has a single layer, $m = 2$, $\tau_e = 1/2$ and $\tau_h = \sqrt 3$. How far can one record
+#    move it? Check: `nfa.sensitivity.dfa.corrected_dfa_sensitivity` with `[LayerBound(gain_dz=1.0)]`. Its docstring
+#    has the answer.
+# 2. **Another activation.** What becomes of the ratio corrected / printed, 2.69 above, if the hidden units are tanh,
+#    with $\gamma = 1$? Compute it for $L = 3, 4, 5$ and $\beta = 0.9$. The thresholds cancel. Check:
+#    `nfa reproduce lee2020:sens-total` has both numbers of each, in the rows "worst tanh" with $e$ at the top.
+# 3. **Find a worse pair.** Take `network.mlp([3, 3, 2], sigmoid, ...)` and feedback of norm 0.9. Search over weights,
+#    records and feedback, at random or uphill. Look for two records that move `dp_dfa` farther than
+#    `corrected_dfa_sensitivity` allows. You should come close to the bound and not exceed it. Some thousand random
+#    draws reach 0.99 of it. Check: in the clone, `pytest --eq lee2020:sens-total` runs our searches.
+# 4. **Find the mistake.** Somebody clips the gradient of each of the $L$ layers to $C$ and states a sensitivity of
+#    $2C/m$. What is the true sensitivity? Check: `dp_sgd` with `clip="layer"` clips each layer to $C / \sqrt L$. Give
+#    it $C \sqrt L$ with $C = 0.01$, `m=1`, `sigma=0.0`, and measure the largest norm of one record's update:
+#    $\sqrt L \, C$.
+# 5. **Take a layer out.** In your own copy of `dp_dfa_joint`, leave the top layer's term out of the norm. How far can
+#    a record then move the sum, at most? Check: `tests/trust/broken_joint.py` has this error as `top_not_clipped`.
+#    The command `python -m pytest tests/trust/test_mechanism_search.py -k top_not_clipped` measures 9 times the
+#    stated sensitivity.
+# 6. **Play the other cases.** `nfa audit dp_dfa` plays all networks of the table. In which of them is the printed
+#    claim refuted, and why not in the others?
 #
 # ## Three questions
 #
@@ -453,31 +476,34 @@ for times in (0.1, 1, 10, 100):
 # <details><summary>1. DP-SGD and DP-DFA add the same noise to the same kind of mean. What is the one difference that
 # matters for privacy?</summary>
 #
-# Why $u_i$ is not long. DP-SGD measures its length and cuts; DP-DFA bounds the factors ($e$, $h$, $\|B\|$, $\phi'$) and
-# multiplies the bounds.
+# The difference is the reason for the bound on the norm of $u_i$. DP-SGD computes this norm and clips. DP-DFA bounds
+# the factors ($e$, $h$, $\|B\|$, $\phi'$) and multiplies the bounds.
 #
 # </details>
 #
 # <details><summary>2. Which layer does the printed formula get wrong, and in which direction?</summary>
 #
-# The top layer, which learns from $e$ with no $B$ and no $\phi'$. Its share has neither $\gamma$ nor $\beta$; with
-# $\gamma = 1/4$ the printed sensitivity is too small, by up to 2.69 times for three layers of sigmoids.
+# It gets the top layer wrong, which learns from $e$ without $B$ and without $\phi'$. The true share of this layer
+# contains neither $\gamma$ nor $\beta$. With $\gamma = 1/4$ the printed sensitivity is too small, by up to 2.69 times
+# for three layers of sigmoids.
 #
 # </details>
 #
-# <details><summary>3. No pair of real images moves the update by as much as the corrected bound. May the noise be sized
-# by the largest movement seen?</summary>
+# <details><summary>3. No pair of real images moves the update by as much as the corrected bound. May you choose the
+# noise by the largest movement that you observed?</summary>
 #
-# No. The guarantee is about every record, also one that nobody has seen, and the largest movement seen is a function of
-# the data, which was not made private.
+# No. The guarantee is about every record, also about records that nobody has seen. The largest observed movement is
+# also a function of the data, and this function was not made private.
 #
 # </details>
 #
 # ## Further reading
 #
 # - Abadi et al., "Deep learning with differential privacy", CCS 2016,
-#   [arXiv:1607.00133](https://arxiv.org/abs/1607.00133): the clip of each record's gradient, Algorithm 1 there.
+#   [arXiv:1607.00133](https://arxiv.org/abs/1607.00133): the clip of each record's gradient, in Algorithm 1 of that
+#   paper.
 # - Goodfellow, "Efficient per-example gradient computations", 2015,
 #   [arXiv:1510.01799](https://arxiv.org/abs/1510.01799): two pages on the norm of an outer product.
 # - Chen, Wu & Hong, "Understanding gradient clipping in private SGD: a geometric perspective", NeurIPS 2020,
-#   [arXiv:2006.15429](https://arxiv.org/abs/2006.15429): when the bias of clipping hurts, and when it cancels.
+#   [arXiv:2006.15429](https://arxiv.org/abs/2006.15429). The paper shows when the bias of clipping hurts, and when it
+#   cancels.

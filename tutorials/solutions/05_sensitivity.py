@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 05 Sensitivity: solutions
 #
-# Of the exercises of {doc}`/05_sensitivity`. Try each before you read on.
+# This page solves the exercises of {doc}`/05_sensitivity`. Try each exercise before you read on.
 
 # %%
 import numpy as np
@@ -31,9 +31,10 @@ def flat(dW, db):
 # %% [markdown]
 # ## 1. By hand
 #
-# A single layer is the top, it takes $e$ itself: $s = 1$. Its $W$ gets $\|e\| \|h\| \le \tau_e \tau_h$, its $b$ gets
-# $\tau_e$, together $\tau_e \sqrt{1 + \tau_h^2} = \frac12 \cdot 2 = 1$ a record. One replaced takes its own term out
-# and puts another in, at most twice that, over $m = 2$: 1.
+# A single layer is the top layer and takes $e$ itself, so $s = 1$. Its $W$ gets $\|e\| \|h\| \le \tau_e \tau_h$, and
+# its $b$ gets $\tau_e$. Together a record adds at most $\tau_e \sqrt{1 + \tau_h^2} = \frac12 \cdot 2 = 1$. If a
+# record is replaced, its own term is removed and another one is added. The mean over $m = 2$ moves by at most twice
+# the term, divided by 2, which is 1.
 
 # %%
 by_hand = corrected_dfa_sensitivity([LayerBound(gain_dz=1.0)], m=2, tau_e=0.5, tau_h=3**0.5, adjacency="replace-one")
@@ -43,9 +44,10 @@ assert abs(by_hand - 1) < 1e-12
 # %% [markdown]
 # ## 2. Another activation
 #
-# The printed formula gives every layer the share $(\gamma\beta)^2$, the corrected one gives 1 to the top and $(\gamma
-# \beta)^2$ to each of the $L - 1$ others. The rest cancels: $\sqrt{1 + (L - 1)(\gamma\beta)^2} \,/\, (\gamma\beta \sqrt
-# L)$. With $\gamma = 1$ hardly anything is left, since $\gamma\beta = 0.9$ is nearly the top's 1.
+# The printed formula gives every layer the share $(\gamma\beta)^2$. The corrected formula gives 1 to the top and
+# $(\gamma \beta)^2$ to each of the $L - 1$ others. The rest cancels:
+# $\sqrt{1 + (L - 1)(\gamma\beta)^2} \,/\, (\gamma\beta \sqrt L)$. With $\gamma = 1$ the ratio is nearly 1, because
+# $\gamma\beta = 0.9$ is nearly the top's 1.
 
 # %%
 for L in (3, 4, 5):
@@ -60,9 +62,9 @@ for L in (3, 4, 5):
 # %% [markdown]
 # ## 3. Find a worse pair
 #
-# With biases that put each unit at its steepest, $\phi' = 1/4$, records that are longer than $\tau_h$ and a $\tau_h$
-# that clips the hidden layer too, random feedback comes near: it has only to stretch $e$, which two classes give one
-# direction.
+# Three choices bring random feedback near to the bound. Choose biases that put each unit at its steepest point,
+# $\phi' = 1/4$. Choose records with norms above $\tau_h$, and a $\tau_h$ that also clips the hidden layer. Then the
+# feedback only has to stretch $e$, and with two classes $e$ has only one direction.
 
 # %%
 rng = np.random.default_rng(5)
@@ -70,7 +72,7 @@ net = network.mlp([3, 3, 2], sigmoid, rng=rng)
 best = 0.0
 for _ in range(3000):
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng)
-    pair = 30 * rng.normal(size=(2, 3))  # far longer than tau_h
+    pair = 30 * rng.normal(size=(2, 3))  # norms far above tau_h
     net.W[1] = rng.normal(size=(3, 3)) * 0.05
     net.b[1] = -net.W[1] @ pair[0]  # z = 0 for the first record
     told = {"B": B, "m": 1, "sigma": 0.0, "tau_e": 0.1, "tau_h": 0.5, "rng": rng}
@@ -84,7 +86,8 @@ assert 0.9 < best <= 1 + 1e-12
 # %% [markdown]
 # ## 4. Find the mistake
 #
-# Each layer may move by $C$, so all together by $\sqrt{L} \, C$, and the sensitivity is $2 \sqrt L \, C / m$.
+# Each layer may move by $C$, so all layers together may move by $\sqrt{L} \, C$. The sensitivity is
+# $2 \sqrt L \, C / m$.
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -94,28 +97,29 @@ deep = network.mlp([784, 128, 256, 10], sigmoid, rng=noise.Streams(1)("init"))
 L, C = deep.L, 0.01
 moved = [np.linalg.norm(flat(*dp_sgd(deep, x[i : i + 1], y[i : i + 1], C=C * L**0.5, m=1, sigma=0.0, clip="layer",
          rng=rng))) for i in range(8)]  # fmt: skip
-print(f"longest update of one record {max(moved):.6f}, C = {C}, √L C = {C * L**0.5:.6f}")
+print(f"largest norm of one record's update {max(moved):.6f}, C = {C}, √L C = {C * L**0.5:.6f}")
 assert abs(max(moved) - C * L**0.5) < 1e-9
 
 # %% [markdown]
 # ## 5. Take a layer out
 #
-# The hidden layers together move by at most $C$. The top's term is $[e h^\top, e]$, of length $\|e\| \sqrt{1 +
-# \|h\|^2}$, and nothing bounds it but $\|e\| < \sqrt 2$ and what its inputs can be, $\|h\|^2 \le n_{L-1}$ for tanh
-# and sigmoids: at most $\sqrt{C^2 + 2 (1 + n_{L-1})}$, whatever $C$ is. For ReLU there is no bound at all.
+# The hidden layers together move by at most $C$. The top's term is $[e h^\top, e]$, with the norm
+# $\|e\| \sqrt{1 + \|h\|^2}$. Only two facts bound it. They are $\|e\| < \sqrt 2$ and the bound on its inputs,
+# $\|h\|^2 \le n_{L-1}$ for tanh and sigmoids. So a record moves the sum by at most $\sqrt{C^2 + 2 (1 + n_{L-1})}$,
+# for every $C$. For ReLU there is no bound at all.
 
 # %%
 e = deep.loss.error(network.forward(deep, x)[0][deep.L], y)
 top = [np.linalg.norm(flat([None, d], [None, b])) for d, b in
        (deep.map[L].outer(e[i : i + 1], network.forward(deep, x)[1][L - 1][i : i + 1]) for i in range(8))]  # fmt: skip
-print(f"the top's terms alone are up to {max(top):.2f} long; C = {C}")
+print(f"largest norm of the top's terms alone {max(top):.2f}; C = {C}")
 assert max(top) > 9 * C
 
 # %% [markdown]
 # ## 6. Play the other cases
 #
-# Refuted is the printed claim wherever one label moves the update farther than the printed formula says. That is so
-# for the sigmoids; in the case whose top learns from $\hat y (1 - \hat y)$ times a $\beta$ the formula is exact.
+# The printed claim is refuted if one label moves the update farther than the printed formula allows. This happens for
+# the sigmoids. In one case the top learns from $\hat y (1 - \hat y)$ times a $\beta$, and there the formula is exact.
 
 # %%
 for case in audit_dp_dfa.cases():
