@@ -9,18 +9,22 @@
 # %% [markdown]
 # # 06 Private DFA and the hybrid: noise has a dimension
 #
-# **Have this page open**: Lee & Kifer (2020), Algorithm 1 and, in section 4.2, "Handling Convolutional Layers";
-# then Figures 2 and 4. The abstract reports "significant gains in accuracy (often by 10-20%)" over private
-# backpropagation ({ref}`lee2020:claim-gain <lee2020-claim-gain>`). We train both at the **same** $\epsilon$ on
-# real images, look at what reaches the weights and what is noise, and then give convolutions to backpropagation
-# and dense layers to DFA.
+# After this page you can train two private methods at the same level of privacy and compare them fairly. You can
+# split an update of a network into what the data contribute and what is noise, and explain why noise matters more in
+# large networks. You can also choose the method for each layer of a network with convolutions.
+#
+# **Have this page open**: Lee & Kifer (2020), Algorithm 1 and, in section 4.2, "Handling Convolutional Layers", then
+# Figures 2 and 4. The abstract reports "significant gains in accuracy (often by 10-20%)" over private backpropagation
+# ({ref}`lee2020:claim-gain <lee2020-claim-gain>`). We train both methods at the **same** $\epsilon$ on real images.
+# We measure how much of an update is signal and how much is noise. Then we use backpropagation for the convolutions
+# and DFA for the dense layers.
 #
 # You need tutorial 05: what $\tau_e$, $\tau_h$, $\beta$ and $S$ are.
 #
-# The statements we meet: {ref}`lee2020:adam <lee2020-adam>`, {ref}`lee2020:acct <lee2020-acct>`,
-# {ref}`lee2020:exp-common <lee2020-exp-common>`, {ref}`lee2020:conv-dfa <lee2020-conv-dfa>`,
-# {ref}`lee2020:hybrid-delta <lee2020-hybrid-delta>`, {ref}`lee2020:hybrid-conv <lee2020-hybrid-conv>`,
-# {ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`.
+# Statements (claims and settings of the paper) that this page uses: {ref}`lee2020:adam <lee2020-adam>`,
+# {ref}`lee2020:acct <lee2020-acct>`, {ref}`lee2020:exp-common <lee2020-exp-common>`,
+# {ref}`lee2020:conv-dfa <lee2020-conv-dfa>`, {ref}`lee2020:hybrid-delta <lee2020-hybrid-delta>`,
+# {ref}`lee2020:hybrid-conv <lee2020-hybrid-conv>`, {ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`.
 
 # %%
 from functools import partial
@@ -45,12 +49,12 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # %% [markdown]
 # ## A fair race
 #
-# 6,000 images are a tenth of what the paper has, and a race should take seconds. For anything to be seen under
-# the noise we take small images (14 x 14), a small network of tanh units, and large batches: noise on a mean
-# shrinks with the batch.
+# We have 6,000 images, a tenth of what the paper has, and our races should take seconds. With so few images, noise
+# would hide the differences between the rules. So we use small images (14 x 14), a small network of tanh units, and
+# large batches, because noise on a mean becomes smaller in a larger batch.
 #
-# {doc}`05_sensitivity` has both rules in six lines each. They draw, run forward and release in the same way,
-# $\frac1m \sum_i u_i + N(0, \sigma^2 I)$. What differs is a record's term $u_i$, and why it is not long:
+# {doc}`05_sensitivity` describes both rules in six lines each. They draw, run forward and release in the same way,
+# $\frac1m \sum_i u_i + N(0, \sigma^2 I)$. They differ in a record's term $u_i$ and in the bound on its norm:
 #
 # $$\begin{array}{r|l|l}
 #  & \textbf{DP-SGD} & \textbf{DP-DFA} \\ \hline
@@ -62,11 +66,12 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 #  & \|u_i\| \le C & \|u_i\| \le \tau_e \sqrt{(1 + \tau_h^2) \big(1 + \sum_{l<L} (\gamma_l \beta_l)^2\big)}
 # \end{array}$$
 #
-# $B^l$ feeds layer $l$ and has the spectral norm $\beta_l$; the paper prints $B^{l+1}$ and $\beta_{l+1}$ for them.
+# The matrix $B^l$ feeds layer $l$ and has the spectral norm $\beta_l$. The paper prints $B^{l+1}$ and $\beta_{l+1}$
+# for them.
 #
-# Both rules get the same batches, the same noise multiplier $z$ and the same $S$, hence the same $\epsilon$. A record
-# is replaced, so $S$ is twice the bound of the last line: $C = S/2$, and $\tau_h$ is the one that solves the right of
-# it for $S/2$ (the **corrected** sensitivity of {doc}`05_sensitivity`).
+# Both rules get the same batches, the same noise multiplier $z$ and the same $S$, so they have the same $\epsilon$. A
+# record is replaced, so $S$ is twice the bound of the last line. For DP-SGD this means $C = S/2$. For DP-DFA we solve
+# the bound on the right for the $\tau_h$ that gives $S/2$ (the **corrected** sensitivity of {doc}`05_sensitivity`).
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -103,9 +108,9 @@ def private_dfa(net, B, sigma):
 
 
 # %% [markdown]
-# First the claim that it is fair, which the paper makes of its own race too ({ref}`lee2020:same-privacy
-# <lee2020-same-privacy>`): each rule says what a step of it releases, and the accountant turns both into the same
-# number.
+# First we check that the race is fair. The paper claims the same of its own race
+# ({ref}`lee2020:same-privacy <lee2020-same-privacy>`). Each rule describes what one of its steps releases, and the
+# accountant computes the same number for both.
 
 # %%
 streams = noise.Streams(1)
@@ -118,8 +123,8 @@ for name, rule in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
 print(f"tau_h = {private_dfa(net, B, sigma)[0].keywords['tau_h']:.2f}")
 
 # %% [markdown]
-# **Predict before you run**: four curves, with and without noise. In which order do they end, and which step down
-# is the largest?
+# **Predict before you run**: the picture will have four curves, with and without noise. In which order do they end?
+# Which difference is the largest?
 
 
 # %%
@@ -153,38 +158,45 @@ for name, make, color in (("DP-SGD", private_bp, "C0"), ("DP-DFA", private_dfa, 
         print(f"{label:20} three seeds after {T} steps: {last}")
 ax.set(xlabel="step", ylabel="test accuracy, %", ylim=(0, 90), title="Equal ε and noise")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
-# In words: Accuracy over steps, three seeds each: with clips alone DP-SGD and DP-DFA end near each other; with noise
-# DP-SGD ends well above DP-DFA.
+# In words: Accuracy over steps, three seeds each. With clips alone, DP-SGD and DP-DFA end near each other. With
+# noise, DP-SGD ends well above DP-DFA.
 plt.show()
 
 # %% [markdown]
-# Without noise DP-DFA, slower at first, comes within about five points of DP-SGD: clipping $e$ and $h$ in place
-# of gradients **works**. With noise DP-SGD is ahead by more than 15 points, in all three seeds.
+# Without noise, DP-DFA is slower at first and comes within about five points of DP-SGD. So it **works** to clip $e$
+# and $h$ in place of gradients. With noise, DP-SGD is more accurate by more than 15 points, in all three seeds.
 #
-# A toy decides nothing about the paper. Its own network, all of Fashion-MNIST and its 300 epochs gave us, in percent,
-# mean of three seeds ({doc}`the report </generated/experiments/lee2020-fig4-paper>`):
+# A small example does not decide about the paper. We also trained the paper's own network on all of Fashion-MNIST for
+# its 300 epochs. The table has the test accuracies in percent, as the mean of three seeds
+# ({doc}`the report </generated/experiments/lee2020-fig4-paper>`):
 #
 # | rule | clips only | $\sigma = 0.01$, $\epsilon = 26.20$ | $\sigma = 0.05$, $\epsilon = 2.60$ |
 # | --- | ---: | ---: | ---: |
 # | DP-BP | 88.15 | 85.11 | 81.56 |
 # | DP-DFA | 87.78 | 80.84 | 75.19 |
 #
-# The gap is smaller there, the direction the same in each seed: 4.3 ± 0.3 and 6.4 ± 3.2 points under noise. The
-# paper's accuracies are in pictures that we have not seen. It states $\tau_e = 0.1$, $\beta = 0.9$ and that $\tau_h$
-# was set to match the sensitivity of DP-BP; by which formula, and from which first weights, it leaves open. Of 44
-# readings of what is open DP-DFA leads under eight after 25 epochs: in six it proves less than DP-BP, in two it has
-# tanh or ReLU and DP-BP the sigmoid ({doc}`the readings </generated/experiments/lee2020-claim-gain-small>`). After 300
-# epochs DP-BP is ahead in these two as well ({doc}`again </generated/experiments/lee2020-claim-gain-paper>`). So
-# {ref}`lee2020:claim-gain <lee2020-claim-gain>` is `unproven`, not `false`. So is what the paper says in words
-# besides: that DP-DFA is ahead by a wide margin with various activations ({ref}`lee2020:claim-fc
-# <lee2020-claim-fc>`), that it needs fewer epochs ({ref}`lee2020:claim-epochs <lee2020-claim-epochs>`), and that DP-BP
-# is far below the network without privacy ({ref}`lee2020:claim-gap <lee2020-claim-gap>`; this one we see too). One
-# claim holds: all layers can be trained from scratch ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
+# The gap is smaller there, and its direction is the same in each seed: 4.3 ± 0.3 and 6.4 ± 3.2 points under noise.
+# The paper's accuracies are in pictures that we have not seen. The paper states $\tau_e = 0.1$ and $\beta = 0.9$, and
+# that $\tau_h$ was set to match the sensitivity of DP-BP. It does not state the formula for $\tau_h$, or the first
+# weights.
+#
+# We tested 44 readings, which are ways to choose what the paper leaves open. After 25 epochs, DP-DFA is more accurate
+# in eight readings. In six of these it proves less than DP-BP. In the other two, DP-DFA has tanh or ReLU and DP-BP
+# has the sigmoid ({doc}`the readings </generated/experiments/lee2020-claim-gain-small>`). After 300 epochs, DP-BP is
+# more accurate in these two as well ({doc}`again </generated/experiments/lee2020-claim-gain-paper>`). So our verdict
+# on {ref}`lee2020:claim-gain <lee2020-claim-gain>` is `unproven`, not `false`.
+#
+# Three more claims of the paper have the same verdict. The first is that DP-DFA is ahead by a wide margin with
+# various activations ({ref}`lee2020:claim-fc <lee2020-claim-fc>`). The second is that DP-DFA needs fewer epochs
+# ({ref}`lee2020:claim-epochs <lee2020-claim-epochs>`). The third is that DP-BP is far below the network without
+# privacy ({ref}`lee2020:claim-gap <lee2020-claim-gap>`), which we observe too. One claim holds: all layers can be
+# trained from scratch ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
 #
 # ## What reaches the weights
 #
-# Where does the gap come from? Take one batch and split what is released: the mean of what the records add, and
-# the noise, whose length is nearly $\sigma \sqrt{n}$ for $n$ coordinates, whatever the data are.
+# What causes the gap? Take one batch and split the release into two parts. The first part is the mean of what the
+# records add. The second part is the noise. The norm of the noise is nearly $\sigma \sqrt{n}$ for $n$ coordinates,
+# whatever the data are.
 
 # %%
 xm, ym = x[:m], y[:m]
@@ -192,7 +204,7 @@ rng = np.random.default_rng(0)
 
 
 def mean_lengths(net, B):
-    """Length of the noiseless direction, layer by layer (W only), for both rules."""
+    """Norm of the noiseless direction, layer by layer (W only), for both rules."""
     found = {}
     for name, make in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
         dW, _ = make(net, B, 0.0)[0](net, xm, ym, rng=rng)
@@ -201,7 +213,7 @@ def mean_lengths(net, B):
 
 
 def alone(make, count=200):
-    """How long are the updates of single records? What is allowed is S / 2."""
+    """Norms of the updates of single records. At most S / 2 is allowed."""
     rule, _ = make(net, B, 0.0)
     rule = partial(rule, m=1)
     found = []
@@ -223,23 +235,24 @@ at = np.arange(1, net.L + 1)
 for k, (name, values) in enumerate({**lengths, "noise": of_noise}.items()):
     ax.bar(at + 0.27 * (k - 1), values, 0.25, label=name, color=("C0", "C1", "gray")[k])
 ax.set_xticks(at, [f"layer {l}: {net.W[l].shape[0]} x {net.W[l].shape[1]}" for l in at])
-ax.set(yscale="log", ylim=(0.01, 2), ylabel="length", title="500 records, and noise")
+ax.set(yscale="log", ylim=(0.01, 2), ylabel="norm", title="500 records, and noise")
 ax.legend()
 # In words: Bars on a log scale, three a layer: DP-SGD's and DP-DFA's mean direction and the noise. In the first layer
-# the noise is longest; in the top one both directions are longer than it.
+# the noise has the largest norm. In the top layer both directions have larger norms than the noise.
 plt.show()
 for name, values in lengths.items():
     ratios = ", ".join(f"{v / g:.3f}" for v, g in zip(values, of_noise, strict=True))
     print(f"{name}: signal / noise, layers 1 to {net.L}: {ratios}")
 
 # %% [markdown]
-# The noise has the same size in every coordinate, and layer 1 has by far the most. Each record of DP-SGD uses
-# all that it is allowed, $S/2 = 1$; a record of DP-DFA about half: its bounds hold for a worst case, the error
-# in the direction that $B$ stretches most and every unit at its steepest, that no image here comes near. And
-# what it has it spends on the top layer: there its mean is as long as DP-SGD's, in the hidden layers less than
-# half.
+# The noise has the same size in every coordinate, and layer 1 has by far the most coordinates. Each record of DP-SGD
+# uses the whole norm that it is allowed, $S/2 = 1$. A record of DP-DFA uses about half. The bounds of DP-DFA hold for
+# a worst case, in which the error points where $B$ stretches most and every unit is at its steepest. No image here
+# comes near this case. In DP-DFA, the top layer gets most of the norm. There the mean of DP-DFA has about the same
+# norm as that of DP-SGD, and in the hidden layers it has less than half.
 #
-# There is a second loss: DFA's direction is not the gradient. How the two add up, layer by layer:
+# A second loss comes from the direction, because DFA's direction is not the gradient. The next cell shows how the two
+# losses add up, layer by layer:
 
 # %%
 gradient, _ = bp(net, xm, ym)
@@ -252,14 +265,14 @@ for name, make in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
         print(f"{name}, {what:26}" + "".join(f"{c:8.3f}" for c in cosines))
 
 # %% [markdown]
-# Before training a random $B$ knows nothing of $W$; the alignment grows while training (tutorial 02), and
-# slowly under noise. The top layer is different: there DFA and BP are the same, $\delta z = e$, and only the
+# Before training, a random $B$ has no relation to $W$. The alignment grows during training (tutorial 02), and it
+# grows slowly under noise. The top layer is different. There DFA and BP are the same, $\delta z = e$, and only the
 # clips differ.
 #
 # ## Noise has a dimension
 #
-# **Predict before you run**: make the hidden layers wider, with $\epsilon$ fixed. The noise on each weight
-# stays as it is. What happens to the length of the signal, of the noise, and to their ratio?
+# **Predict before you run**: make the hidden layers wider, and keep $\epsilon$ fixed. The noise on each weight stays
+# the same. How do the norm of the signal, the norm of the noise and their ratio change?
 
 # %%
 widths = (16, 32, 64, 128, 256, 512)
@@ -276,27 +289,29 @@ for n in widths:
 fig, ax = plt.subplots()
 for name, values in ratios.items():
     ax.loglog(widths, values, ".-", label=name)
-ax.loglog(widths, most, ":", color="gray", label="if all records agreed, at length S / 2")
+ax.loglog(widths, most, ":", color="gray", label="if all records agreed, with norm S / 2")
 ax.set(xlabel="units of a hidden layer", ylabel="signal / noise", title="One step")
 ax.set_xticks(widths, widths)
 ax.set_xticks([], minor=True)
 ax.legend()
-# In words: Signal over noise of a step against the width of the hidden layers: both rules fall as layers widen, below
-# the dotted line of records that all agree, DP-DFA lowest.
+# In words: Signal over noise of a step against the width of the hidden layers. Both rules fall as layers widen. They
+# are below the dotted line of records that all agree, and DP-DFA is lowest.
 plt.show()
 
 # %% [markdown]
-# The clip caps the signal at $S/2$, however many coordinates it is spread over; the noise grows with the root
-# of their number, which for two wide hidden layers is about the width itself. Wide networks, an advantage
-# without privacy, have to earn their noise, under either rule. What parts the curves from the dotted line is
-# disagreement: records pull in different directions. Those of DP-DFA are shorter besides.
+# The clip limits the norm of the signal to $S/2$, for any number of coordinates. The norm of the noise grows with the
+# root of this number. For two wide hidden layers, this root is about the width itself. Without privacy, a wide
+# network is an advantage. With privacy, it must gain more accuracy than the larger noise takes away, under either
+# rule. The curves are below the dotted line because the records disagree, so their directions partly cancel. In
+# DP-DFA, the records' terms also have smaller norms.
 #
 # ## Convolutions
 #
-# In a dense layer a record's update has at most the length $\|\delta z\| \|h\|$. A convolution uses each weight
-# at many places: with a kernel of $k \times k$ at $P$ positions its weights can move by $k$ times as much, its
-# biases, which add up all positions, by $\sqrt P$ times ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`; the bounds
-# are ours, since the paper's derivation is in a supplement that we have not seen). A layer knows both factors:
+# In a dense layer, a record's update has a norm of at most $\|\delta z\| \|h\|$. A convolution uses each weight at
+# many places. With a kernel of $k \times k$ at $P$ positions, its weights can move by $k$ times as much. Its biases
+# add up all positions, so they can move by $\sqrt P$ times as much ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`).
+# These bounds are ours, because the paper's derivation is in a supplement that we have not seen. The code computes
+# both factors for each layer:
 
 # %%
 sides = np.arange(6, 33)
@@ -314,8 +329,8 @@ of_dense = corrected_dfa_sensitivity([LayerBound(gain_dz=beta)], **one)
 ax.axhline(of_dense, color="k", label="dense")
 ax.set(xlabel="side of the image", ylabel="m x sensitivity", title="Under DFA, tau_h = 1")
 ax.legend()
-# In words: Sensitivity under DFA over the side of the image: that of convolutions, for three sizes of kernel nearly
-# the same, grows with the side; that of a dense layer is a flat line far below.
+# In words: Sensitivity under DFA over the side of the image. That of convolutions grows with the side and is nearly
+# the same for three sizes of kernel. That of a dense layer is a flat line far below.
 plt.show()
 gain_W, gain_b = Conv2d(64, 5, padding="same").bind((1, 28, 28)).gains()
 bound = LayerBound(gain_dz=beta, gain_W=gain_W, gain_b=gain_b)
@@ -323,10 +338,10 @@ times = corrected_dfa_sensitivity([bound], **one) / of_dense
 print(f"the paper's first convolution, 28 x 28, over a dense layer: {times:.1f} times")
 
 # %% [markdown]
-# The biases, which add up all positions, dominate; the size of the kernel hardly matters. DFA does not suit
-# convolutions. Hence the paper's **hybrid**: the dense layers learn by DP-DFA, and the signal of the lowest of
-# them goes down through the convolutions by true backpropagation, with each record's gradient clipped to $\tau$
-# there ({ref}`lee2020:hybrid-delta <lee2020-hybrid-delta>`, {ref}`lee2020:hybrid-conv <lee2020-hybrid-conv>`).
+# The biases, which add up all positions, dominate. The size of the kernel hardly matters. So DFA is not suitable for
+# convolutions, and the paper introduces a **hybrid**. The dense layers learn by DP-DFA. The signal of the lowest
+# dense layer goes down through the convolutions by true backpropagation, and there each record's gradient is clipped
+# to $\tau$ ({ref}`lee2020:hybrid-delta <lee2020-hybrid-delta>`, {ref}`lee2020:hybrid-conv <lee2020-hybrid-conv>`).
 # With convolutions in the layers $1, \dots, \ell$, lines 4 and 5 become
 #
 # $$\begin{array}{r|l|l}
@@ -338,10 +353,10 @@ print(f"the paper's first convolution, 28 x 28, over a dense layer: {times:.1f} 
 #  & \|u_i^l\| \le s_l \tau_e \sqrt{1 + \tau_{h,l}^2} & \|u_i^l\| \le \sqrt 2\, \tau
 # \end{array}$$
 #
-# with $e_i$ clipped as before, $s_l = \gamma_l \beta_l$ and $s_L = 1$. (For a convolution the products stand for
-# the sums over all positions.) Every layer gets the share $S / \sqrt L$, so both bounds are set to $S / (2 \sqrt L)$;
-# the paper asks for thresholds that do this and gives no formula for them, and one $\tau_h$ for all dense layers cannot
-# ({ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`).
+# with $e_i$ clipped as before, $s_l = \gamma_l \beta_l$ and $s_L = 1$. (For a convolution the products stand for the
+# sums over all positions.) Every layer gets the share $S / \sqrt L$, so both bounds are set to $S / (2 \sqrt L)$. The
+# paper asks for thresholds that do this and gives no formula for them. A single $\tau_h$ for all dense layers cannot
+# do this ({ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`).
 
 
 # %%
@@ -367,7 +382,7 @@ pure = private_dfa(small, feed(small, streams), sigma)[0].keywords["tau_h"]
 print(f"tau_h of DP-DFA in all layers: {pure:.2f}")
 
 # %% [markdown]
-# **Predict before you run**: the order of DP-SGD, hybrid and DP-DFA on this small CNN, with noise.
+# **Predict before you run**: in which order are DP-SGD, hybrid and DP-DFA on this small CNN, with noise?
 
 # %%
 fig, ax = plt.subplots()
@@ -381,13 +396,13 @@ for (name, make), color in zip(rules.items(), ("C0", "C2", "C1"), strict=True):
         print(f"{label:20} {curve[-1]:.1f} %")
 ax.set(xlabel="step", ylabel="test accuracy, %", ylim=(0, 90), title="A small CNN")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
-# In words: Accuracy of a small convolutional network over steps, with clips alone and with noise: DP-SGD highest in
-# both, hybrid and DP-DFA below it, lower with noise.
+# In words: Accuracy of a small convolutional network over steps, with clips alone and with noise. DP-SGD is highest
+# in both, hybrid and DP-DFA are below it. All are lower with noise.
 plt.show()
 
 # %% [markdown]
-# One seed is one draw: this race jumps by several points from seed to seed. With the seeds 1 to 10 in place of `(1,)`
-# the last accuracies, in percent, mean ± standard deviation, were
+# This is a single seed, and the accuracies of this race differ by several points from seed to seed. With the seeds 1
+# to 10 in place of `(1,)`, the last accuracies, in percent, mean ± standard deviation, were
 #
 # | rule | clips only | noise |
 # | --- | ---: | ---: |
@@ -395,39 +410,49 @@ plt.show()
 # | hybrid | 64.1 ± 6.3 | 30.3 ± 7.4 |
 # | DP-DFA | 59.9 ± 7.3 | 21.6 ± 5.9 |
 #
-# So on average the hybrid is ahead of DP-DFA, as the paper says, by 4 points with clips only and by 9 with noise
-# ({ref}`lee2020:claim-hybrid <lee2020-claim-hybrid>`, {ref}`lee2020:claim-conv <lee2020-claim-conv>`); seed by seed it
-# is ahead in nine of ten, with one seed the other way round in either column. And it is behind DP-SGD in every seed, as
-# on the paper's CNN with all images, $\sigma = 0.01$, one seed ({doc}`the report
-# </generated/experiments/lee2020-fig2-paper>`): after 50 of its 200 epochs DP-SGD has 81.25 %, the hybrid 75.49 % and
-# DP-DFA 48.28 %. The last two are still learning there.
+# So on average the hybrid is more accurate than DP-DFA, as the paper says, by 4 points with clips only and by 9 with
+# noise ({ref}`lee2020:claim-hybrid <lee2020-claim-hybrid>`, {ref}`lee2020:claim-conv <lee2020-claim-conv>`). The
+# hybrid is more accurate in nine of ten seeds, and in each column one seed has the opposite order. DP-SGD is more
+# accurate than the hybrid in every seed. The order is the same on the paper's CNN with all images, $\sigma = 0.01$,
+# one seed ({doc}`the report </generated/experiments/lee2020-fig2-paper>`). There, after 50 of its 200 epochs, DP-SGD
+# has 81.25 %, the hybrid 75.49 % and DP-DFA 48.28 %. The accuracies of the last two still rise at this point.
 #
 # ## Where DFA wins, and where not
 #
-# - **Computing.** All layers can be updated at once as soon as $e$ is known, and clipping needs neither a
-#   backward pass nor a gradient of any record. Where backward passes are impossible, as on the optical device
-#   of tutorial 07, it is what is left.
-# - **Clips without noise.** Slower at first in the race above; after 300 epochs of the paper's network half a
-#   point is lost.
-# - **Noise at equal $\epsilon$.** In what we ran, DP-SGD: its clip fits itself to the records, a bound through
-#   $B$, $\gamma$ and $\tau_h$ does not. Tutorial 15 compares them at equal $\epsilon$, equally tuned.
+# - **Computing.** All layers can be updated at once as soon as $e$ is known. Clipping needs neither a backward pass
+#   nor a gradient of any record. On the optical device of tutorial 07, backward passes are impossible, and DFA is
+#   then the only one of these rules that you can use.
+# - **Clips without noise.** DP-DFA is slower at first in the race above. After 300 epochs of the paper's network it
+#   is half a point less accurate.
+# - **Noise at equal $\epsilon$.** In our runs, DP-SGD is more accurate. Its clip adapts to the records, and a bound
+#   through $B$, $\gamma$ and $\tau_h$ does not. Tutorial 15 compares the rules at equal $\epsilon$, equally tuned.
+#
+# ## What you have learnt
+#
+# - A fair race gives both rules the same batches, the same noise multiplier and the same $S$, so the same $\epsilon$.
+# - In our runs with noise, DP-SGD is more accurate than DP-DFA. With clips alone, DP-DFA comes within about five points.
+# - The clip limits the signal, but the norm of the noise grows with the root of the number of weights.
+# - A record of DP-DFA uses about half of its bound, because the bound is for a worst case. A record of DP-SGD uses
+#   all of it.
+# - Convolutions use each weight at many places, so the hybrid trains them by backpropagation with a clip. It is more
+#   accurate than DP-DFA and less accurate than DP-SGD.
 #
 # ## Exercises
 #
-# 1. **By hand.** Three layers, one a convolution, $S = 2$, $\tau_e = 0.1$, hidden slope $\gamma\beta = 0.9$:
-#    find $\tau$ and both $\tau_h$ from {ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`. Check: the cell above
-#    prints them.
-# 2. **Tune it.** Vary $\beta$ and $\tau_e$ in the race, with $\tau_h$ from `corrected_tau_h`. How much can you
-#    win for DP-DFA? (A search looks at the data: that costs privacy too, which nobody has counted.) Check: `m *
-#    sensitivity` of the rule's `mechanism` must still be 2. A dozen pairs won us three points.
-# 3. **Sigmoids.** The paper's network has them. Exchange tanh for `nfa.network.ops.sigmoid` in the race, and explain
-#    what changes in $\tau_h$ and in the figure of lengths. Check: $\tau_h$ is 9.48 then, as in tutorial 05, and with
-#    noise DP-DFA stays below 20 %.
-# 4. **Identities.** The hybrid with no layer below (`ell=0`) is DFA; with `ell` of $L - 1$ it is
-#    backpropagation. Show both on a random net with `nfa.rules.hybrid`, bit by bit. Check: `pytest --eq
-#    lee2020:hybrid-delta`, in the clone.
-# 5. **The real size.** `nfa reproduce lee2020:fig4 --scale small` runs the table above on all of Fashion-MNIST,
-#    which it downloads, in about half an hour.
+# 1. **By hand.** Take three layers, one of them a convolution, with $S = 2$, $\tau_e = 0.1$ and the hidden factor
+#    $\gamma\beta = 0.9$. Find $\tau$ and both $\tau_h$ from {ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`. Check:
+#    the cell above prints them.
+# 2. **Tune it.** Vary $\beta$ and $\tau_e$ in the race, with $\tau_h$ from `corrected_tau_h`. How much accuracy can
+#    you gain for DP-DFA? (A search uses the data. This weakens privacy too, and nobody has counted by how much.)
+#    Check: `m * sensitivity` of the rule's `mechanism` must still be 2. With a dozen pairs we gained three points.
+# 3. **Sigmoids.** The paper's network has sigmoids. Replace tanh by `nfa.network.ops.sigmoid` in the race. Explain
+#    how $\tau_h$ and the figure of norms change. Check: $\tau_h$ is then 9.48, as in tutorial 05, and with noise
+#    DP-DFA stays below 20 %.
+# 4. **Identities.** The hybrid with no layer below (`ell=0`) is DFA. With `ell` of $L - 1$ it is backpropagation.
+#    Show with `nfa.rules.hybrid` on a random net that both are bitwise identical. Check: in the clone,
+#    `pytest --eq lee2020:hybrid-delta`.
+# 5. **The real size.** `nfa reproduce lee2020:fig4 --scale small` computes the table above on all of Fashion-MNIST.
+#    It downloads the data and takes about half an hour.
 #
 # ## Three questions
 #
@@ -436,31 +461,32 @@ plt.show()
 # <details><summary>1. Both rules have the same ε. Does it follow that they add the same noise to the same
 # signal?</summary>
 #
-# The same noise, yes; the signal differs. Every record of DP-SGD may use all of $S/2$ and does; a record of DP-DFA uses
-# about half, since its bound is for a worst case that no image comes near.
+# They add the same noise, but the signal differs. Every record of DP-SGD may use all of $S/2$ and does. A record of
+# DP-DFA uses about half, because its bound is for a worst case that no image comes near.
 #
 # </details>
 #
 # <details><summary>2. Why is a wide network at a disadvantage under private training?</summary>
 #
-# The clip caps the signal, however many coordinates it is spread over, and the noise grows with the root of their
-# number.
+# The clip limits the norm of the signal, for any number of coordinates. The norm of the noise grows with the root of
+# this number.
 #
 # </details>
 #
 # <details><summary>3. Why does the hybrid use backpropagation in the convolutions?</summary>
 #
-# A kernel is used at many places, so one record can move it, and its biases most of all, by far more than a dense
-# layer: 20 times in the paper's first layer. Clipping each record's gradient caps that at $\tau$.
+# A kernel is used at many places. So one record can move it, and most of all its biases, by far more than a dense
+# layer. In the paper's first layer the factor is 20. A clip of each record's gradient limits this movement to $\tau$.
 #
 # </details>
 #
 # ## Further reading
 #
-# - Bassily, Smith & Thakurta, "Private empirical risk minimization: efficient algorithms and tight error bounds", FOCS
-#   2014, [arXiv:1405.7085](https://arxiv.org/abs/1405.7085): that the price grows with the dimension, as a theorem.
+# - Bassily, Smith & Thakurta, "Private empirical risk minimization: efficient algorithms and tight error bounds",
+#   FOCS 2014, [arXiv:1405.7085](https://arxiv.org/abs/1405.7085). The paper proves that the loss of accuracy grows
+#   with the dimension.
 # - Tramèr & Boneh, "Differentially private learning needs better features (or much more data)", ICLR 2021,
-#   [arXiv:2011.11660](https://arxiv.org/abs/2011.11660): why small models on good features beat deep ones at equal
-#   $\epsilon$.
+#   [arXiv:2011.11660](https://arxiv.org/abs/2011.11660): why small models on good features are more accurate than
+#   deep ones at equal $\epsilon$.
 # - Bagdasaryan, Poursaeed & Shmatikov, "Differential privacy has disparate impact on model accuracy", NeurIPS 2019,
-#   [arXiv:1905.12101](https://arxiv.org/abs/1905.12101): whose accuracy the clip costs first.
+#   [arXiv:1905.12101](https://arxiv.org/abs/1905.12101): which groups lose the most accuracy through the clip.

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 06 Private DFA: solutions
 #
-# Of the exercises of {doc}`/06_private_dfa`. Try each before you read on.
+# This page solves the exercises of {doc}`/06_private_dfa`. Try each exercise before you read on.
 
 # %%
 from functools import partial
@@ -38,9 +38,9 @@ sigma = z * S / m
 # ## 1. By hand
 #
 # Every layer gets $S / (2 \sqrt L) = 2 / (2 \sqrt 3) = 0.5774$. The convolution moves by at most $\sqrt 2 \, \tau$,
-# so $\tau = 0.5774 / \sqrt 2 = 0.408$. A dense layer moves by $s \tau_e \sqrt{1 + \tau_h^2}$: for the hidden one $s =
-# 0.9$ and $\sqrt{1 + \tau_h^2} = 0.5774 / 0.09 = 6.415$, $\tau_h = 6.34$; for the top $s = 1$, $5.774$ and $\tau_h =
-# 5.69$.
+# so $\tau = 0.5774 / \sqrt 2 = 0.408$. A dense layer moves by $s \tau_e \sqrt{1 + \tau_h^2}$. For the hidden layer
+# $s = 0.9$ and $\sqrt{1 + \tau_h^2} = 0.5774 / 0.09 = 6.415$, so $\tau_h = 6.34$. For the top layer $s = 1$ and the
+# root is $5.774$, so $\tau_h = 5.69$.
 
 # %%
 share = S / (2 * np.sqrt(3))
@@ -50,8 +50,8 @@ print(f"tau {share / np.sqrt(2):.3f}, tau_h {tau_h[0]:.2f} and {tau_h[1]:.2f}")
 # %% [markdown]
 # ## 2. Tune it
 #
-# Every pair below has the same $S$, hence the same $\epsilon$: $\tau_h$ pays for it. (And the search itself looked at
-# the test images.) One seed, six pairs; the spread between seeds is about as large as what is won.
+# Every pair below has the same $S$ and so the same $\epsilon$, because $\tau_h$ is adjusted to it. (The search itself
+# used the test images.) We use one seed and six pairs. The spread between seeds is about as large as the gain.
 
 
 # %%
@@ -80,9 +80,9 @@ for beta in (0.5, 0.9, 1.5):
 # %% [markdown]
 # ## 3. Sigmoids
 #
-# $\gamma = 1/4$ takes $(\gamma\beta)^2$ from 0.81 to 0.051, so the bound leaves a $\tau_h$ of 9.48. But the units' true
-# slopes shrink with the bound, and the directions of the hidden layers with them: what noise buries first. The bound is
-# better used, the signal is smaller.
+# $\gamma = 1/4$ changes $(\gamma\beta)^2$ from 0.81 to 0.051, so the bound leaves a $\tau_h$ of 9.48. But the true
+# derivatives of the units become smaller with the bound, and so do the directions of the hidden layers. The noise
+# hides these directions first. So the network uses more of its bound, but the signal is smaller.
 
 # %%
 reached, tau_h = last_accuracy(0.9, 0.1, phi=sigmoid)
@@ -93,8 +93,9 @@ assert reached < 20
 # %% [markdown]
 # ## 4. Identities
 #
-# Of the layers above $\ell$ each takes $B^l e$, of those below each takes what comes down. With no layer below nothing
-# comes down; with $L - 1$ below only the top takes $e$, and what comes down is the gradient.
+# Each layer above $\ell$ takes $B^l e$. Each layer up to $\ell$ takes what the layer above sends down. With
+# $\ell = 0$, no layer takes the latter. With $\ell = L - 1$, only the top layer takes $e$, and the signal that it
+# sends down is the gradient.
 
 # %%
 rng = np.random.default_rng(3)
@@ -104,11 +105,12 @@ some, wanted = rng.normal(size=(5, 1, 8, 8)), np.eye(4)[[0, 1, 2, 3, 0]]
 for ell, rule in ((0, partial(dfa, B=B)), (2, bp)):
     ours, theirs = hybrid(net, some, wanted, B=B, ell=ell), rule(net, some, wanted)
     same = all(np.array_equal(a, b) for part in (0, 1) for a, b in zip(ours[part][1:], theirs[part][1:], strict=True))
-    print(f"ell = {ell}: bit by bit the same, {same}")
+    print(f"ell = {ell}: bitwise identical, {same}")
     assert same
 
 # %% [markdown]
 # ## 5. The real size
 #
-# The table of {doc}`the report </generated/experiments/lee2020-fig4-small>` is what that command writes: DP-BP 78.8 %
-# and DP-DFA 72.9 % at $\sigma = 0.01$, 64.2 % and 48.9 % at 0.05, after 25 of the paper's 300 epochs, one seed.
+# The command writes the table of {doc}`the report </generated/experiments/lee2020-fig4-small>`. At $\sigma = 0.01$,
+# DP-BP has 78.8 % and DP-DFA 72.9 %. At 0.05 they have 64.2 % and 48.9 %. These are accuracies after 25 of the
+# paper's 300 epochs, for one seed.
