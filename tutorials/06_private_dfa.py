@@ -430,7 +430,8 @@ plt.show()
 # ## What you have learnt
 #
 # - A fair race gives both rules the same batches, the same noise multiplier and the same $S$, so the same $\epsilon$.
-# - In our runs with noise, DP-SGD is more accurate than DP-DFA. With clips alone, DP-DFA comes within about five points.
+# - In our runs with noise, DP-SGD is more accurate than DP-DFA. With clips alone, DP-DFA comes within about five
+#   points.
 # - The clip limits the signal, but the norm of the noise grows with the root of the number of weights.
 # - A record of DP-DFA uses about half of its bound, because the bound is for a worst case. A record of DP-SGD uses
 #   all of it.

@@ -9,17 +9,23 @@
 # %% [markdown]
 # # 07 Light: from speckle to a ternarised error
 #
-# **Have this page open**: Ohana et al. (2021), section 2.2 with equation 5, equation 10 in section 3.2, and
-# "Photonic DFA" in section 4. There a matrix product costs nothing: light that is scattered in a medium arrives
-# as $p = B x$. But a camera sees intensities, mirrors are lit or dark, and an error has signs. This tutorial
-# builds the projection from what a camera sees, and asks what each step does to learning.
+# After this page you can build a random matrix product from light: you simulate mirrors, a scattering medium and a
+# camera. You can compute which errors the camera, its noise and its eight bits add to the product. You can also show
+# that a network still learns if it receives only the signs of its errors through such a device.
 #
-# You need DFA. No optics beyond this: fields add, a camera sees their squared size.
+# **Have this page open**: Ohana et al. (2021), section 2.2 with equation 5, equation 10 in section 3.2, and "Photonic
+# DFA" in section 4. There, a matrix product needs no arithmetic, because light that is scattered in a medium arrives
+# as $p = B x$. But a camera records intensities, mirrors are lit or dark, and an error has signs. This tutorial
+# builds the projection from the pictures of a camera, and measures how each step changes learning.
 #
-# The statements we meet: {ref}`ohana2021:eq5 <ohana2021-eq5>`, {ref}`ohana2021:eq10 <ohana2021-eq10>`,
-# {ref}`ohana2021:exp-twoproj <ohana2021-exp-twoproj>`, {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`,
-# {ref}`ohana2021:exp-sigma <ohana2021-exp-sigma>`, {ref}`ohana2021:scale <ohana2021-scale>`. The device itself
-# is not at hand ({ref}`ohana2021:exp-hw <ohana2021-exp-hw>`): `nfa.feedback.opu.OPU` simulates it, `LightOnOPU` drives
+# You need DFA ({doc}`02_feedback_alignment`). From optics you need only two facts: fields add, and a camera records
+# their squared size.
+#
+# Statements (equations and settings of the paper) that this page uses: {ref}`ohana2021:eq5 <ohana2021-eq5>`,
+# {ref}`ohana2021:eq10 <ohana2021-eq10>`, {ref}`ohana2021:exp-twoproj <ohana2021-exp-twoproj>`,
+# {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`, {ref}`ohana2021:exp-sigma <ohana2021-exp-sigma>`,
+# {ref}`ohana2021:scale <ohana2021-scale>`. We do not have the device, an optical processing unit or OPU
+# ({ref}`ohana2021:exp-hw <ohana2021-exp-hw>`). `nfa.feedback.opu.OPU` simulates it, and `LightOnOPU` controls a real
 # one by the same calls.
 
 # %%
@@ -48,9 +54,9 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # %% [markdown]
 # ## Speckle
 #
-# A hundred mirrors, of which a pattern $x \in \{0, 1\}^{100}$ is lit; a medium that nobody designed, a fixed
-# matrix $R$ of complex Gaussian numbers; a camera of 64 x 64 pixels. The field at the camera is $R x$, and what
-# it records is $|R x|^2$.
+# We simulate three parts. A pattern $x \in \{0, 1\}^{100}$ tells which of a hundred mirrors are lit. The medium is a
+# fixed matrix $R$ of complex Gaussian numbers, which nobody designed. The camera has 64 x 64 pixels. The field at the
+# camera is $R x$, and the camera records $|R x|^2$.
 
 # %%
 rng = np.random.default_rng(0)
@@ -71,21 +77,24 @@ axes[3].hist(seen[0] / lit, bins=40, density=True)
 grid = np.linspace(0, 8, 100)
 axes[3].semilogy(grid, np.exp(-grid), "k--")
 axes[3].set(title="intensity / lit", ylim=(1e-3, 2))
-# In words: Three pictures of speckle: one mirror turned leaves the first nearly as it is, another pattern makes another
-# one. The histogram of the intensities is a straight line on a log scale, the exponential law.
+# In words: Three pictures of speckle. If one mirror is turned, the first picture stays nearly as it is. Another
+# pattern makes another picture. The histogram of the intensities is a straight line on a log scale, the exponential
+# distribution.
 plt.show()
 _, turned, another = np.corrcoef(seen)[0]
 print(f"correlation with the first: {turned:.3f} and {another:.3f}")
 print(f"a second exposure is the same: {np.array_equal(opu.intensity(x), seen)}")
 
 # %% [markdown]
-# The same pattern gives the same picture every time: this is no noise but a function. Its values have the
-# exponential law of the dashed line, since the field is a sum of many independent complex numbers. Most pixels
-# are dark, and a few are many times brighter than the mean: remember this when the camera gets 8 bits.
+# The same pattern gives the same picture every time, so the picture is a function of the pattern and not noise. The
+# values follow the exponential distribution of the dashed line, because the field is a sum of many independent
+# complex numbers. Most pixels are dark, and a few are many times brighter than the mean. This will matter when the
+# camera gets 8 bits.
 #
 # ## From intensity to a linear projection
 #
-# **Predict before you run**: light $u$ alone, $v$ alone, and both. Is the picture of both the sum of the two?
+# **Predict before you run**: we take a picture with the lights $u$, one with the lights $v$, and one with both. Is
+# the picture of both the sum of the two?
 
 # %%
 u, v = np.zeros((1, 100)), np.zeros((1, 100))
@@ -98,21 +107,22 @@ for ax, name in zip(axes, ("intensity", "linear"), strict=True):
     ax.plot((read(u) + read(v))[0], read(both)[0], ".", ms=2)
     ax.axline((0, 0), slope=1, color="k", lw=0.8)
     ax.set(xlabel="of u, plus of v", ylabel="of u + v", title=name)
-# In words: Dots of u + v over u plus v. Intensities scatter widely about the diagonal; the linear projection lies on
+# In words: Dots of u + v over u plus v. Intensities scatter widely about the diagonal. The linear projection lies on
 # it.
 plt.show()
 
 # %% [markdown]
-# Intensities are not linear: where the two fields are opposite, two lights are darker than one. The right
-# picture is what equation 5 needs, and it comes from intensities too. A third set of mirrors, the **anchor**
-# $a$, which the data never use, is lit together with $x$, and
+# Intensities are not linear. Where the two fields are opposite, two lights are darker than one. The right picture
+# shows what equation 5 needs, and we compute it from intensities too. A third set of mirrors is the **anchor** $a$,
+# which the data never use. The anchor is lit together with $x$, and
 #
 # $$\frac{|R(x+a)|^2 - |R x|^2 - |R a|^2}{2 |R a|} = \mathrm{Re}\big(e^{-i \arg R a} \, R x\big)$$
 #
-# is linear in $x$: the part of the field that swings in phase with the anchor's. That is `nfa.feedback.camera.recover`
-# ({ref}`ohana2021:eq5 <ohana2021-eq5>` is `conditional` for this reason: true of the device's linear mode).
-# Since the anchor's phase has nothing to do with the rest of the medium, the matrix behind it is real and
-# Gaussian. With a real device nobody knows it; a simulation can look.
+# is linear in $x$. It is the part of the field that is in phase with the anchor's field. The function
+# `nfa.feedback.camera.recover` computes it. (For this reason the verdict of {ref}`ohana2021:eq5 <ohana2021-eq5>` is
+# `conditional`: the equation is true of the device's linear mode.) The anchor's phase is independent of the rest of
+# the medium, so the matrix of the linear projection is real and Gaussian. Nobody knows this matrix for a real device,
+# but in a simulation we can print it.
 
 # %%
 entries = opu.B.ravel()
@@ -124,12 +134,12 @@ print(f"third moment {third:+.3f} (Gaussian: 0), fourth {fourth:.3f} (Gaussian: 
 # %% [markdown]
 # ## Eight bits
 #
-# The camera has $2^8$ levels between 0 and the intensity at which it saturates. Set that high, and the levels
-# are coarse; set it low, and bright pixels are cut off. We light one mirror, as a ternarised error often does,
-# beside an anchor of 16.
+# The camera has $2^8$ levels between 0 and the intensity at which it saturates. If the saturation is high, the levels
+# are coarse. If it is low, bright pixels are cut off. We light one mirror, as a ternarised error (an error with
+# entries -1, 0 and 1) often does, next to an anchor of 16.
 #
-# **Predict before you run**: the mean intensity is about 17. Where is the best saturation for 8 bits, and is it
-# the same for 4?
+# **Predict before you run**: the mean intensity is about 17. Where is the best saturation for 8 bits? Is it the same
+# for 4?
 
 # %%
 one = np.eye(10)
@@ -150,19 +160,20 @@ ax.axvline(17, color="gray", ls=":")
 ax.set(xlabel="saturation, in units of one mirror's mean", ylabel="relative error of B x")
 ax.set(title="Rounding and cutting off")
 ax.legend()
-# In words: Relative error over the saturation, for 4, 6, 8 and 10 bits: each falls to a least value and rises again;
-# with more bits it is lower and lies further right.
+# In words: Relative error over the saturation, for 4, 6, 8 and 10 bits. Each falls to a least value and rises again.
+# With more bits the least value is lower and lies further right.
 plt.show()
 
 # %% [markdown]
-# The best saturation is several times the mean, and higher for 10 bits than for 4: the exponential tail is
-# long. At 8 bits an error of about 9 % is left. It is a function of the light, not Gaussian noise.
+# The best saturation is several times the mean, and it is higher for 10 bits than for 4, because the exponential
+# distribution has a long tail. At 8 bits an error of about 9 % remains. This error is a function of the light and not
+# Gaussian noise.
 #
 # ## Shot noise: is it equation 10?
 #
-# Equation 10 has $p = B x + N(0, \sigma^2 I)$: independent noise of one size. Light comes in photons, and their
-# number is Poisson: its variance is its mean. What becomes of that on its way through `recover`? We take many
-# exposures of the same pattern and look at every pixel.
+# Equation 10 has $p = B x + N(0, \sigma^2 I)$, which is independent noise of one size. Light consists of photons, and
+# their number is Poisson. The variance of this number is its mean. How does this noise appear in the result of
+# `recover`? We take many exposures of the same pattern and measure every pixel.
 
 # %%
 photons, exposures = 100.0, 400
@@ -184,21 +195,22 @@ ax.axhline(1 / np.sqrt(2 * photons), color="k", ls="--", label="1 / sqrt(2 photo
 ax.set(xlabel="intensity of the anchor at the pixel", ylabel="std of the projection")
 ax.set(title=f"{photons:g} photons per mirror and pixel, two mirrors lit")
 ax.legend()
-# In words: Std of the projection at each pixel over the anchor's intensity: with an anchor of one mirror it scatters
-# widely, with 256 all pixels lie close to the dashed line.
+# In words: Standard deviation of the projection at each pixel over the anchor's intensity. With an anchor of one
+# mirror it scatters widely. With 256 all pixels lie close to the dashed line.
 plt.show()
 
 # %% [markdown]
-# With a weak anchor every pixel has noise of its own, which depends on the data through $I_x$: equation 10 is
-# no description of it. With a strong anchor all pixels come to the dashed line, and it is one. So "the noise of
-# the device is Gaussian" is a statement about how the device is used ({ref}`ohana2021:eq10 <ohana2021-eq10>`,
-# `ambiguous`); the paper itself adds its noise numerically, and so do its rules here.
+# With a weak anchor every pixel has its own noise, which depends on the data through $I_x$. Equation 10 does not
+# describe this noise. With a strong anchor all pixels come close to the dashed line, and equation 10 describes the
+# noise. So "the noise of the device is Gaussian" is a statement about how the device is used
+# ({ref}`ohana2021:eq10 <ohana2021-eq10>`, `ambiguous`). The paper itself adds its noise numerically, and our code of
+# its rules does the same.
 #
 # ## An error has signs
 #
-# Mirrors show $0$ and $1$. An error $e = \hat y - y$ is cut into three: $+1$ above a threshold $t$, $-1$ below
-# $-t$, $0$ between, and shown as two pictures: $B(e_+ - e_-) = B e_+ - B e_-$ ({ref}`ohana2021:exp-twoproj
-# <ohana2021-exp-twoproj>`). Two measurements have twice the variance:
+# Mirrors show $0$ and $1$. So an error $e = \hat y - y$ is ternarised. It becomes $+1$ above a threshold $t$, $-1$
+# below $-t$, and $0$ between. It is shown as two pictures: $B(e_+ - e_-) = B e_+ - B e_-$
+# ({ref}`ohana2021:exp-twoproj <ohana2021-exp-twoproj>`). Two measurements have twice the variance:
 
 # %%
 twice = OPU(10, 4000, rng=np.random.default_rng(4), noise_std=1.0)
@@ -209,11 +221,11 @@ spread_two = (twice.project(e, rng=rng) - e @ twice.B.T).std()
 print(f"noise of one projection {spread_one:.3f}, of a difference {spread_two:.3f}")
 
 # %% [markdown]
-# What is left of $e$? We train a network by TDFA on real images, and at three times hold the ternarised errors
-# of a batch against the errors, for every threshold.
+# How much of $e$ remains? We train a network by TDFA (DFA with ternary errors) on real images. At three times we
+# compare the ternarised errors of a batch with the errors, for every threshold.
 #
-# **Predict before you run**: before training all ten outputs are near $0.1$. Which thresholds are good then?
-# And later?
+# **Predict before you run**: before training all ten outputs are near $0.1$. Which thresholds are good then? Which
+# are good later?
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -264,21 +276,21 @@ for ax, name in zip(axes, captions, strict=True):
     ax.axvline(0.15, color="k", lw=0.8)
     ax.set(xlabel="threshold t", title=name, ylim=(0, 1.02))
 axes[0].legend()
-# In words: Left, the cosine of e and its ternary form over the threshold, at three times of training; right, the
-# share of records without any entry left: larger the later and the higher the threshold.
+# In words: Left, the cosine of e and its ternary form over the threshold, at three times of training. Right, the
+# share of records with no entry left. This share is larger later in training and for a higher threshold.
 plt.show()
 
 # %% [markdown]
-# Before training at $t = 0.15$ little but the entry of the true class survives, and yet the cosine is high:
-# that entry is nearly all of $e$ ({ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`). Later the confident
-# records go dark: an error below the threshold teaches the hidden layers nothing ({ref}`ohana2021:scale
-# <ohana2021-scale>`). And since $|t(e)|$ is 1, 2, ... whatever the size of $e$, a record that is a little wrong
-# shouts as loudly as one that is very wrong.
+# Before training at $t = 0.15$, little but the entry of the true class remains. Still the cosine is high, because
+# this entry is nearly all of $e$ ({ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`). Later the mirrors stay dark
+# for records that the network predicts with confidence. An error below the threshold teaches the hidden layers
+# nothing ({ref}`ohana2021:scale <ohana2021-scale>`). Also, $|t(e)|$ is 1, 2, ... for any size of $e$. So a record
+# that is a little wrong has as much influence as one that is very wrong.
 #
 # ## Does it learn?
 #
-# The same network four times: DFA, TDFA, TDFA through an ideal OPU, and through one whose camera counts photons
-# and has 8 bits.
+# We train the same network four times: by DFA, by TDFA, and by TDFA through each of two OPUs. The first OPU is ideal.
+# The camera of the second OPU counts photons and has 8 bits.
 
 # %%
 eight_bits = Camera(photons=50.0, saturation=80.0, bits=8)
@@ -307,25 +319,28 @@ for name, kept in found.items():
     print(f"{name:24}" + "".join(f"{a:6.1f}" for a in curve) + "   % after each epoch")
 
 # %% [markdown]
-# All within half a point after four epochs, though the ternary error starts slower: neither the ternary error nor the
-# camera matters much here. With seeds 1 to 5 DFA is ahead of the next after the first epoch, by 1.5 to 3.5 points;
-# after the fourth all four end within a point with seeds 1 to 4, and with seed 5 DFA is 1.5 to 2.5 ahead. At the
-# paper's size our three seeds have 86.49 % for DFA, 85.59 % for TDFA and 85.59 % for PDFA without privacy, within a
-# point of the paper's but for TDFA ({doc}`the report
-# </generated/experiments/ohana2021-table1-paper>`, {ref}`ohana2021:table1-c1 <ohana2021-table1-c1>`), with the
-# settings of DFA ({ref}`ohana2021:exp-notuning <ohana2021-exp-notuning>`).
+# After four epochs all four are within half a point, although the ternary error starts slower. So neither the ternary
+# error nor the camera matters much here. With seeds 1 to 5, DFA is 1.5 to 3.5 points more accurate than the next
+# after the first epoch. After the fourth epoch, all four end within a point with seeds 1 to 4. With seed 5, DFA is
+# 1.5 to 2.5 points more accurate.
+#
+# At the paper's size and without privacy, our three seeds have 86.49 % for DFA, 85.59 % for TDFA and 85.59 % for
+# PDFA. All but TDFA are within a point of the paper's accuracies
+# ({doc}`the report </generated/experiments/ohana2021-table1-paper>`,
+# {ref}`ohana2021:table1-c1 <ohana2021-table1-c1>`). These runs use the settings of DFA
+# ({ref}`ohana2021:exp-notuning <ohana2021-exp-notuning>`).
 #
 # ## PDFA, the whole update
 #
-# For privacy the paper clips what enters an update and adds noise to every projected error ({ref}`ohana2021:eq8
-# <ohana2021-eq8>`, {ref}`ohana2021:eq9 <ohana2021-eq9>`, Algorithm 1). All of it in one place, for a batch of $m$
-# records:
+# For privacy the paper clips what enters an update and adds noise to every projected error
+# ({ref}`ohana2021:eq8 <ohana2021-eq8>`, {ref}`ohana2021:eq9 <ohana2021-eq9>`, Algorithm 1). The resulting rule is
+# PDFA. The box shows the whole update for a batch of $m$ records:
 #
 # :::{admonition} PDFA: record $i$, layer $l$ with $n_l$ units, which reads $h_i^{l-1}$ of $n_{l-1}$ entries
 #
 # $$\begin{aligned}
 # t(e_i) &\in \{-1, 0, 1\}^{n_L}, \quad e_i = \hat y_i - y_i && \text{the error, ternarised} \\
-# u_i^l &= \mathrm{scale}_{\tau_B}\big(B^l\, t(e_i)\big) && \text{projected by light, then shortened to } \tau_B \\
+# u_i^l &= \mathrm{scale}_{\tau_B}\big(B^l\, t(e_i)\big) && \text{projected by light, then scaled down to } \tau_B \\
 # g_i^l &\sim N(0, \sigma^2 I) && \text{noise: } n_l \text{ numbers for each record and layer} \\
 # \tilde h_i^{l-1} &= \mathrm{clip}_c\big(\mathrm{offset}_\nu(h_i^{l-1})\big)
 #   && \nu \text{ added to every entry, each then cut to } \pm c \\
@@ -333,27 +348,28 @@ for name, kept in found.items():
 #   && \text{what is released, and subtracted } \eta \text{ times}
 # \end{aligned}$$
 #
-# with $c = \tau_h^{max} / \sqrt{n_{l-1}}$ and $\nu = \tau_h^{min} / \sqrt{n_{l-1}}$, so that $\|\tilde h\| \le
-# \tau_h^{max}$. The output layer has neither $B$ nor $\phi'$: there $u_i^L = \mathrm{scale}_{\tau_B}(e_i)$. Without $t$
-# it is "DFA" in the paper's tables, with $t$ and a matrix "TDFA".
+# with $c = \tau_h^{max} / \sqrt{n_{l-1}}$ and $\nu = \tau_h^{min} / \sqrt{n_{l-1}}$, so
+# $\|\tilde h\| \le \tau_h^{max}$. The output layer has neither $B$ nor $\phi'$. Instead,
+# $u_i^L = \mathrm{scale}_{\tau_B}(e_i)$ there. The paper's tables call this rule "DFA" without $t$, and "TDFA" with
+# $t$ and a matrix.
+#
 # :::
 #
-# It is `nfa/rules/pdfa.py`, line by line. (The paper prints $h^l$ where the shapes need $h^{l-1}$, and $B^{l+1}$ in one
-# place for the matrix that it calls $B^l$ in another; we index $B$ by the layer that it feeds.) Mind **where** the
-# noise is: inside the sum, before $\phi'$, before $\tilde h$. DP-SGD and DP-DFA add theirs to the finished mean, entry
-# by entry. Tutorial 08 is about that difference.
+# The code is in `nfa/rules/pdfa.py`, line by line. (The paper prints $h^l$ where the shapes need $h^{l-1}$. It also
+# prints $B^{l+1}$ in one place for the matrix that it calls $B^l$ in another. We index $B$ by the layer that it
+# feeds.) Note **where** the noise is. It is inside the sum, before $\phi'$ and before $\tilde h$. DP-SGD and DP-DFA
+# add their noise to the finished mean, entry by entry. Tutorial 08 is about this difference.
 #
 # ## How large is the paper's noise?
 #
-# The projected error $u$ has a norm of at most $\tau_B = 1$, and the paper says that $\sigma = 0.1$ makes $\|g\|$ about
-# as long as that ({ref}`ohana2021:exp-sigma
-# <ohana2021-exp-sigma>`).
+# The projected error $u$ has a norm of at most $\tau_B = 1$. The paper says that $\sigma = 0.1$ gives $\|g\|$ about
+# the same size ({ref}`ohana2021:exp-sigma <ohana2021-exp-sigma>`).
 #
-# **Predict before you run**: for a layer of 512 units, is it?
+# **Predict before you run**: is this true for a layer of 512 units?
 #
 # The paper also calls its noise at $\sigma = 0.01$ "in line" with private backpropagation, and "more demanding"
-# ({ref}`ohana2021:exp-inline <ohana2021-exp-inline>`). **Predict this, too**: what share of the largest signal is the
-# noise of each method, after averaging over a batch of 256?
+# ({ref}`ohana2021:exp-inline <ohana2021-exp-inline>`). **Predict this, too**: after averaging over a batch of 256,
+# how large is the noise of each method as a share of the largest signal?
 #
 # (shown-ohana2021-exp-sigma)=
 # (shown-ohana2021-exp-inline)=
@@ -364,23 +380,24 @@ B = drawn(noise.Streams(1), net)
 z, h = network.forward(net, xm)
 e = net.loss.error(z[-1], ym)
 for n in (10, 100, 256, 512):
-    print(f"{n:4} units, sigma = 0.1: mean length of g {expected_noise_norm(0.1, n):.3f}")
+    print(f"{n:4} units, sigma = 0.1: mean norm of g {expected_noise_norm(0.1, n):.3f}")
 signal = np.linalg.norm(clip_l2(ternarize(e, 0.15) @ B[2].T, 1.0), axis=1)
-print(f"layer 2: length of scale(B t(e)), if not dark, {signal[signal > 0].mean():.2f}")
+print(f"layer 2: norm of scale(B t(e)), if not dark, {signal[signal > 0].mean():.2f}")
 parameters = sum((below + 1) * above for below, above in ((784, 512), (512, 512), (512, 10)))
 averaged = expected_noise_norm(0.01, 512) / np.sqrt(256), np.sqrt(parameters) / 256
 print("noise over signal: PDFA, sigma = 0.01, {:.2%}; DP-SGD, noise multiplier 1, {:.0%}".format(*averaged))
 
 # %% [markdown]
-# The printed figures are those of a layer of 100 units. With the paper's 512 the noise is 2.26 times as long as
-# the text says, in the 10 units of the output layer 3.2 times shorter. The verdict is `differs`, not `false`: the
-# paper calls its figures rough, and as lower bounds on the noise, which it means them to be, they hold in the
-# hidden layers. The comparison with private backpropagation is `false`. Averaging over a batch shrinks the noise of
-# PDFA. DP-SGD adds its noise to the average, in every coordinate, and this noise is more than 200 times larger. The
-# paper's noise is the computer's, as ours is ({ref}`ohana2021:sim-noise <ohana2021-sim-noise>`).
+# The printed figures are those of a layer of 100 units. With the paper's 512 units, the norm of the noise is 2.26
+# times as large as the text says. In the 10 units of the output layer it is 3.2 times smaller. The verdict is
+# `differs`, not `false`, because the paper calls its figures rough. It means them as lower bounds on the noise, and
+# as such they hold in the hidden layers. The comparison with private backpropagation is `false`. Averaging over a
+# batch shrinks the noise of PDFA. DP-SGD adds its noise to the average, in every coordinate, and this noise is more
+# than 200 times larger. The paper's noise comes from the computer, as ours does
+# ({ref}`ohana2021:sim-noise <ohana2021-sim-noise>`).
 #
-# Does learning survive it? We compare, for one batch, the direction of layer 2 with the gradient by
-# backpropagation, and switch on one thing after the other.
+# Does the network still learn with this noise? For one batch, we compare the direction of layer 2 with the gradient
+# by backpropagation. We add the clips and the noise one after the other.
 
 # %%
 settings = {"B": B, "m": len(xm), "rng": np.random.default_rng(5)}
@@ -405,67 +422,80 @@ for ax, epochs in zip(axes, (1, 4), strict=True):
     ax.set(xlim=(0, 1), xlabel="sigma", title=f"layer 2, epoch {epochs}")
 axes[0].set_ylabel("cosine with the gradient")
 axes[0].legend()
-# In words: Cosine of layer 2's direction with the gradient over sigma, after one and after four epochs: clips alone
-# stay near the dotted line of plain DFA, and the curves fall as sigma grows, to near 0.
+# In words: Cosine of layer 2's direction with the gradient over sigma, after one and after four epochs. Clips alone
+# stay near the dotted line of plain DFA. The curves fall to near 0 as sigma grows.
 plt.show()
 
 # %% [markdown]
-# Clips cost little; noise does not. At $\sigma = 0.2$ the cosine of a single step is near 0.1: $g$ is drawn for
-# every record, also for those whose error is nothing any more, and the mean over the batch averages only part
-# of it away. And yet networks learn: what is left points the same way step after step, noise does not. At the
-# paper's size our DFA went from 84.91 % with clips alone to 81.70 % at $\sigma = 0.2$ ({doc}`the report
-# </generated/experiments/ohana2021-table1-paper>`). Whether that noise hides a record is the question of the
-# next tutorial.
+# The clips change the cosine little, but the noise lowers it a lot. At $\sigma = 0.2$ the cosine of a single step is
+# near 0.1. The noise $g$ is drawn for every record, also for those with an error of nearly zero. The mean over the
+# batch removes only part of the noise. Still, networks learn, because the remaining signal has the same direction in
+# every step and the noise has not. At the paper's size our DFA went from 84.91 % with clips alone to 81.70 % at
+# $\sigma = 0.2$ ({doc}`the report </generated/experiments/ohana2021-table1-paper>`). The next tutorial asks if this
+# noise hides a record.
+#
+# ## What you have learnt
+#
+# - A scattering medium multiplies by a fixed random matrix. A camera records intensities, which are not linear.
+# - With an anchor, three intensities give a linear projection. At 8 bits an error of about 9 % remains.
+# - The noise of photons has one size in all pixels only if the anchor is strong.
+# - Mirrors show an error as its large positive and negative entries, in two pictures. After four epochs this loses
+#   little accuracy here.
+# - PDFA adds its noise to each record's projected error, before $\phi'$ and before the product with $h^\top$.
 #
 # ## Exercises
 #
-# 1. **By hand.** Fields $R x = 3 + 4i$ and $R a = 5$: which three intensities does the camera see, and what
-#    does `recover` make of them? Check: the docstring of `nfa.feedback.camera.recover`.
-# 2. **No anchor.** Take $|R e_+|^2 - |R e_-|^2$ for a projection. Is it linear in $e$? Show with `opu.intensity` a
-#    pair of errors that refutes it (one each with a $+1$; what do a $+1$ and a $-1$ show?). Check: `pytest --eq
-#    ohana2021:exp-twoproj`, in the clone.
-# 3. **Dark noise.** Replace the photons of the cell on shot noise by `Camera(dark_std=...)`, and light two mirrors,
-#    then four. Which of the two noises depends on the data, which only on the pixel? Which is nearer to equation 10,
-#    and why does the paper speak of temperature? Check: the std is `dark_std / np.sqrt(I_a)` then, and
-#    {ref}`ohana2021:eq10 <ohana2021-eq10>`.
+# 1. **By hand.** Take the fields $R x = 3 + 4i$ and $R a = 5$. Which three intensities does the camera record? What
+#    does `recover` compute from them? Check: the docstring of `nfa.feedback.camera.recover`.
+# 2. **No anchor.** Take $|R e_+|^2 - |R e_-|^2$ as a projection. Is it linear in $e$? Use `opu.intensity` to find a
+#    pair of errors that refutes it (one each with a $+1$). What do a $+1$ and a $-1$ show? Check: in the clone,
+#    `pytest --eq ohana2021:exp-twoproj`.
+# 3. **Dark noise.** Replace the photons in the cell on shot noise by `Camera(dark_std=...)`, and light two mirrors,
+#    then four. Which of the two noises depends on the data, and which only on the pixel? Which is nearer to equation
+#    10, and why does the paper mention temperature? Check: the standard deviation is then `dark_std / np.sqrt(I_a)`.
+#    See also {ref}`ohana2021:eq10 <ohana2021-eq10>`.
 # 4. **One bit less.** From which `bits` and `saturation` on do the hidden layers learn nothing? Train with
-#    `light(Camera(...))` and hold it against the ideal OPU, and against `bits=8, saturation=1e5`, where no light is
-#    left: about 74 % after four epochs, for the top layer learns from $e$ itself. Is anything worse than that?
-# 5. **Random targets.** Before training $t = 0.15$ leaves little but the label; `nfa.rules.drtp` projects the
-#    label always. Train with it and compare: 77.5 % after four epochs. Check: {ref}`ohana2021:exp-ternary
-#    <ohana2021-exp-ternary>` has our numbers, `nfa demo` another run.
+#    `light(Camera(...))` and compare with the ideal OPU, and with `bits=8, saturation=1e5`, where no light is left.
+#    The latter reaches about 74 % after four epochs, because the top layer learns from $e$ itself. Is anything worse
+#    than that?
+# 5. **Random targets.** Before training, $t = 0.15$ leaves little but the label. The rule `nfa.rules.drtp` always
+#    projects the label. Train with it and compare: 77.5 % after four epochs. Check:
+#    {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>` has our numbers, and `nfa demo` makes another run.
 #
 # ## Three questions
 #
 # Answer each before you unfold it.
 #
-# <details><summary>1. A camera sees intensities, which are not linear. How does a linear projection come out?</summary>
+# <details><summary>1. A camera records intensities, which are not linear. How do we get a linear
+# projection?</summary>
 #
-# An anchor that the data never use is lit beside the pattern: $|R(x+a)|^2 - |Rx|^2 - |Ra|^2$, divided by $2 |Ra|$, is
-# the part of $Rx$ that swings in phase with $Ra$, and that is linear in $x$.
+# We light an anchor, which the data never use, together with the pattern. Then we divide
+# $|R(x+a)|^2 - |Rx|^2 - |Ra|^2$ by $2 |Ra|$. The result is the part of $Rx$ that is in phase with $Ra$, and this part
+# is linear in $x$.
 #
 # </details>
 #
-# <details><summary>2. What does a record teach the hidden layers under TDFA once the network is sure of it?</summary>
+# <details><summary>2. Under TDFA, what do the hidden layers learn from a record that the network already predicts
+# with confidence?</summary>
 #
-# Nothing: every entry of its error is below the threshold, the mirrors stay dark. Without privacy that is harmless;
-# under PDFA such a record still contributes its noise.
+# They learn nothing, because every entry of the record's error is below the threshold and the mirrors stay dark.
+# Without privacy this is harmless. Under PDFA such a record still contributes its noise.
 #
 # </details>
 #
 # <details><summary>3. Where in PDFA's update is the noise?</summary>
 #
-# On the projected error of each record, before $\phi'$ and before the product with $h^\top$. So what reaches the
-# weights is noise times $h^\top$, and not independent noise on each entry.
+# It is on the projected error of each record, before $\phi'$ and before the product with $h^\top$. So the weights
+# receive noise times $h^\top$, and not independent noise on each entry.
 #
 # </details>
 #
 # ## Further reading
 #
-# - Saade et al., "Random projections through multiple optical scattering: approximating kernels at the speed of light",
-#   ICASSP 2016: the device as a random matrix.
+# - Saade et al., "Random projections through multiple optical scattering: approximating kernels at the speed of
+#   light", ICASSP 2016. The paper introduces the device as a random matrix.
 # - Launay et al., "Hardware beyond backpropagation: a photonic co-processor for direct feedback alignment", 2020,
-#   [arXiv:2012.06373](https://arxiv.org/abs/2012.06373): DFA on that device, without privacy.
-# - Frenkel, Lefebvre & Bol, "Learning without feedback: fixed random learning signals allow for feedforward training of
-#   deep neural networks", Frontiers in Neuroscience 15, 2021, [arXiv:1909.01311](https://arxiv.org/abs/1909.01311):
-#   what is left if only the label is projected (exercise 5).
+#   [arXiv:2012.06373](https://arxiv.org/abs/2012.06373). The paper runs DFA on this device, without privacy.
+# - Frenkel, Lefebvre & Bol, "Learning without feedback: fixed random learning signals allow for feedforward training
+#   of deep neural networks", Frontiers in Neuroscience 15, 2021,
+#   [arXiv:1909.01311](https://arxiv.org/abs/1909.01311). The paper projects only the label (exercise 5).

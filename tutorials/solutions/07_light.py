@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 07 Light: solutions
 #
-# Of the exercises of {doc}`/07_light`. Try each before you read on.
+# This page solves the exercises of {doc}`/07_light`. Try each exercise before you read on.
 
 # %%
 from functools import partial
@@ -27,8 +27,8 @@ from nfa.train import train
 # %% [markdown]
 # ## 1. By hand
 #
-# $|R x|^2 = 9 + 16 = 25$, $|R a|^2 = 25$, and $|R(x + a)|^2 = |8 + 4i|^2 = 64 + 16 = 80$. What comes out is $(80 - 25 -
-# 25) / (2 \cdot 5) = 3$: the real part of $R x$, since $R a$ has the phase 0.
+# $|R x|^2 = 9 + 16 = 25$, $|R a|^2 = 25$, and $|R(x + a)|^2 = |8 + 4i|^2 = 64 + 16 = 80$. The result is
+# $(80 - 25 - 25) / (2 \cdot 5) = 3$. This is the real part of $R x$, because $R a$ has the phase 0.
 
 # %%
 print(recover(np.array([80.0]), np.array([25.0]), np.array([25.0])))
@@ -37,10 +37,11 @@ assert abs(float(recover(np.array([80.0]), np.array([25.0]), np.array([25.0]))[0
 # %% [markdown]
 # ## 2. No anchor
 #
-# Intensities of single mirrors add up only where the fields do not meet. Of $e = (1, 0, \dots)$ and $e' = (0, 1, 0,
-# \dots)$ the sum lights both mirrors, and $|R_1 + R_2|^2 = |R_1|^2 + |R_2|^2 + 2 \, \mathrm{Re}(\bar R_1 R_2)$:
-# refuted. A $+1$ and a $-1$ are shown one after the other, their fields never meet, and the difference of the
-# intensities **is** the sum of the two answers: such a pair shows nothing.
+# The intensities of single mirrors add up only where the fields do not meet. For $e = (1, 0, \dots)$ and
+# $e' = (0, 1, 0, \dots)$, the sum lights both mirrors. Then
+# $|R_1 + R_2|^2 = |R_1|^2 + |R_2|^2 + 2 \, \mathrm{Re}(\bar R_1 R_2)$, so the projection is not linear. A $+1$ and a
+# $-1$ are shown one after the other, so their fields never meet. The difference of the intensities **is** then the
+# sum of the two answers, so such a pair refutes nothing.
 
 # %%
 opu = OPU(10, 500, rng=np.random.default_rng(0))
@@ -59,9 +60,9 @@ for name, other in (("a +1 each", two), ("a +1 and a -1", minus)):
 # %% [markdown]
 # ## 3. Dark noise
 #
-# Noise of the camera does not know how much light there was: its std depends on the pixel, through the anchor's
-# intensity that it is divided by, and on nothing else. Shot noise grows with the light, so with the number of mirrors.
-# Dark noise is nearer to Equation 10. And the paper's "temperature" is what changes the dark noise of a camera, not the
+# The dark noise of the camera does not depend on the amount of light. Its standard deviation depends only on the
+# pixel, through the anchor's intensity there. Shot noise grows with the light, and so with the number of mirrors.
+# Dark noise is nearer to Equation 10. The "temperature" of the paper changes the dark noise of a camera, and not the
 # statistics of photons.
 
 # %%
@@ -78,10 +79,10 @@ for name, camera in (("photons", Camera(photons=100.0)), ("dark", Camera(dark_st
 # %% [markdown]
 # ## 4. One bit less
 #
-# Where every pixel of both pictures is rounded to the same number, the difference is 0 and the hidden layers get
-# nothing. That is so from a saturation on that leaves all light below half a step of the camera. The top layer takes
-# $e$ without light and learns on random features. Worse than nothing can only be what misleads: a device that answers
-# noise.
+# If every pixel of both pictures is rounded to the same number, the difference is 0 and the hidden layers receive
+# nothing. This happens if the saturation is so high that all light is below half a level of the camera. The top layer
+# takes $e$ without light, so it learns on random features. Only a misleading signal can be worse than no signal, for
+# example a device that answers with noise.
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -115,7 +116,7 @@ for name, camera in (("ideal", Camera()), ("4 bits", Camera(bits=4, saturation=8
 # %% [markdown]
 # ## 5. Random targets
 #
-# DRTP never looks at the error, so it neither stops where a record is right nor starts slower than TDFA does.
+# DRTP never uses the error. So it does not stop where a record is right, and it does not start slower than TDFA does.
 
 
 # %%
