@@ -295,9 +295,9 @@ for l in range(1, cnn.L + 1):
 #
 # 1. **By hand.** Take a network 2-1-2 with $W^1 = (3, 4)$, $b^1 = 0$, $\phi_1 = \tanh$, $x = (1, -1)$,
 #    $W^2 = (1, -1)^\top$, $b^2 = 0$ and the label $y = (1, 0)$. Find $z^1$, $h^1$, $\hat y$, $\mathcal L$ and $e$
-#    with pencil and a pocket calculator. Check: make `network.mlp([2, 1, 2], ops.tanh,
-#    rng=noise.Streams(0)("init"))`. Set its `W[1]`, `b[1]`, `W[2]`, `b[2]` (arrays of two and of one dimension), and
-#    call `network.forward`. The loss is 1.720.
+#    with pencil and a pocket calculator. Check: make
+#    `network.mlp([2, 1, 2], ops.tanh, rng=noise.Streams(0)("init"))`. Set its `W[1]`, `b[1]`, `W[2]`, `b[2]` (arrays
+#    of two and of one dimension), and call `network.forward`. The loss is 1.720.
 # 2. **Without biases.** Ohana et al. have no $b$ in Equation 2; "biases are columns of $W^l$"
 #    ({ref}`ohana2021:eq2 <ohana2021-eq2>`). What must you append to $h^{l-1}$? Rewrite layer 2 in this way. Check:
 #    your $z^2$ is `z[2]`. In the clone, `pytest --eq ohana2021:eq2` does the same to a small network.
@@ -343,5 +343,4 @@ for l in range(1, cnn.L + 1):
 # - Rumelhart, Hinton & Williams, "Learning representations by back-propagating errors", Nature 323, 1986: in four
 #   pages, the chain rule becomes a way to train.
 # - Parr & Howard, "The matrix calculus you need for deep learning", 2018,
-#   [arXiv:1802.01528](https://arxiv.org/abs/1802.01528): explains matrix derivatives, with every transpose in its
-#   place.
+#   [arXiv:1802.01528](https://arxiv.org/abs/1802.01528): useful if you miss a transpose in a derivative.

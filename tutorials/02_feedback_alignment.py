@@ -9,9 +9,9 @@
 # %% [markdown]
 # # 02 Feedback alignment: why random feedback works
 #
-# After this page you can train a network with random feedback: no transposed weights carry its error back. You can
-# measure the angle between the direction of this training and the gradient, and explain why the angle shrinks. You
-# can also name the conditions under which random feedback fails.
+# After this page you can train a network that sends its error back through fixed random matrices, and not through its
+# own weights. You can measure the angle between the direction of such an update and the gradient, and explain why
+# this angle shrinks. You can also name the conditions under which random feedback fails.
 #
 # **Have this page open**: Lee & Kifer (2020), Section 3.2, from Equation 2 to the display below Equation 5, with
 # Figure 1, or Ohana et al. (2021), Section 2.1, Equations 3 and 4. Backpropagation (BP) sends the error back through
@@ -192,9 +192,9 @@ print(f"weights at the end: {weights[-1]:.2f}")
 #
 # Take one hidden layer and all weights zero. Make two steps with the learning rate $\eta$ on one batch. In the first
 # step $h^1 = 0$, so only the bias of the top layer changes and $W^2$ stays zero. In the same step DFA writes
-# $-\eta\, \frac1m \sum_i B e_i x_i^\top$ into $W^1$. So in the second step $h^1_j \approx -\eta B \frac1m \sum_i
-# e_i\, (x_i \cdot x_j + 1)$. This means that **the hidden layer now carries errors, multiplied by $B$**. The top
-# layer learns from this hidden layer by $-\eta\, e_j (h^1_j)^\top$, so
+# $-\eta\, \frac1m \sum_i B e_i x_i^\top$ into $W^1$. So in the second step
+# $h^1_j \approx -\eta B \frac1m \sum_i e_i\, (x_i \cdot x_j + 1)$. This means that **the hidden layer now carries
+# errors, multiplied by $B$**. The top layer learns from this hidden layer by $-\eta\, e_j (h^1_j)^\top$, so
 #
 # $$W^2 \approx M B^\top, \qquad M = \frac{\eta^2}{m^2} \sum_{i,j} e_j \, (x_i \cdot x_j + 1)\, e_i^\top .$$
 #
@@ -203,7 +203,7 @@ print(f"weights at the end: {weights[-1]:.2f}")
 # $B$. Does this hold on real images?
 
 # %%
-# One network, started at zero; two steps by hand.
+# A network that starts at zero makes two steps by hand.
 flat = network.mlp([784, 128, 10], ops.tanh, init="zeros", rng=streams("init"))
 B_flat = feedback.draw(flat, law="normal", scale=0.3, rng=streams("feedback"))
 for _ in range(2):
@@ -305,9 +305,9 @@ plt.show()
 # With a fresh $B$, the cosine stays near 0. The accuracy is then lower than with frozen hidden layers, because random
 # updates disturb these layers. On so few images, a fixed $B$ is as accurate as backpropagation. Seeds 1 to 5 give the
 # same order. A fresh $B$ reaches 0.47 to 0.58, frozen layers 0.69 to 0.71, TDFA 0.78 to 0.80, BP 0.80 to 0.83 and DFA
-# 0.82 to 0.83. On the whole data set and at the paper's size, DFA is about a point less accurate than BP ({doc}`our
-# rerun of Table 1 <generated/experiments/ohana2021-table1-paper>`). With convolutions the result is different
-# ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`).
+# 0.82 to 0.83. On the whole data set and at the paper's size, DFA is about a point less accurate than BP
+# ({doc}`our rerun of Table 1 <generated/experiments/ohana2021-table1-paper>`). With convolutions the result is
+# different ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`).
 #
 # ## Signs are enough
 #

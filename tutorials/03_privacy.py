@@ -9,9 +9,9 @@
 # %% [markdown]
 # # 03 Differential privacy: from a coin to Rényi
 #
-# After this page you can explain what it means that a published result protects each person, and what the two numbers
-# $\epsilon$ and $\delta$ of such a promise say. You can choose noise for a count so that the promise holds, and test
-# whether a given noise is enough. You can also compute how the promise becomes weaker if you publish many results.
+# After this page you can explain the two numbers $\epsilon$ and $\delta$, which state how well a published result
+# protects each person in the data. You can choose the noise for a count so that such a promise holds, and test if a
+# given noise is enough. You can also compute how the promise becomes weaker if you publish many results.
 #
 # **Have this page open**: Berthier (2019), Section 2, pages 8 to 15. It goes from histograms over randomised
 # response, Laplace and Gaussian noise to total variation and Rényi. These eight pages contain most of what the other
@@ -56,8 +56,8 @@ bits = np.zeros(1000, int)
 bits[:300] = 1
 answers = rr.randomised_response(bits, truth=0.5, rng=rng)
 print("yeses:", answers.sum())
-print(f"share of yeses as it is:  {answers.mean():.3f}")
-print(f"share of yeses put right: {rr.debiased_mean(answers, truth=0.5):.3f}")
+print(f"share of yeses:           {answers.mean():.3f}")
+print(f"corrected share of yeses: {rr.debiased_mean(answers, truth=0.5):.3f}")
 
 # %% [markdown]
 # There are about 400 yeses. Of the 300 people who copied, the first coin tells 150 to be truthful. The first coin
@@ -157,7 +157,7 @@ right.semilogy(
     [np.sqrt(rr.debiased_variance(1000, truth=p)) for p in truths],
 )
 right.set(xlabel="ε", ylabel="error of the share (std)")
-right.set_title("What 1,000 people pay for it")
+right.set_title("Error with 1,000 people")
 # In words: Left, the least delta over epsilon for three coins: each falls in a curve to 0. Right, the error of the
 # share over epsilon: the error is larger for a smaller epsilon.
 plt.show()
@@ -451,7 +451,7 @@ ax.legend()
 # In words: Epsilon over the number of answers. The sum grows fastest. Theorem 2.1 and the Rényi curve grow with the
 # root in the long run, and the Rényi curve is nearest to the dashed best possible one.
 plt.show()
-print(f"Theorem 2.1 pays for k above {composition.advanced_pays_from(**slack):.1f}")
+print(f"Theorem 2.1 is smaller than the sum for k above {composition.advanced_pays_from(**slack):.1f}")
 for name, values in ways.items():
     print(f"{name:23} k = 1000: {values[-1]:8.2f}")
 
@@ -504,7 +504,7 @@ ax.legend()
 # straight line in the order that crosses log 3.
 plt.show()
 
-# The definition at order 3, as a sum over two answers, and as an average of the loss; against the curve:
+# At order 3, compute the definition as a sum over two answers and as an average of the loss. Compare with the curve:
 loss = np.log(yes / no)
 by_sum = np.log(np.sum(yes**3 * no ** (1 - 3.0))) / (3 - 1)
 by_loss = np.log(np.sum(yes * np.exp((3 - 1) * loss))) / (3 - 1)
@@ -559,8 +559,8 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 #
 # </details>
 #
-# <details><summary>2. Randomised response with ε = log 3 says yes. You thought it as likely as not that the person did.
-# What now?</summary>
+# <details><summary>2. Randomised response with ε = log 3 says yes. You thought it as likely as not that the person
+# did. What now?</summary>
 #
 # Your odds of 1 to 1 become 3 to 1, which is 75 %. This answer cannot tell you more, whatever else you know, if your
 # prior odds were right.

@@ -403,8 +403,8 @@ plt.show()
 #
 # - The caption $\epsilon = 4.43$ follows from $z = \sigma m / S$, the sampling rate $q$, 5,850 steps and
 #   $\delta = 10^{-5}$. The data do not enter.
-# - If a step uses a record with a small probability $q$, its divergence is about $q^2$ times that of a full step, for
-#   small orders only.
+# - If a step uses a record with a small probability $q$, its divergence is proportional to $q^2$, but only for small
+#   orders.
 # - Divergences of one order add up over the steps. Every order gives a guarantee, so you may take the best order.
 # - The number depends on how the batches are drawn. With one shuffle an epoch, it is 28.46 in place of 4.44.
 # - The accountant takes the sensitivity as given. If the sensitivity is wrong, then $\epsilon$ is wrong.

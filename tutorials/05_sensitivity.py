@@ -319,21 +319,21 @@ for case in audit.cases():
 # %% [markdown]
 # No row exceeds the corrected column. The third row attains it, so the corrected bound cannot be made smaller. In the
 # row "slope" the printed formula is **exactly right**. In this network the top layer learns from
-# $\beta \, e \odot \hat y (1 - \hat y)$. This is one way to read line 10 of Algorithm 1 at $l = L$, because the line
-# asks for a $B^{L+1}$ and a $\phi'_L$ that the text does not define. The paper's section 3.2 and Figure 1 use $e$.
-# The paper does not report which of these was run, and which $\gamma$ was used
-# ({ref}`lee2020:A10-A11 <lee2020-a10-a11>` and {ref}`lee2020:sens-total <lee2020-sens-total>` list the readings, that
-# is the possible interpretations, with their numbers). So the formula is no bound for the algorithm as drawn. But
-# this does not prove that an $\epsilon$ of the paper is wrong. `nfa eq lee2020:sens-total --certificate` prints a
-# refutation in fractions, with a network of four units. It is one file that needs no code of ours.
+# $\beta \, e \odot \hat y (1 - \hat y)$. This is one way to read line 10 of Algorithm 1 at $l = L$. The line asks for
+# a $B^{L+1}$ and a $\phi'_L$ that the text does not define. The paper's section 3.2 and Figure 1 use $e$. The paper
+# does not report which of the two was run, and which $\gamma$ was used. ({ref}`lee2020:A10-A11 <lee2020-a10-a11>` and
+# {ref}`lee2020:sens-total <lee2020-sens-total>` list the readings, that is the possible interpretations, with their
+# numbers.) So the formula is no bound for the algorithm as drawn. But this does not prove that an $\epsilon$ of the
+# paper is wrong. `nfa eq lee2020:sens-total --certificate` prints a refutation in fractions, with a network of four
+# units. It is one file that needs no code of ours.
 #
 # ## What a wrong sensitivity does to a claim
 #
 # The noise is proportional to the sensitivity. If the sensitivity is too small by a factor of three, the noise is too
-# small by the same factor, and somebody who sees the release can tell. We test this with a game. Two data sets differ
-# in one label. The rule runs 2,000 times on each data set, with fresh noise. The auditor counts how often the release
-# is nearer to the one than to the other. The noise is known to be Gaussian, so these counts bound the distance of the
-# two means in units of the noise. This distance bounds $\epsilon$ from below, with 95 % confidence.
+# small by the same factor. Somebody who sees the release can notice this. We test this with a game. Two data sets
+# differ in one label. The rule runs 2,000 times on each data set, with fresh noise. The auditor counts how often the
+# release is nearer to the one than to the other. The noise is known to be Gaussian, so these counts bound the
+# distance of the two means in units of the noise. This distance bounds $\epsilon$ from below, with 95 % confidence.
 # ({doc}`12_auditing` does not use this knowledge, and needs many more runs.)
 
 # %%
@@ -439,8 +439,7 @@ for times in (0.1, 1, 10, 100):
 #
 # - The sensitivity is the largest change of an update that one record can cause. The noise must be proportional to
 #   it.
-# - For a mean of $m$ vectors of norm at most $C$ it is $2C/m$ if a record is replaced, and $C/m$ if a record is added
-#   or removed.
+# - For a mean of $m$ vectors of norm at most $C$, it is $2C/m$ for replace-one and $C/m$ for add-remove and zero-out.
 # - DP-SGD clips each record's whole gradient. DP-DFA clips the factors $e$ and $h$ and multiplies bounds.
 # - The printed formula gives the top layer a hidden layer's share. One pair of records that moves the update farther
 #   refutes it.

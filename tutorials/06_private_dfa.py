@@ -10,8 +10,8 @@
 # # 06 Private DFA and the hybrid: noise has a dimension
 #
 # After this page you can train two private methods at the same level of privacy and compare them fairly. You can
-# split an update of a network into what the data contribute and what is noise, and explain why noise matters more in
-# large networks. You can also choose the method for each layer of a network with convolutions.
+# split an update of a network into signal and noise, and explain why the noise matters more in large networks. You
+# can also choose the method for each layer of a network with convolutions.
 #
 # **Have this page open**: Lee & Kifer (2020), Algorithm 1 and, in section 4.2, "Handling Convolutional Layers", then
 # Figures 2 and 4. The abstract reports "significant gains in accuracy (often by 10-20%)" over private backpropagation
@@ -51,7 +51,7 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 #
 # We have 6,000 images, a tenth of what the paper has, and our races should take seconds. With so few images, noise
 # would hide the differences between the rules. So we use small images (14 x 14), a small network of tanh units, and
-# large batches, because noise on a mean becomes smaller in a larger batch.
+# large batches. In a larger batch, the noise on the mean is smaller.
 #
 # {doc}`05_sensitivity` describes both rules in six lines each. They draw, run forward and release in the same way,
 # $\frac1m \sum_i u_i + N(0, \sigma^2 I)$. They differ in a record's term $u_i$ and in the bound on its norm:
@@ -340,9 +340,10 @@ print(f"the paper's first convolution, 28 x 28, over a dense layer: {times:.1f} 
 # %% [markdown]
 # The biases, which add up all positions, dominate. The size of the kernel hardly matters. So DFA is not suitable for
 # convolutions, and the paper introduces a **hybrid**. The dense layers learn by DP-DFA. The signal of the lowest
-# dense layer goes down through the convolutions by true backpropagation, and there each record's gradient is clipped
-# to $\tau$ ({ref}`lee2020:hybrid-delta <lee2020-hybrid-delta>`, {ref}`lee2020:hybrid-conv <lee2020-hybrid-conv>`).
-# With convolutions in the layers $1, \dots, \ell$, lines 4 and 5 become
+# dense layer goes down through the convolutions by true backpropagation. In the convolutions, each record's gradient
+# is clipped to $\tau$ ({ref}`lee2020:hybrid-delta <lee2020-hybrid-delta>`,
+# {ref}`lee2020:hybrid-conv <lee2020-hybrid-conv>`). With convolutions in the layers $1, \dots, \ell$, lines 4 and 5
+# become
 #
 # $$\begin{array}{r|l|l}
 #  & \textbf{hybrid, dense layers } l > \ell & \textbf{hybrid, convolutions } l \le \ell \\ \hline
