@@ -11,12 +11,12 @@
 #
 # After this page you can compute how far one person's data can move an update of a network. This largest movement is
 # called the sensitivity, and the noise of a private training must be proportional to it. You can also find an error
-# in a formula for the sensitivity by measuring the movement, and explain which epsilons are then wrong.
+# in a formula for the sensitivity by measuring the movement, and explain what this error does to a claim of privacy.
 #
 # **Have this page open**: Lee & Kifer (2020), section 4. You need the clipping function in its first paragraph,
-# Algorithm 1, and the three displays of section 4.2. The last display bounds how far one record can move an update,
+# Algorithm 1, and the three displays of section 4.2. The last display states how far one record can move an update,
 # $\Delta \leq 2 \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L} / m$. Every $\epsilon$ of the paper depends on this
-# bound. This tutorial derives the bound from a single clip, and then tests it.
+# number. This tutorial builds up the formula from a single clip, and then tests it.
 #
 # You need a forward pass, DFA ({ref}`lee2020:dfa-update <lee2020-dfa-update>`) and what an accountant does with a
 # sensitivity (tutorial 04).
