@@ -9,13 +9,19 @@
 # %% [markdown]
 # # 08 One update gives the batch away
 #
-# **Have this page open**: Ohana et al. (2021), section 3.3: Proposition 3, and the three sentences below it
-# that go from a column to a matrix, from a matrix to the network and from there to $(\epsilon, \delta)$. The
-# noise is there, it is Gaussian, and for a single column the paper bounds what it hides. Then the columns are
-# added up. This tutorial looks at a whole update, finds everybody in it, and then asks which sentence went
-# wrong.
+# After this tutorial, you can take one published update of a neural network and find out which images the network was
+# trained on in this step. You can explain why noise that an algorithm adds inside a matrix product does not hide these
+# images, however large the noise is. You can also add noise that does hide them, and measure how much accuracy this
+# noise costs.
 #
-# You need PDFA (tutorial 07) and Rényi divergence (tutorial 03). From linear algebra: the row space of a
+# **Have this page open**: Ohana et al. (2021), section 3.3: Proposition 3, and the three sentences below it. These
+# sentences go from a column to a matrix, from a matrix to the network, and from the network to $(\epsilon, \delta)$.
+# The
+# rule adds Gaussian noise, and for a single column the paper bounds what this noise hides. Then the paper adds up the
+# columns. This tutorial inspects a whole update, identifies every record of the batch, and then asks which of these
+# sentences is wrong.
+#
+# You need PDFA (tutorial 07) and Rényi divergence (tutorial 03). From linear algebra, you need the row space of a
 # matrix.
 #
 # The statements we meet: {ref}`ohana2021:eq13 <ohana2021-eq13>`, {ref}`ohana2021:prop3 <ohana2021-prop3>`,
@@ -67,10 +73,11 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # %% [markdown]
 # ## The rank of a noisy matrix
 #
-# The paper's network, 784-512-512-10 with tanh, its clips, and a batch of 64 real images. The update of layer 1
-# is a matrix of 512 x 784 numbers, each of them noisy.
+# We use the paper's network, 784-512-512-10 with tanh, its clips, and a batch of 64 real images. The update of layer 1
+# is
+# a matrix of 512 x 784 numbers. Each of these numbers is noisy.
 #
-# **Predict before you run**: its rank. And with 500 times the noise?
+# **Predict before you run**: What is the rank of this matrix? And what is its rank with 500 times the noise?
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -93,7 +100,7 @@ def update(sigma, step=1):
 
 
 def isotropic(s, step=1, batch=members):
-    """The same direction with noise of one size in every entry, from below."""
+    """The same direction with noise of one size in every entry, from the last section."""
     rng = streams("noise", step)
     return pdfa_isotropic(net, x[batch], y[batch], s=s, rng=rng, **published)
 
@@ -109,24 +116,28 @@ ax.semilogy(np.arange(1, 513), values / values[0], "C2", label="0.0001 on every 
 ax.axvline(m, color="k", lw=0.8)
 ax.set(xlabel="number", ylabel="singular value / first", title="Layer 1, a batch of 64")
 ax.legend()
-# In words: Singular values of an update by their number: with the paper's noise, small or large, they drop to
-# rounding error after the 64th; with noise on every entry they do not drop.
+# In words: Singular values of an update by their number. With the paper's noise, small or large, the values drop to
+# rounding error after the 64th. With noise on every entry they do not drop.
 plt.show()
 
 # %% [markdown]
-# The rank is 64, the size of the batch, at every $\sigma$. Write the update down and it is plain. PDFA, of which
-# {doc}`07_light` has the whole definition, releases of a layer
+# The rank is 64, the size of the batch, at every $\sigma$. The formula of the update shows why. {doc}`07_light` has
+# the
+# whole definition of PDFA. For one layer, PDFA releases
 #
 # $$dW = \frac1m \sum_{i=1}^m \big((u_i + g_i) \odot \phi'_i\big) \, h_i^\top
 # = \underbrace{\frac1m \sum_i (u_i \odot \phi'_i) \, h_i^\top}_{\text{signal}}
 # + \underbrace{\frac1m \sum_i (g_i \odot \phi'_i) \, h_i^\top}_{\text{noise}}$$
 #
-# where of record $i$ there are $u_i$, the projected error, at most $\tau_B$ long; $g_i \sim N(0, \sigma^2 I)$, fresh
-# noise, one number for each unit; $\phi'_i$, the slopes of the units; and $h_i$, what the layer reads, clipped (for
-# layer 1 the image itself).
+# where for record $i$
 #
-# **Predict before you run**: the noise part alone, as a matrix of 512 x 784. A row of it has 784 numbers, one for each
-# pixel. Drawn as an image of 28 x 28, what does it look like?
+# - $u_i$ is the projected error, with norm at most $\tau_B$;
+# - $g_i \sim N(0, \sigma^2 I)$ is fresh noise, one number for each unit;
+# - $\phi'_i$ has the derivatives of the units;
+# - $h_i$ is the clipped input of the layer (for layer 1, the image itself).
+#
+# **Predict before you run**: Take only the noise part, a matrix of 512 x 784. One row has 784 numbers, one for each
+# pixel. If you draw a row as an image of 28 x 28, what do you see?
 
 # %%
 h_batch = layer_input(net, 1, x[members], **clips)  # (64, 784), a record a row
@@ -151,22 +162,29 @@ for ax, matrix, name in (
     ax.set(xticks=[], yticks=[])
     ax.set_title(name, fontsize=8)
     ax.grid(False)
-# In words: Above, a random matrix times the batch's images makes the noise of an update. Below, two rows of it as
-# images, shirts and shoes laid over each other, beside as much independent noise, which is snow.
+# In words: Above, a random matrix times the images of the batch gives the noise of an update. Below, two rows of this
+# noise as images, which are shirts and shoes laid over each other. Next to them is independent noise of the same size,
+# which looks like snow.
 plt.show()
 
 # %% [markdown]
-# **Noise times $h^\top$.** The noise is a tall random matrix, 512 x 64, and it is multiplied by the images from the
-# right. So a row of it is no snow, as on the lower right: it is a random mixture of the 64 images of the batch, shirts
-# and shoes with random weights laid over each other. Whatever $g_i$ is, every row of $dW$ is a combination of $h_1,
-# \dots, h_m$, the inputs of the batch. With 784 columns and 64 records that is a thin slice of all rows, and **noise
-# never leaves it**. (The paper has 256 records, and 784, 512 and 512 columns.)
+# **Noise times $h^\top$.** The noise is a tall random matrix, 512 x 64, which is multiplied by the images from the
+# right. So a row of the product does not look like snow, as on the lower right. Each row is a random mixture of the 64
+# images of the batch: shirts and shoes with random weights, laid over each other. Whatever $g_i$ is, every row of $dW$
+# is
+# a combination of $h_1, \dots, h_m$, the inputs of the batch. With 784 columns and 64 records, these combinations are
+# a
+# small subspace of all possible rows, and **the noise never leaves this subspace**. (The paper has 256 records, and
+# 784,
+# 512 and 512 columns.)
 #
 # ## Who was in the batch?
 #
-# So here is an attack without any training, trial or threshold to choose: take an image, compute what layer 1
-# would read of it, and measure how far that is from the row space of the published update, relative to its
-# length.
+# So we can attack the update without any training, without trials and without a threshold to choose. Take an image,
+# and
+# compute the input that layer 1 would get from this image. Then measure how far this input is from the row space of
+# the
+# published update, relative to the norm of the input.
 
 # %%
 candidates = np.r_[members, others]
@@ -186,14 +204,15 @@ for sigma, color in ((0.2, "C0"), (100.0, "C1")):
 ax.set(xscale="log", yscale="log", ylim=(0.7, 3000), title="Layer 1")
 ax.set(xlabel="distance from the span, relative", ylabel="images")
 ax.legend(loc="upper center")
-# In words: Histograms of the distance from an update's span on log scales: the 64 members at rounding error, 1,000
-# other images more than ten decades away, the same for small and large noise.
+# In words: Histograms of the distance from the span of an update on log scales. The 64 members are at rounding error,
+# and 1,000 other images are more than ten decades away. The histograms are the same for small and large noise.
 plt.show()
 
 # %% [markdown]
-# The members are at rounding error, the nearest other image about fourteen decades away. More noise changes
-# nothing. Neither do float32, nor publishing weights in place of updates, nor momentum: the weights give the
-# update back.
+# The members are at rounding error, and the nearest other image is about fourteen decades away. More noise changes
+# nothing. The attack also works in float32, and with momentum. It works as well if only the weights are published,
+# because
+# we can compute the update from the weights.
 
 # %%
 single = network.ohana2021(rng=streams("init"), dtype=np.float32)
@@ -215,11 +234,11 @@ area = auc(-residuals[:m], -residuals[m:])
 print(f"nearest other {residuals[m:].min():.3f}, AUC {area:g}")
 
 # %% [markdown]
-# ## And what did each record say?
+# ## What can we recover about each record?
 #
-# Who knows the batch can undo the averaging: 64 unknown rows, 784 equations for each unit. What comes out is
-# $(u_i + g_i) \odot \phi'_i$ for every record. Here the noise **does** stand in the way, of one thing: the
-# label.
+# Anyone who knows the batch can undo the averaging, because for each unit there are 64 unknown rows and 784 equations.
+# The
+# solution is $(u_i + g_i) \odot \phi'_i$ for every record. Here the noise **does** protect one thing: the label.
 
 # %%
 hb = layer_input(net, 1, x[members], **clips)
@@ -241,23 +260,29 @@ ax.axhline(0.1, color="gray", ls=":", label="guessing")
 ax.axvline(0.2, color="k", lw=0.8, label="the paper's largest sigma")
 ax.set(xlabel="sigma", ylabel="labels read off", ylim=(0, 1.05), title="From one update")
 ax.legend()
-# In words: Share of labels read off one update over sigma: all while sigma is small, and down to the dotted line of
-# guessing where it is large; a line marks the paper's largest sigma.
+# In words: Share of the labels recovered from one update over sigma. We recover all labels while sigma is small. For
+# large sigma the share falls to the dotted line of guessing. A line marks the paper's largest sigma.
 plt.show()
 print(f"sigma 0.2: {right[3]:.0%}, sigma 1: {right[6]:.0%}, sigma 5: {right[8]:.0%}")
 
 # %% [markdown]
 # ## Why adding up columns fails
 #
-# Proposition 3 is about one column $k$: $m \, dW_{\cdot k} = \sum_i ((u_i + g_i) \odot \phi'_i) h_{ik}$. By
-# itself that is Gaussian with independent entries ({ref}`ohana2021:eq13 <ohana2021-eq13>`). The next sentence
-# multiplies by the number of columns, as a precaution, since all columns carry the **same** $g_i$. Composition
-# adds up releases whose noise is independent; here nothing says in which direction the error goes.
+# Proposition 3 is about one column $k$: $m \, dW_{\cdot k} = \sum_i ((u_i + g_i) \odot \phi'_i) h_{ik}$. A single
+# column
+# is Gaussian with independent entries ({ref}`ohana2021:eq13 <ohana2021-eq13>`). The next sentence of the paper
+# multiplies
+# by the number of columns, as a precaution, because all columns contain the **same** $g_i$. Composition adds up
+# releases
+# with independent noise. Here the noise is not independent, and nothing tells us in which direction the error of the
+# sum
+# goes.
 #
-# The smallest example: one unit, three records, two columns, no signal at all. $D$ has the inputs
-# $(1, 1), (1, -1), (1, 1)$; in $D'$ the third is $(1, -1)$.
+# The smallest example has one unit, three records, two columns, and no signal at all. $D$ has the inputs $(1, 1), (1,
+# -1), (1, 1)$. In $D'$ the third input is $(1, -1)$.
 #
-# **Predict before you run**: each column by itself, is its law different under $D$ and $D'$? And the pair?
+# **Predict before you run**: Is the law of each single column different under $D$ and $D'$? And the law of the pair of
+# columns?
 #
 # (shown-ohana2021-prop3-cols)=
 
@@ -276,24 +301,28 @@ ax.loglog(noises, claims, label="claimed: 2 columns times Equation 17")
 ax.loglog(noises, truth, label="exact, both columns together")
 ax.set(xlabel="sigma", ylabel="Rényi divergence, nats", title="Three records, order 1.5")
 ax.legend()
-# In words: Divergence over sigma for three records: the claim falls to nothing, the exact one of both columns
-# together is flat.
+# In words: Divergence over sigma for three records. The claimed divergence falls to zero, and the exact divergence of
+# both columns together is flat.
 plt.show()
 print(f"each column by itself: {alone}; together {truth[0]:.4f} at every sigma")
 print(f"together at order 2: {matrix_renyi(D, D2, alpha=2, sigma=100.0)}")
 
 # %% [markdown]
-# Each column is $N(0, 3\sigma^2)$ under both: it tells nothing. But under $D$ the two are positively
-# correlated, under $D'$ negatively. **Correlation is in no column.** And it does not care how large the noise
-# is: the divergence is flat where the claim goes to zero. With more columns than records the correlation
-# becomes a certainty, the span, and the divergence infinite: {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>`
-# is `false`, and with it {ref}`ohana2021:prop3-layers <ohana2021-prop3-layers>` and {ref}`ohana2021:prop3-dp
-# <ohana2021-prop3-dp>`, which build on it by steps that are sound in themselves.
+# Each column is $N(0, 3\sigma^2)$ under both, so a single column reveals nothing. But the two columns are positively
+# correlated under $D$, and negatively under $D'$. **No single column contains this correlation.** The correlation does
+# not
+# depend on the size of the noise: the divergence is flat where the claim goes to zero. With more columns than records,
+# the correlation becomes a certainty: every row is in the span, and the divergence is infinite. So
+# {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>` is `false`. Two other claims, {ref}`ohana2021:prop3-layers
+# <ohana2021-prop3-layers>` and {ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`, build on it by steps that are sound in
+# themselves. They are `false` as well.
 #
-# Is this a matter of formulas? Take the most favourable case, in which Proposition 3 holds for each column,
-# with noise 500 times the paper's largest, and let the rule run: two batches of 256 that differ in one image,
-# 16 updates each. The paper calls the constraints of its Table 1 strong ({ref}`ohana2021:claim-strong
-# <ohana2021-claim-strong>`), so we also print the $\epsilon$ that its formula gives for the largest $\sigma$ there.
+# Does this matter for the rule, or only for the formulas? We take the most favourable case, in which Proposition 3
+# holds
+# for each column, with noise 500 times the paper's largest. Then we run the rule on two batches of 256 that differ in
+# one image, with 16 updates each. The paper calls the constraints of its Table 1 strong ({ref}`ohana2021:claim-strong
+# <ohana2021-claim-strong>`). So we also print the $\epsilon$ that its formula gives for the largest $\sigma$ of the
+# table.
 #
 # (shown-ohana2021-prop3-layers)=
 # (shown-ohana2021-prop3-dp)=
@@ -319,16 +348,17 @@ table1, _ = claimed_pdfa_epsilon(
 print(f"for Table 1 at sigma 0.2, at best: {table1:.0f}")
 
 # %% [markdown]
-# Every one of the 32 runs is told right. The paper itself reports no $\epsilon$ for its Table 1; the last line
-# is what its formula would give, and as a statement about records it is not valid either.
+# The attack identifies the batch of each of the 32 runs correctly. The paper itself reports no $\epsilon$ for its
+# Table
+# 1. The last line is the value of its formula. As a statement about records, this value is not valid either.
 #
 # ## Proposition 3 by itself
 #
-# Even one column needs care, in three places.
+# Even the claim about one column needs care, in three places.
 #
-# **A floor that is none.** The proof divides by the least $|h_{ik}|$ and the least $|\phi'|$. The printed
-# offset adds $\nu$ to every entry, which for signed activations can cancel it ({ref}`ohana2021:eq9a
-# <ohana2021-eq9a>`), and tanh and sigmoid have slopes as small as you like ({ref}`ohana2021:eq9c
+# **The lower bounds need not hold.** The proof divides by the least $|h_{ik}|$ and the least $|\phi'|$. The printed
+# offset adds $\nu$ to every entry. For signed activations, this sum can be zero ({ref}`ohana2021:eq9a
+# <ohana2021-eq9a>`). The derivatives of tanh and sigmoid can be arbitrarily small ({ref}`ohana2021:eq9c
 # <ohana2021-eq9c>`). The experiments clip and offset tanh units in this way, to enforce the bound
 # ({ref}`ohana2021:exp-clip <ohana2021-exp-clip>`):
 #
@@ -347,10 +377,11 @@ slopes = [float(phi.dphi(np.array(at))) for phi, at in ((tanh, 9.0), (sigmoid, 2
 print("tanh'(9) = {:.1e}, sigmoid'(20) = {:.1e}".format(*slopes))
 
 # %% [markdown]
-# A floor of the norm is not enough either. The proof needs a floor of every entry, for its bound on the deviations
-# ({ref}`ohana2021:eq14 <ohana2021-eq14>`) and for all that follows from it ({ref}`ohana2021:A1-s5
+# A lower bound on the norm is not enough either. The proof needs a lower bound on every entry, for its bound on the
+# deviations ({ref}`ohana2021:eq14 <ohana2021-eq14>`) and for all that follows from it ({ref}`ohana2021:A1-s5
 # <ohana2021-a1-s5>`, {ref}`ohana2021:A1-s6 <ohana2021-a1-s6>`, {ref}`ohana2021:A2 <ohana2021-a2>`). Take 256 records
-# whose norms are between 1/2 and 1. Only the first one reads column 0, and its label flips:
+# with
+# norms between 1/2 and 1. Only the first record has a nonzero entry in column 0, and the label of this record flips:
 #
 # (shown-ohana2021-eq14)=
 # (shown-ohana2021-a1-s5)=
@@ -371,14 +402,18 @@ promised = claimed_equal_covariances(alpha=2, m=m_all, sigma=sigma_all, clips=fl
 print(f"divergence of order 2: {divergence:.1f}, promised at most {promised:.4f}")
 
 # %% [markdown]
-# **One direction of two.** The proof takes the case in which replacing the record makes no entry's noise
+# **The proof covers one order of the two.** The proof takes the case in which the replaced record makes no entry's
+# noise
 # smaller. A definition of privacy asks for both orders of $D$ and $D'$. Let one record go from the upper bounds
-# to the lower ones, $r = 4$, in a column of 512 rows of a batch of 256, means equal. Then the preprint's formula
+# to the lower ones, $r = 4$, in a column of 512 rows of a batch of 256, with equal means. Then the preprint's formula
 # ({ref}`ohana2021:pre-prop3 <ohana2021-pre-prop3>`) and the last lines of both proofs ({ref}`ohana2021:prop3-proof-3
 # <ohana2021-prop3-proof-3>`, {ref}`ohana2021:A1-s7 <ohana2021-a1-s7>`) have the same value as Equation 17. The
-# appendix has an alternative to it ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`). The paper multiplies Equation 17 by
-# the number $T$ of iterations ({ref}`ohana2021:prop3-T <ohana2021-prop3-t>`), and the figure is the case $T = 1$. The
-# paper also says that a tighter bound would be very challenging ({ref}`ohana2021:rem3.1 <ohana2021-rem3-1>`). Compare
+# appendix has an alternative to Equation 17 ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`). The paper multiplies
+# Equation
+# 17 by the number $T$ of iterations ({ref}`ohana2021:prop3-T <ohana2021-prop3-t>`), and the figure is the case
+# $T = 1$.
+# The paper also says that a tighter bound would be very challenging ({ref}`ohana2021:rem3.1 <ohana2021-rem3-1>`).
+# Compare
 # the three curves at small orders:
 #
 # (shown-ohana2021-prop3)=
@@ -410,8 +445,8 @@ pole = critical_column_order(m=records, clips=clips_4)
 ax.axvline(pole, color="k", lw=0.8, label=f"infinite from {pole:.2f}")
 ax.set(xlabel="order α", ylabel="divergence, nats", ylim=(0, 15), title="One column")
 ax.legend()
-# In words: Divergence of one column over the order: the exact one rises steeply to infinity at a line, Equation 17
-# stays finite beyond it, and the corrected bound lies above the exact curve.
+# In words: Divergence of one column over the order. The exact divergence rises steeply to infinity at a line, and
+# Equation 17 stays finite beyond this line. The corrected bound lies above the exact curve.
 plt.show()
 for a in (64, 86, 87):
     k = int(np.argmin(np.abs(alphas - a)))
@@ -419,15 +454,18 @@ for a in (64, 86, 87):
     print(f"order {alphas[k]:g}: exact {exact[k]:.3f}, Equation 17 {printed[k]:.3f}, the alternative {other:.3f}")
 
 # %% [markdown]
-# The verdict on {ref}`ohana2021:prop3 <ohana2021-prop3>` is `false`, as a bound at every order; at small orders
-# it is true both ways, and very loose. {ref}`ours:column-bound <ours-column-bound>` is our bound for one column, in
-# both orders. This third gap is the smallest in practice: what voids the theorem for Table 1 is the step from
-# one column to many.
+# The verdict on {ref}`ohana2021:prop3 <ohana2021-prop3>` is `false`, as a bound at every order. At small orders the
+# bound
+# is true in both orders of $D$ and $D'$, and very loose. {ref}`ours:column-bound <ours-column-bound>` is our bound for
+# one column, in both orders. This third gap is the smallest in practice. What invalidates the theorem for Table 1 is
+# the
+# step from one column to many.
 #
 # ## What the noise does protect
 #
-# Not the inputs: the labels. If inputs are public and neighbours differ in a label, the noise on $u_i$ is a
-# Gaussian mechanism, and the paper's formula is valid, if loose. What holds exactly, for Table 1's 15 epochs:
+# The noise protects labels, but not inputs. Suppose that inputs are public and that neighbours differ in a label. Then
+# the noise on $u_i$ is a Gaussian mechanism, and the paper's formula is valid, if loose. The exact values for the 15
+# epochs of Table 1 are:
 
 # %%
 delta_u = label_sensitivity(tau_B=1.0, hidden=2, top="scaled")
@@ -440,17 +478,19 @@ except NoGuarantee as refusal:
     print(refusal)
 
 # %% [markdown]
-# At the paper's largest $\sigma$ that is a formal guarantee, not a useful one: $\epsilon$ is about 2,535, and
-# in the figure above every label is read off.
+# At the paper's largest $\sigma$, this is a formal guarantee, but not a useful one. Its $\epsilon$ is about 2,535, and
+# in
+# the figure above the attack recovers every label.
 #
-# ## The repair, and its price
+# ## The repair, and its loss of accuracy
 #
-# Put the noise where the release is: the same clips, and $N(0, s^2)$ on **every entry of the averaged update**
-# (`nfa.rules.pdfa_isotropic`). Then it is a Gaussian mechanism with a sensitivity that the clips give, and the
-# accountant of tutorial 04 applies. How much $s$ does it take until the attack dies? (With sliders: {ref}`both kinds of
-# noise <moving-span>`.)
+# The repair adds the noise to the quantity that is released. It uses the same clips, and adds $N(0, s^2)$ to **every
+# entry
+# of the averaged update** (`nfa.rules.pdfa_isotropic`). This release is a Gaussian mechanism with a sensitivity that
+# follows from the clips, so the accountant of tutorial 04 applies. How large must $s$ be until the attack fails? (With
+# sliders: {ref}`both kinds of noise <moving-span>`.)
 #
-# **Predict before you run**: more or less than what kills learning?
+# **Predict before you run**: Is this $s$ larger or smaller than the noise that prevents learning?
 
 # %%
 steps, rate = 15 * 93, m / len(x)
@@ -472,24 +512,25 @@ for k, s in enumerate(stds):
     ideal.append(gaussian_auc(apart, s))
 fig, ax = plt.subplots()
 ax.semilogx(stds, blind, ".-", label="span attack: members from others")
-ax.semilogx(stds, ideal, label="best test there is: D from D'")
+ax.semilogx(stds, ideal, label="best possible test: D from D'")
 ax.axvline(z8 * reach, color="k", lw=0.8, label="epsilon 8 after 15 epochs")
 ax.set(xlabel="noise on every entry, s", ylabel="AUC", ylim=(0.4, 1.05))
 ax.set_title("From one update")
 ax.legend(loc="lower left")
-# In words: AUC over the noise on every entry: the span attack falls from 1 to 1/2 first, the best test there is
-# later; a line marks the noise of epsilon 8.
+# In words: AUC over the noise on every entry. The AUC of the span attack falls from 1 to 1/2 first, and that of the
+# best possible test falls later. A line marks the noise of epsilon 8.
 plt.show()
 print(f"sensitivity {reach:.4f}, s for epsilon 8: {z8 * reach:.4f}")
 print(f"this record moves the update by {apart:.4f}")
 
 # %% [markdown]
-# The span attack dies long before the guarantee is reached; the best test, which knows all but one record,
-# later. A guarantee is about the worst record and all steps together.
+# As the noise grows, the span attack fails long before the noise reaches the guarantee. The best test, which knows all
+# but one record, fails later. A guarantee holds for the worst record and for all steps together.
 #
-# And the price? A small network on the 6,000 images, ten epochs each: the published noise, which guarantees
-# nothing for a record, and the repaired one, with the noise that its own steps need. Three seeds, since one decides
-# nothing.
+# How much accuracy does the repair cost? We train a small network on the 6,000 images, ten epochs each. We compare the
+# published noise, which guarantees nothing for a record, with the repaired rule and the noise that its own steps need.
+# We
+# use three seeds, because one seed decides nothing.
 
 # %%
 how = {"how": "unit", "dtype": np.float32}
@@ -529,29 +570,46 @@ for way, settings in ways.items():
     print(f"{way:44}" + ", ".join(f"{a:.1f}" for a in found) + f"; mean {np.mean(found):.1f} %")
 
 # %% [markdown]
-# Less, then, than what kills learning: about two points at $\epsilon = 8$, about twenty at 3. The seeds differ by as
-# much as the settings do: with seed 3 the repaired rule at $\epsilon = 8$ is **ahead** of clips alone, and one seed by
-# itself would have said that it costs five points, or one, or nothing. (With seeds 1 to 5 the means are 66.6, 66.3,
-# 64.7 and 43.8 %.) With 54,000 images the price is lower: `nfa reproduce ohana2021:table1 --variant repaired --scale
-# paper` gave us, for DFA, 86.49 % without privacy, 79.34 % at $\epsilon = 8$ and 76.75 % at $\epsilon = 3$ for a
-# record, means of three seeds. Tutorial 15 clips the whole direction instead, through light as well.
+# So the noise that a guarantee needs does not prevent learning. It costs about two points at $\epsilon = 8$, and about
+# twenty at 3. The seeds differ by as much as the settings do. With seed 3 the repaired rule at $\epsilon = 8$ is
+# **more
+# accurate** than clips alone. From a single seed, we would have concluded that the repair costs five points, or one,
+# or
+# nothing. (With seeds 1 to 5 the means are 66.6, 66.3, 64.7 and 43.8 %.)
+#
+# With 54,000 images the loss of accuracy is smaller. For DFA, `nfa reproduce ohana2021:table1 --variant repaired
+# --scale
+# paper` gave us 86.49 % without privacy, 79.34 % at $\epsilon = 8$ and 76.75 % at $\epsilon = 3$ for a record, as
+# means of
+# three seeds. Tutorial 15 clips the whole direction instead, through light as well.
+#
+# ## What you have learnt
+#
+# - The noise of PDFA is multiplied by the inputs of the batch, so an update of 64 records has rank 64 at every
+#   $\sigma$.
+# - The distance from the row space of one update separates members from all other images, and more noise changes
+#   nothing.
+# - Each single column can be private while two columns together are not, because the columns share their noise.
+# - The published noise protects labels only, and at the paper's largest $\sigma$ its $\epsilon$ is about 2,535.
+# - Noise on every entry of the averaged update is a Gaussian mechanism, and it cost about two points at $\epsilon = 8$
+#   here.
 #
 # ## Exercises
 #
-# 1. **By hand.** Write down the joint law of the two columns of the three-record example under $D$ and $D'$,
-#    and compute the divergence of order 1.5. Check: the cell prints 0.4700.
-# 2. **Fewer columns than records.** Attack layer 2 ($n_{l-1} = 512$) with batches of 500 and of 600. What is left
-#    of the span, and is that private? Check: the nearest other image is at 0.03, then at rounding error like the
-#    members. (What does {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>` say of records $c(1,1)$ and one
-#    $c(1, 0.99)$?)
-# 3. **Hide in a secret batch?** Batches are drawn at random and nobody is told which. Why does that not rescue
-#    the update? Check: {ref}`ohana2021:rem3.3 <ohana2021-rem3-3>`.
-# 4. **Attack a convolution.** What is the row space of a convolution's update? How many records does it take to
-#    fill it? Check: `np.linalg.matrix_rank(dW[1].reshape(16, -1))` of `pdfa` on a net that begins with
-#    `nfa.network.dense.Conv2d(16, 3)` is 9 from some number of images on.
-# 5. **The whole audit.** `nfa audit ohana2021:prop3-cols` does all this with the paper's batches, all three
-#    layers, float32 and momentum, in some minutes (`--trials 200` takes less, `--json` has all digits). What does its
-#    row "repaired" say that the others do not? Check: AUC within 0.04 of 1/2.
+# 1. **By hand.** Write down the joint law of the two columns of the three-record example under $D$ and $D'$. Compute
+#    the divergence of order 1.5. Check: the cell prints 0.4700.
+# 2. **Fewer columns than records.** Attack layer 2 ($n_{l-1} = 512$) with batches of 500 and of 600. How much does the
+#    span still reveal, and is the update with 600 records private? Check: the nearest other image is at 0.03, then at
+#    rounding error like the members. (What does {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>` say about records
+#    $c(1,1)$ and one $c(1, 0.99)$?)
+# 3. **Hide in a secret batch?** The batches are drawn at random, and nobody publishes which records were drawn. Why
+#    does the secret batch not protect the update? Check: {ref}`ohana2021:rem3.3 <ohana2021-rem3-3>`.
+# 4. **Attack a convolution.** What is the row space of the update of a convolution? How many records fill this row
+#    space? Check: compute `np.linalg.matrix_rank(dW[1].reshape(16, -1))` of `pdfa` on a net that begins with
+#    `nfa.network.dense.Conv2d(16, 3)`. The rank is 9 from some number of images on.
+# 5. **The whole audit.** `nfa audit ohana2021:prop3-cols` does all this with the paper's batches, all three layers,
+#    float32 and momentum, in some minutes. (`--trials 200` takes less time, and `--json` prints all digits.) How does
+#    the row "repaired" differ from the other rows? Check: its AUC is within 0.04 of 1/2.
 #
 # ## Three questions
 #
@@ -559,22 +617,25 @@ for way, settings in ways.items():
 #
 # <details><summary>1. Why does ten times the noise not help against the span attack?</summary>
 #
-# The noise is multiplied by $h_i^\top$: it moves the rows of the update **inside** the span of the batch's inputs and
-# never out of it. The attack looks at the span alone.
+# The noise is multiplied by $h_i^\top$. So it moves the rows of the update **inside** the span of the batch's inputs
+# and
+# never out of this span. The attack uses only the span.
 #
 # </details>
 #
-# <details><summary>2. Each column of the update is private by itself. Why may one not add the columns up?</summary>
+# <details><summary>2. Each column of the update is private by itself. Why may we not add the columns up?</summary>
 #
-# Composition adds releases whose noise is independent. All columns of a layer carry the same noise, and their
-# correlation, which is in no single column, tells the inputs.
+# Composition adds releases with independent noise. All columns of a layer contain the same noise. Their correlation,
+# which
+# is in no single column, reveals the inputs.
 #
 # </details>
 #
 # <details><summary>3. What does the published noise protect?</summary>
 #
-# Labels, if inputs are public: there it is a Gaussian mechanism. At the paper's largest noise that guarantee is about
-# 2,535, which is none in practice.
+# The noise protects labels, if inputs are public. In this case it is a Gaussian mechanism. At the paper's largest
+# noise
+# its epsilon is about 2,535, which is no protection in practice.
 #
 # </details>
 #
@@ -582,10 +643,10 @@ for way, settings in ways.items():
 #
 # - Zhu, Liu & Han, "Deep leakage from gradients", NeurIPS 2019, [arXiv:1906.08935](https://arxiv.org/abs/1906.08935),
 #   and Geiping et al., "Inverting gradients: how easy is it to break privacy in federated learning?", NeurIPS 2020,
-#   [arXiv:2003.14053](https://arxiv.org/abs/2003.14053): images from shared gradients, by optimisation where this
-#   tutorial needs only linear algebra.
+#   [arXiv:2003.14053](https://arxiv.org/abs/2003.14053). Both recover images from shared gradients. They use
+#   optimisation where this tutorial needs only linear algebra.
 # - Fowl et al., "Robbing the Fed: directly obtaining private data in federated learning with modified models", ICLR
-#   2022, [arXiv:2110.13057](https://arxiv.org/abs/2110.13057): records read off a dense layer, when a server may choose
-#   the network.
+#   2022, [arXiv:2110.13057](https://arxiv.org/abs/2110.13057). A server that may choose the network reads records from
+#   a dense layer.
 # - Shokri, Stronati, Song & Shmatikov, "Membership inference attacks against machine learning models", IEEE S&P 2017,
-#   [arXiv:1610.05820](https://arxiv.org/abs/1610.05820): the same question, asked of the finished model.
+#   [arXiv:1610.05820](https://arxiv.org/abs/1610.05820): the same question about the finished model.

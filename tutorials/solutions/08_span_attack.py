@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 08 The span attack: solutions
 #
-# Of the exercises of {doc}`/08_span_attack`. Try each before you read on.
+# These are solutions of the exercises of {doc}`/08_span_attack`. Try each exercise before you read its solution.
 
 # %%
 import numpy as np
@@ -29,15 +29,18 @@ y = data.one_hot(images.y_train, images.classes)
 # %% [markdown]
 # ## 1. By hand
 #
-# The columns are $w_1 = g_1 + g_2 + g_3$ and $w_2 = g_1 - g_2 \pm g_3$, with $+$ under $D$. Both have the variance
-# $3\sigma^2$; the covariance is $1 - 1 + 1 = 1$ under $D$ and $1 - 1 - 1 = -1$ under $D'$, in units of $\sigma^2$:
+# The columns are $w_1 = g_1 + g_2 + g_3$ and $w_2 = g_1 - g_2 \pm g_3$, with $+$ under $D$. Both columns have the
+# variance
+# $3\sigma^2$. In units of $\sigma^2$, the covariance is $1 - 1 + 1 = 1$ under $D$ and $1 - 1 - 1 = -1$ under $D'$:
 #
 # $$\Sigma = \sigma^2 \begin{pmatrix} 3 & 1 \\ 1 & 3 \end{pmatrix}, \qquad
 # \Sigma' = \sigma^2 \begin{pmatrix} 3 & -1 \\ -1 & 3 \end{pmatrix}$$
 #
-# Proposition 1 at $\alpha = 3/2$ needs $\frac32 \Sigma' - \frac12 \Sigma = \sigma^2 (3, -2; -2, 3)$ with the
-# determinant $5 \sigma^4$, beside $8 \sigma^4$ for each of the two: $-\frac{1}{2 \cdot 1/2} \log \frac{5}{8} = \log
-# 1.6 = 0.4700$, whatever $\sigma$.
+# Proposition 1 at $\alpha = 3/2$ needs $\frac32 \Sigma' - \frac12 \Sigma = \sigma^2 (3, -2; -2, 3)$. The determinant
+# of
+# this matrix is $5 \sigma^4$, and that of each of the two covariances is $8 \sigma^4$. So the divergence is
+# $-\frac{1}{2
+# \cdot 1/2} \log \frac{5}{8} = \log 1.6 = 0.4700$ for every $\sigma$.
 
 # %%
 D = [np.array([[3.0, s], [s, 3.0]]) for s in (1, -1)]
@@ -48,12 +51,19 @@ assert abs(found - np.log(1.6)) < 1e-12
 # %% [markdown]
 # ## 2. Fewer columns than records
 #
-# With 500 records the span has 500 of 512 dimensions: an outsider has 12 dimensions left to lie outside, about
-# $\sqrt{12/512} = 0.15$ of its length if its direction is arbitrary, and less for an image that is like the others.
-# With 600 records the span is everything, and the attack by the span alone says nothing. That is not privacy: the
-# rows have the covariance $\sum_i \phi_{ij}'^2 h_i h_i^\top$, which depends on every record, by how much is a matter
-# of numbers. The records $c(1, 1)$ and one $c(1, 0.99)$ have two columns and hundreds of records, and another label
-# there is told by what is hardly hidden: the direction $(1, -1)$, in which almost no noise falls.
+# With 500 records the span has 500 of 512 dimensions. An image of another record can lie outside the span only in the
+# 12 remaining dimensions. If its direction is arbitrary, the part outside is about $\sqrt{12/512} = 0.15$ of its norm.
+# The
+# part is smaller for an image that is similar to the others.
+#
+# With 600 records the span is the whole space, and an attack that uses only the span reveals nothing. But the update
+# is
+# still not private. The rows have the covariance $\sum_i \phi_{ij}'^2 h_i h_i^\top$, which depends on every record.
+# The
+# numbers decide how strongly the covariance depends on one record. In the example with the records $c(1, 1)$ and one
+# $c(1, 0.99)$, there are two columns and hundreds of records. Almost no noise falls in the direction $(1, -1)$, so
+# this
+# direction reveals another label of that one record.
 
 # %%
 streams = noise.Streams(1)
@@ -70,16 +80,20 @@ for m in (500, 600):
 # %% [markdown]
 # ## 3. Hide in a secret batch?
 #
-# The update shows who was in it: nobody has to be told. A record outside the span of the others is recognised whenever
-# it was drawn, so $\delta$ is at least the chance that it was, at every $\epsilon$: 0.0047 after one step of 256 of
-# 54,000, and nearly 1 after 3,165. Amplification by secret batches makes a guarantee smaller; here there is none to
-# begin with.
+# The update itself reveals who was in the batch, so an attacker need not know the batch. A record outside the span of
+# the
+# others is recognised whenever it was drawn. So at every $\epsilon$, $\delta$ is at least the probability that the
+# record
+# was drawn. This probability is 0.0047 after one step of 256 of 54,000, and nearly 1 after 3,165 steps. Amplification
+# by
+# secret batches makes the epsilon of a guarantee smaller. Here there is no guarantee that it could amplify.
 #
 # ## 4. Attack a convolution
 #
-# The update of a convolution is $\delta z$ times the patches: its rows lie in the span of the patches of the batch,
-# which are vectors of $3 \cdot 3 = 9$ numbers. One image has $26 \cdot 26$ of them and fills all nine dimensions,
-# even one with two lit pixels: nothing is outside.
+# The update of a convolution is $\delta z$ times the patches. So its rows lie in the span of the patches of the batch,
+# which are vectors of $3 \cdot 3 = 9$ numbers. One image has $26 \cdot 26$ patches. They fill all nine dimensions,
+# even if
+# the image has only two lit pixels. So no vector is outside the span.
 
 # %%
 conv = network.Net((1, 28, 28), [(Conv2d(16, 3), tanh), (Dense(10),)], rng=streams("init", 2))
@@ -95,6 +109,7 @@ assert np.linalg.matrix_rank(dW[1].reshape(16, -1)) == 9
 # %% [markdown]
 # ## 5. The whole audit
 #
-# Its row "repaired" plays the same attack against noise on every entry: the AUC is 1/2 to within 0.04. The other rows
-# have 1.0. A game that the attack loses proves nothing, of course; that the repair protects is proved
+# The row "repaired" reports the same attack against noise on every entry. Its AUC is within 0.04 of 1/2. The other
+# rows
+# have an AUC of 1.0. A game that the attack loses proves nothing, of course. The protection of the repair has a proof
 # ({ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`).
