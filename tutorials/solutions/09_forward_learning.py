@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 09 Forward learning: solutions
 #
-# Of the exercises of {doc}`/09_forward_learning`. Try each before you read on.
+# These are solutions of the exercises of {doc}`/09_forward_learning`. Try each exercise before you read its solution.
 
 # %%
 from functools import partial
@@ -42,8 +42,9 @@ gradient = bp(net, x, y)[1][1]
 # ## 1. By hand
 #
 # With $\zeta = \sigma u$ the estimate is $\frac{1}{\sigma} u (a + b \sigma u) = \frac{a}{\sigma} u + b u^2$. Its mean
-# is $b \, E u^2 = b$. Its variance is $\frac{a^2}{\sigma^2} + b^2 (E u^4 - 1) + \frac{2ab}{\sigma} E u^3 =
-# \frac{a^2}{\sigma^2} + 2 b^2$, since $E u^4 = 3$ and $E u^3 = 0$.
+# is
+# $b \, E u^2 = b$. Its variance is $\frac{a^2}{\sigma^2} + b^2 (E u^4 - 1) + \frac{2ab}{\sigma} E u^3 =
+# \frac{a^2}{\sigma^2} + 2 b^2$, because $E u^4 = 3$ and $E u^3 = 0$.
 
 # %%
 a, b, s = 1.3, 0.7, 0.4
@@ -53,9 +54,9 @@ assert np.isclose(proxy_covariance(loss=a, g=np.array([b]), H=np.array([[0.0]]),
 # %% [markdown]
 # ## 2. A pair or two?
 #
-# Forty losses are twenty pairs, or forty draws with a baseline (and one loss more without noise). A pair takes away
-# all even terms, the baseline only the constant one; for small $\sigma$ the slope is what is left in both, and there
-# twice as many draws have half of the variance.
+# With forty losses you have twenty pairs, or forty samples with a baseline (and one more loss, without noise). A pair
+# removes all even terms, and the baseline removes only the constant term. For small $\sigma$, only the linear term
+# remains in both. Then twice as many samples have half of the variance.
 
 # %%
 spread = {name: estimates(0.1, K=40, copies=20_000, **how).var(axis=0).sum()
@@ -67,9 +68,10 @@ assert abs(spread["baseline"] - 0.013) < 0.001
 # %% [markdown]
 # ## 3. The best $\sigma$
 #
-# Bias squared grows as $\sigma^4$, the variance without baseline falls as $1/\sigma^2$: there is a best place
-# between. With the baseline the variance does not grow for small $\sigma$, and neither does the bias: any small
-# $\sigma$ will do.
+# The squared bias grows as $\sigma^4$, and the variance without baseline falls as $1/\sigma^2$. So the best $\sigma$
+# is in
+# between. With the baseline, neither the variance nor the bias grows as $\sigma$ falls, so every small $\sigma$ is
+# good.
 
 # %%
 nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -96,8 +98,9 @@ for name, how in (("plain", {}), ("with baseline", {"baseline": True})):
 # %% [markdown]
 # ## 4. Write it yourself
 #
-# Noise at layer 1 runs through what is above it; noise at layer 2 is the top's own. The loss without noise is taken
-# off.
+# The noise at layer 1 goes through the layer above it. The noise at layer 2 is added to the logits themselves. We
+# subtract
+# the loss without noise.
 
 
 # %%
