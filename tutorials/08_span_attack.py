@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 08 One update gives the batch away
 #
-# After this tutorial, you can take one published update of a neural network and find out which images the network was
+# After this page you can take one published update of a neural network and find out which images the network was
 # trained on in this step. You can explain why noise that an algorithm adds inside a matrix product does not hide these
 # images, however large the noise is. You can also add noise that does hide them, and measure how much accuracy this
 # noise costs.
