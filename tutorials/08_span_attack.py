@@ -16,10 +16,9 @@
 #
 # **Have this page open**: Ohana et al. (2021), section 3.3: Proposition 3, and the three sentences below it. These
 # sentences go from a column to a matrix, from a matrix to the network, and from the network to $(\epsilon, \delta)$.
-# The
-# rule adds Gaussian noise, and for a single column the paper bounds what this noise hides. Then the paper adds up the
-# columns. This tutorial inspects a whole update, identifies every record of the batch, and then asks which of these
-# sentences is wrong.
+# The rule adds Gaussian noise, and for a single column the paper bounds what this noise hides. Then the paper adds up
+# the columns. This tutorial inspects a whole update, identifies every record of the batch, and then asks which of
+# these sentences is wrong.
 #
 # You need PDFA (tutorial 07) and Rényi divergence (tutorial 03). From linear algebra, you need the row space of a
 # matrix.
@@ -74,8 +73,7 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # ## The rank of a noisy matrix
 #
 # We use the paper's network, 784-512-512-10 with tanh, its clips, and a batch of 64 real images. The update of layer 1
-# is
-# a matrix of 512 x 784 numbers. Each of these numbers is noisy.
+# is a matrix of 512 x 784 numbers. Each of these numbers is noisy.
 #
 # **Predict before you run**: What is the rank of this matrix? And what is its rank with 500 times the noise?
 
@@ -122,8 +120,7 @@ plt.show()
 
 # %% [markdown]
 # The rank is 64, the size of the batch, at every $\sigma$. The formula of the update shows why. {doc}`07_light` has
-# the
-# whole definition of PDFA. For one layer, PDFA releases
+# the whole definition of PDFA. For one layer, PDFA releases
 #
 # $$dW = \frac1m \sum_{i=1}^m \big((u_i + g_i) \odot \phi'_i\big) \, h_i^\top
 # = \underbrace{\frac1m \sum_i (u_i \odot \phi'_i) \, h_i^\top}_{\text{signal}}
@@ -171,20 +168,15 @@ plt.show()
 # **Noise times $h^\top$.** The noise is a tall random matrix, 512 x 64, which is multiplied by the images from the
 # right. So a row of the product does not look like snow, as on the lower right. Each row is a random mixture of the 64
 # images of the batch: shirts and shoes with random weights, laid over each other. Whatever $g_i$ is, every row of $dW$
-# is
-# a combination of $h_1, \dots, h_m$, the inputs of the batch. With 784 columns and 64 records, these combinations are
-# a
-# small subspace of all possible rows, and **the noise never leaves this subspace**. (The paper has 256 records, and
-# 784,
-# 512 and 512 columns.)
+# is a combination of $h_1, \dots, h_m$, the inputs of the batch. With 784 columns and 64 records, these combinations
+# are a small subspace of all possible rows, and **the noise never leaves this subspace**. (The paper has 256 records,
+# and 784, 512 and 512 columns.)
 #
 # ## Who was in the batch?
 #
 # So we can attack the update without any training, without trials and without a threshold to choose. Take an image,
-# and
-# compute the input that layer 1 would get from this image. Then measure how far this input is from the row space of
-# the
-# published update, relative to the norm of the input.
+# and compute the input that layer 1 would get from this image. Then measure how far this input is from the row space
+# of the published update, relative to the norm of the input.
 
 # %%
 candidates = np.r_[members, others]
@@ -211,8 +203,7 @@ plt.show()
 # %% [markdown]
 # The members are at rounding error, and the nearest other image is about fourteen decades away. More noise changes
 # nothing. The attack also works in float32, and with momentum. It works as well if only the weights are published,
-# because
-# we can compute the update from the weights.
+# because we can compute the update from the weights.
 
 # %%
 single = network.ohana2021(rng=streams("init"), dtype=np.float32)
@@ -237,8 +228,7 @@ print(f"nearest other {residuals[m:].min():.3f}, AUC {area:g}")
 # ## What can we recover about each record?
 #
 # Anyone who knows the batch can undo the averaging, because for each unit there are 64 unknown rows and 784 equations.
-# The
-# solution is $(u_i + g_i) \odot \phi'_i$ for every record. Here the noise **does** protect one thing: the label.
+# The solution is $(u_i + g_i) \odot \phi'_i$ for every record. Here the noise **does** protect one thing: the label.
 
 # %%
 hb = layer_input(net, 1, x[members], **clips)
@@ -269,17 +259,13 @@ print(f"sigma 0.2: {right[3]:.0%}, sigma 1: {right[6]:.0%}, sigma 5: {right[8]:.
 # ## Why adding up columns fails
 #
 # Proposition 3 is about one column $k$: $m \, dW_{\cdot k} = \sum_i ((u_i + g_i) \odot \phi'_i) h_{ik}$. A single
-# column
-# is Gaussian with independent entries ({ref}`ohana2021:eq13 <ohana2021-eq13>`). The next sentence of the paper
-# multiplies
-# by the number of columns, as a precaution, because all columns contain the **same** $g_i$. Composition adds up
-# releases
-# with independent noise. Here the noise is not independent, and nothing tells us in which direction the error of the
-# sum
-# goes.
+# column is Gaussian with independent entries ({ref}`ohana2021:eq13 <ohana2021-eq13>`). The next sentence of the paper
+# multiplies by the number of columns, as a precaution, because all columns contain the **same** $g_i$. Composition
+# adds up releases with independent noise. Here the noise is not independent, and nothing tells us in which direction
+# the error of the sum goes.
 #
-# The smallest example has one unit, three records, two columns, and no signal at all. $D$ has the inputs $(1, 1), (1,
-# -1), (1, 1)$. In $D'$ the third input is $(1, -1)$.
+# The smallest example has one unit, three records, two columns, and no signal at all. $D$ has the inputs
+# $(1, 1), (1, -1), (1, 1)$. In $D'$ the third input is $(1, -1)$.
 #
 # **Predict before you run**: Is the law of each single column different under $D$ and $D'$? And the law of the pair of
 # columns?
@@ -310,19 +296,17 @@ print(f"together at order 2: {matrix_renyi(D, D2, alpha=2, sigma=100.0)}")
 # %% [markdown]
 # Each column is $N(0, 3\sigma^2)$ under both, so a single column reveals nothing. But the two columns are positively
 # correlated under $D$, and negatively under $D'$. **No single column contains this correlation.** The correlation does
-# not
-# depend on the size of the noise: the divergence is flat where the claim goes to zero. With more columns than records,
-# the correlation becomes a certainty: every row is in the span, and the divergence is infinite. So
-# {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>` is `false`. Two other claims, {ref}`ohana2021:prop3-layers
-# <ohana2021-prop3-layers>` and {ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`, build on it by steps that are sound in
-# themselves. They are `false` as well.
+# not depend on the size of the noise: the divergence is flat where the claim goes to zero. With more columns than
+# records, the correlation becomes a certainty: every row is in the span, and the divergence is infinite. So
+# {ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>` is `false`. Two other claims,
+# {ref}`ohana2021:prop3-layers <ohana2021-prop3-layers>` and {ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`, build on
+# it by steps that are sound in themselves. They are `false` as well.
 #
 # Does this matter for the rule, or only for the formulas? We take the most favourable case, in which Proposition 3
-# holds
-# for each column, with noise 500 times the paper's largest. Then we run the rule on two batches of 256 that differ in
-# one image, with 16 updates each. The paper calls the constraints of its Table 1 strong ({ref}`ohana2021:claim-strong
-# <ohana2021-claim-strong>`). So we also print the $\epsilon$ that its formula gives for the largest $\sigma$ of the
-# table.
+# holds for each column, with noise 500 times the paper's largest. Then we run the rule on two batches of 256 that
+# differ in one image, with 16 updates each. The paper calls the constraints of its Table 1 strong
+# ({ref}`ohana2021:claim-strong <ohana2021-claim-strong>`). So we also print the $\epsilon$ that its formula gives for
+# the largest $\sigma$ of the table.
 #
 # (shown-ohana2021-prop3-layers)=
 # (shown-ohana2021-prop3-dp)=
@@ -349,18 +333,17 @@ print(f"for Table 1 at sigma 0.2, at best: {table1:.0f}")
 
 # %% [markdown]
 # The attack identifies the batch of each of the 32 runs correctly. The paper itself reports no $\epsilon$ for its
-# Table
-# 1. The last line is the value of its formula. As a statement about records, this value is not valid either.
+# Table 1. The last line is the value of its formula. As a statement about records, this value is not valid either.
 #
 # ## Proposition 3 by itself
 #
 # Even the claim about one column needs care, in three places.
 #
 # **The lower bounds need not hold.** The proof divides by the least $|h_{ik}|$ and the least $|\phi'|$. The printed
-# offset adds $\nu$ to every entry. For signed activations, this sum can be zero ({ref}`ohana2021:eq9a
-# <ohana2021-eq9a>`). The derivatives of tanh and sigmoid can be arbitrarily small ({ref}`ohana2021:eq9c
-# <ohana2021-eq9c>`). The experiments clip and offset tanh units in this way, to enforce the bound
-# ({ref}`ohana2021:exp-clip <ohana2021-exp-clip>`):
+# offset adds $\nu$ to every entry. For signed activations, this sum can be zero
+# ({ref}`ohana2021:eq9a <ohana2021-eq9a>`). The derivatives of tanh and sigmoid can be arbitrarily small
+# ({ref}`ohana2021:eq9c <ohana2021-eq9c>`). The experiments clip and offset tanh units in this way, to enforce the
+# bound ({ref}`ohana2021:exp-clip <ohana2021-exp-clip>`):
 #
 # (shown-ohana2021-eq9a)=
 # (shown-ohana2021-eq9c)=
@@ -378,10 +361,10 @@ print("tanh'(9) = {:.1e}, sigmoid'(20) = {:.1e}".format(*slopes))
 
 # %% [markdown]
 # A lower bound on the norm is not enough either. The proof needs a lower bound on every entry, for its bound on the
-# deviations ({ref}`ohana2021:eq14 <ohana2021-eq14>`) and for all that follows from it ({ref}`ohana2021:A1-s5
-# <ohana2021-a1-s5>`, {ref}`ohana2021:A1-s6 <ohana2021-a1-s6>`, {ref}`ohana2021:A2 <ohana2021-a2>`). Take 256 records
-# with
-# norms between 1/2 and 1. Only the first record has a nonzero entry in column 0, and the label of this record flips:
+# deviations ({ref}`ohana2021:eq14 <ohana2021-eq14>`) and for all that follows from it
+# ({ref}`ohana2021:A1-s5 <ohana2021-a1-s5>`, {ref}`ohana2021:A1-s6 <ohana2021-a1-s6>`,
+# {ref}`ohana2021:A2 <ohana2021-a2>`). Take 256 records with norms between 1/2 and 1. Only the first record has a
+# nonzero entry in column 0, and the label of this record flips:
 #
 # (shown-ohana2021-eq14)=
 # (shown-ohana2021-a1-s5)=
@@ -403,18 +386,14 @@ print(f"divergence of order 2: {divergence:.1f}, promised at most {promised:.4f}
 
 # %% [markdown]
 # **The proof covers one order of the two.** The proof takes the case in which the replaced record makes no entry's
-# noise
-# smaller. A definition of privacy asks for both orders of $D$ and $D'$. Let one record go from the upper bounds
+# noise smaller. A definition of privacy asks for both orders of $D$ and $D'$. Let one record go from the upper bounds
 # to the lower ones, $r = 4$, in a column of 512 rows of a batch of 256, with equal means. Then the preprint's formula
-# ({ref}`ohana2021:pre-prop3 <ohana2021-pre-prop3>`) and the last lines of both proofs ({ref}`ohana2021:prop3-proof-3
-# <ohana2021-prop3-proof-3>`, {ref}`ohana2021:A1-s7 <ohana2021-a1-s7>`) have the same value as Equation 17. The
-# appendix has an alternative to Equation 17 ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`). The paper multiplies
-# Equation
-# 17 by the number $T$ of iterations ({ref}`ohana2021:prop3-T <ohana2021-prop3-t>`), and the figure is the case
-# $T = 1$.
-# The paper also says that a tighter bound would be very challenging ({ref}`ohana2021:rem3.1 <ohana2021-rem3-1>`).
-# Compare
-# the three curves at small orders:
+# ({ref}`ohana2021:pre-prop3 <ohana2021-pre-prop3>`) and the last lines of both proofs
+# ({ref}`ohana2021:prop3-proof-3 <ohana2021-prop3-proof-3>`, {ref}`ohana2021:A1-s7 <ohana2021-a1-s7>`) have the same
+# value as Equation 17. The appendix has an alternative to Equation 17 ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`).
+# The paper multiplies Equation 17 by the number $T$ of iterations ({ref}`ohana2021:prop3-T <ohana2021-prop3-t>`), and
+# the figure is the case $T = 1$. The paper also says that a tighter bound would be very challenging
+# ({ref}`ohana2021:rem3.1 <ohana2021-rem3-1>`). Compare the three curves at small orders:
 #
 # (shown-ohana2021-prop3)=
 # (shown-ohana2021-prop3-t)=
@@ -455,11 +434,9 @@ for a in (64, 86, 87):
 
 # %% [markdown]
 # The verdict on {ref}`ohana2021:prop3 <ohana2021-prop3>` is `false`, as a bound at every order. At small orders the
-# bound
-# is true in both orders of $D$ and $D'$, and very loose. {ref}`ours:column-bound <ours-column-bound>` is our bound for
-# one column, in both orders. This third gap is the smallest in practice. What invalidates the theorem for Table 1 is
-# the
-# step from one column to many.
+# bound is true in both orders of $D$ and $D'$, and very loose. {ref}`ours:column-bound <ours-column-bound>` is our
+# bound for one column, in both orders. This third gap is the smallest in practice. What invalidates the theorem for
+# Table 1 is the step from one column to many.
 #
 # ## What the noise does protect
 #
@@ -479,16 +456,14 @@ except NoGuarantee as refusal:
 
 # %% [markdown]
 # At the paper's largest $\sigma$, this is a formal guarantee, but not a useful one. Its $\epsilon$ is about 2,535, and
-# in
-# the figure above the attack recovers every label.
+# in the figure above the attack recovers every label.
 #
 # ## The repair, and its loss of accuracy
 #
 # The repair adds the noise to the quantity that is released. It uses the same clips, and adds $N(0, s^2)$ to **every
-# entry
-# of the averaged update** (`nfa.rules.pdfa_isotropic`). This release is a Gaussian mechanism with a sensitivity that
-# follows from the clips, so the accountant of tutorial 04 applies. How large must $s$ be until the attack fails? (With
-# sliders: {ref}`both kinds of noise <moving-span>`.)
+# entry of the averaged update** (`nfa.rules.pdfa_isotropic`). This release is a Gaussian mechanism with a sensitivity
+# that follows from the clips, so the accountant of tutorial 04 applies. How large must $s$ be until the attack fails?
+# (With sliders: {ref}`both kinds of noise <moving-span>`.)
 #
 # **Predict before you run**: Is this $s$ larger or smaller than the noise that prevents learning?
 
@@ -529,8 +504,7 @@ print(f"this record moves the update by {apart:.4f}")
 #
 # How much accuracy does the repair cost? We train a small network on the 6,000 images, ten epochs each. We compare the
 # published noise, which guarantees nothing for a record, with the repaired rule and the noise that its own steps need.
-# We
-# use three seeds, because one seed decides nothing.
+# We use three seeds, because one seed decides nothing.
 
 # %%
 how = {"how": "unit", "dtype": np.float32}
@@ -572,16 +546,13 @@ for way, settings in ways.items():
 # %% [markdown]
 # So the noise that a guarantee needs does not prevent learning. It costs about two points at $\epsilon = 8$, and about
 # twenty at 3. The seeds differ by as much as the settings do. With seed 3 the repaired rule at $\epsilon = 8$ is
-# **more
-# accurate** than clips alone. From a single seed, we would have concluded that the repair costs five points, or one,
-# or
-# nothing. (With seeds 1 to 5 the means are 66.6, 66.3, 64.7 and 43.8 %.)
+# **more accurate** than clips alone. From a single seed, we would have concluded that the repair costs five points, or
+# one, or nothing. (With seeds 1 to 5 the means are 66.6, 66.3, 64.7 and 43.8 %.)
 #
-# With 54,000 images the loss of accuracy is smaller. For DFA, `nfa reproduce ohana2021:table1 --variant repaired
-# --scale
-# paper` gave us 86.49 % without privacy, 79.34 % at $\epsilon = 8$ and 76.75 % at $\epsilon = 3$ for a record, as
-# means of
-# three seeds. Tutorial 15 clips the whole direction instead, through light as well.
+# With 54,000 images the loss of accuracy is smaller. For DFA,
+# `nfa reproduce ohana2021:table1 --variant repaired --scale paper` gave us 86.49 % without privacy, 79.34 % at
+# $\epsilon = 8$ and 76.75 % at $\epsilon = 3$ for a record, as means of three seeds. Tutorial 15 clips the whole
+# direction instead, through light as well.
 #
 # ## What you have learnt
 #
@@ -618,24 +589,21 @@ for way, settings in ways.items():
 # <details><summary>1. Why does ten times the noise not help against the span attack?</summary>
 #
 # The noise is multiplied by $h_i^\top$. So it moves the rows of the update **inside** the span of the batch's inputs
-# and
-# never out of this span. The attack uses only the span.
+# and never out of this span. The attack uses only the span.
 #
 # </details>
 #
 # <details><summary>2. Each column of the update is private by itself. Why may we not add the columns up?</summary>
 #
 # Composition adds releases with independent noise. All columns of a layer contain the same noise. Their correlation,
-# which
-# is in no single column, reveals the inputs.
+# which is in no single column, reveals the inputs.
 #
 # </details>
 #
 # <details><summary>3. What does the published noise protect?</summary>
 #
 # The noise protects labels, if inputs are public. In this case it is a Gaussian mechanism. At the paper's largest
-# noise
-# its epsilon is about 2,535, which is no protection in practice.
+# noise its epsilon is about 2,535, which is no protection in practice.
 #
 # </details>
 #

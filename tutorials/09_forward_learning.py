@@ -14,10 +14,9 @@
 # additional evaluation of the loss. You can also train a network of steps, which backpropagation cannot train.
 #
 # **Have this page open**: "Forward Learning with Differential Privacy" (2024), Section 3.2, Equation 4. The paper
-# trains
-# a network without differentiating it. It adds noise to a layer and computes the loss. The noise and the loss together
-# tell us how to reduce the loss. Why does this method work, what does it cost, and what can it do that backpropagation
-# cannot?
+# trains a network without differentiating it. It adds noise to a layer and computes the loss. The noise and the loss
+# together tell us how to reduce the loss. Why does this method work, what does it cost, and what can it do that
+# backpropagation cannot?
 #
 # You need the forward pass, and you need to know what a gradient is. This tutorial is not about privacy yet. The next
 # tutorial tests the claim that the noise protects the records.
@@ -53,9 +52,9 @@ plt.rcParams["axes.grid"] = True
 # $$\widehat{\delta z} = \frac{1}{K \sigma^2} \sum_{k=1}^K \zeta_k \, \mathcal L(z^1 + \zeta_k)$$
 #
 # This estimate takes the place of $\delta z^1$ in $dW^1 = \delta z^1 (h^0)^\top$
-# ({ref}`dpulr2024:eq4 <dpulr2024-eq4>`).
-# The paper's $v$ is our $z$, and its noise $z$ is our $\zeta$. Samples of the noise with a larger loss have a larger
-# weight, so the estimate moves towards the samples that raise the loss. We do not compute any derivative.
+# ({ref}`dpulr2024:eq4 <dpulr2024-eq4>`). The paper's $v$ is our $z$, and its noise $z$ is our $\zeta$. Samples of the
+# noise with a larger loss have a larger weight, so the estimate moves towards the samples that raise the loss. We do
+# not compute any derivative.
 #
 # The function `proxy` gives one estimate for each row of a batch. From a batch of 100,000 copies of our record, we get
 # 100,000 independent estimates.
@@ -83,10 +82,8 @@ print("mean of 100,000 ", g.mean(axis=0), "give or take", g.std(axis=0) / len(g)
 # %% [markdown]
 # Single estimates are useless, but their mean is close to something. To what is it close? Theorem 3 of the paper
 # ({ref}`dpulr2024:thm3 <dpulr2024-thm3>`) answers: not to the gradient, but to the gradient of the **smoothed** loss
-# $v
-# \mapsto E \, \mathcal L(v + \zeta)$. We can check this statement without any samples. The smoothed loss is an
-# integral
-# over two numbers, and central differences give its gradient.
+# $v \mapsto E \, \mathcal L(v + \zeta)$. We can check this statement without any samples. The smoothed loss is an
+# integral over two numbers, and central differences give its gradient.
 
 # %%
 nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -114,15 +111,12 @@ print("without noise                   ", gradient)
 
 # %% [markdown]
 # The mean lies within two of its standard errors of the smoothed gradient. The smoothed gradient differs a little from
-# the
-# gradient. This difference is the **bias**, and no number of samples removes it. (We have too few samples to tell the
-# two
-# gradients apart; below we do better.) A smaller $\sigma$ makes the bias smaller, but the estimate divides by
+# the gradient. This difference is the **bias**, and no number of samples removes it. (We have too few samples to tell
+# the two gradients apart; below we do better.) A smaller $\sigma$ makes the bias smaller, but the estimate divides by
 # $\sigma^2$.
 #
 # **Predict before you run the next cell**: We halve $\sigma$. By what factor does the bias change? By what factor does
-# the
-# variance of one estimate change?
+# the variance of one estimate change?
 
 # %%
 sigmas = np.array([0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
@@ -157,24 +151,18 @@ print("with baseline:", *np.round(variance["with baseline"], 2))
 
 # %% [markdown]
 # The bias falls to a quarter, and the variance grows to four times. The bias falls as $\sigma^2$ if $\sigma$ is small.
-# At
-# $0.5$, the line does not have this slope yet. The variance grows as $\ell_0^2 / \sigma^2$, and $\ell_0$ is the loss
-# without noise ({ref}`dpulr2024:prop3 <dpulr2024-prop3>`). So most of an estimate depends only on how large the loss
-# is,
-# not on how it changes.
+# At $0.5$, the line does not have this slope yet. The variance grows as $\ell_0^2 / \sigma^2$, and $\ell_0$ is the
+# loss without noise ({ref}`dpulr2024:prop3 <dpulr2024-prop3>`). So most of an estimate depends only on how large the
+# loss is, not on how it changes.
 #
 # So we subtract the part that contains no information about the change. The **baseline** is the loss without noise,
-# which
-# we subtract from every loss. Because $\zeta \ell_0$ has mean 0, the mean of the estimate does not change, and the
-# term in
-# $1/\sigma^2$ disappears. The **antithetic pair** takes the losses at $z + \zeta$ and at $z - \zeta$, and keeps half
-# of
-# their difference. The pair has the same effect, but it needs two losses for one estimate. At $\sigma = 0.02$, one
-# additional forward pass divides the variance by thousands.
+# which we subtract from every loss. Because $\zeta \ell_0$ has mean 0, the mean of the estimate does not change, and
+# the term in $1/\sigma^2$ disappears. The **antithetic pair** takes the losses at $z + \zeta$ and at $z - \zeta$, and
+# keeps half of their difference. The pair has the same effect, but it needs two losses for one estimate. At
+# $\sigma = 0.02$, one additional forward pass divides the variance by thousands.
 #
 # With the baseline, a million samples do distinguish the smoothed gradient from the gradient. The next cell prints
-# both
-# differences, in units of the standard error of the mean:
+# both differences, in units of the standard error of the mean:
 
 # %%
 g = estimates(0.5, copies=1_000_000, seed=2, baseline=True)
@@ -185,8 +173,7 @@ print("from the gradient:         ", ((mean - gradient) / error).round(1))
 
 # %% [markdown]
 # Keep one fact in mind for the next tutorial: the paper wants the term $\ell_0^2 / \sigma^2$ as protection, and
-# Algorithm
-# 1 has no baseline.
+# Algorithm 1 has no baseline.
 #
 # The paper's Equations 22 and 23 expand the variance further. As printed, the leading term is $\ell_0 / \sigma^2$
 # ({ref}`dpulr2024:eq22 <dpulr2024-eq22>`). A loss that is exactly quadratic shows which of the two terms is right.
@@ -215,8 +202,7 @@ print("ℓ₀²/σ² - ℓ₀/σ² =", round((l0**2 - l0) / 0.3**2, 2))
 # ## How many passes?
 #
 # With $K$ losses for each record and layer, the variance is divided by $K$. **Predict**: With $\sigma = 0.5$, from
-# which
-# $K$ on does a larger $K$ no longer help?
+# which $K$ on does a larger $K$ no longer help?
 
 # %%
 many = 4 ** np.arange(0, 7)
@@ -241,15 +227,13 @@ plt.show()
 
 # %% [markdown]
 # The slope is $-1/2$, as for every mean. The dotted lines are the bias, where the curves will end. With 4,096 losses
-# the
-# curves are still above the bias. The forward passes need not run through the whole network. Noise at layer $l$
-# changes
-# nothing below this layer, so we run only the layers above it again.
+# the curves are still above the bias. The forward passes need not run through the whole network. Noise at layer $l$
+# changes nothing below this layer, so we run only the layers above it again.
 #
 # Section 3.4 says that DP-SGD is slow because its clip needs a backward pass for each record
-# ({ref}`dpulr2024:efficiency <dpulr2024-efficiency>`). This claim is false. One pass of the batch gives every $\delta
-# z_i$. The gradient $\delta z_i [h_i; 1]^\top$ of a dense layer has the norm $\|\delta z_i\| \sqrt{\|h_i\|^2 + 1}$. We
-# compare the norms from one pass with those from 64 passes.
+# ({ref}`dpulr2024:efficiency <dpulr2024-efficiency>`). This claim is false. One pass of the batch gives every
+# $\delta z_i$. The gradient $\delta z_i [h_i; 1]^\top$ of a dense layer has the norm
+# $\|\delta z_i\| \sqrt{\|h_i\|^2 + 1}$. We compare the norms from one pass with those from 64 passes.
 #
 # (shown-dpulr2024-efficiency)=
 
@@ -275,8 +259,7 @@ print(f"largest difference between one pass and 64: {np.abs(together - alone).ma
 # ## What backpropagation cannot do
 #
 # So far, the method did not need a derivative of the activation. Take a network of **steps**, $\phi(z) = 1[z > 0]$.
-# Below
-# the top layer, its gradient is 0 wherever the gradient exists. But its smoothed loss is smooth.
+# Below the top layer, its gradient is 0 wherever the gradient exists. But its smoothed loss is smooth.
 
 # %%
 corners = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
@@ -306,10 +289,8 @@ print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f}; right: {right} of 4")
 
 # %% [markdown]
 # Forward learning solves a problem that backpropagation cannot even begin to solve. But do not let $\sigma$ go to 0
-# here.
-# Proposition 2 ({ref}`dpulr2024:prop2 <dpulr2024-prop2>`) says that the mean tends to the gradient as $\sigma
-# \downarrow
-# 0$. This needs a gradient. Take the simplest loss with a jump, $\mathcal L = 1[z + \zeta > 0]$.
+# here. Proposition 2 ({ref}`dpulr2024:prop2 <dpulr2024-prop2>`) says that the mean tends to the gradient as
+# $\sigma \downarrow 0$. This needs a gradient. Take the simplest loss with a jump, $\mathcal L = 1[z + \zeta > 0]$.
 #
 # **Predict**: What happens to the mean of the estimate at $z = 0$ as $\sigma$ falls?
 
@@ -330,10 +311,8 @@ for s in (1.0, 0.1, 0.01):
 
 # %% [markdown]
 # The mean diverges as $1/\sigma$, because the smoothed jump is a steep ramp of width $\sigma$. For steps, $\sigma$ is
-# not
-# a numerical parameter that we can make as small as we like. The value of $\sigma$ **defines** the loss that the
-# network
-# learns, so we have to choose it.
+# not a numerical parameter that we can make as small as we like. The value of $\sigma$ **defines** the loss that the
+# network learns, so we have to choose it.
 #
 # ## On images
 #
@@ -378,14 +357,11 @@ plt.show()
 
 # %% [markdown]
 # With the same 40 losses for each record, the network learns well with pairs, and almost nothing without them. In
-# pairs,
-# forward learning is almost as accurate as backpropagation on the smooth network. On the steps it is more accurate,
-# because there backpropagation cannot change the first layer. The order is the same with seeds 1 to 5. On tanh,
-# backpropagation has 75 to 77 %, pairs have 1.9 to 3.3 points less, and plain forward learning has 22 to 41 %. On
-# steps,
-# pairs have 70 to 73 % and backpropagation has 52 to 59 %. (This is a demonstration and not a comparison: the network
-# is
-# small, and all rules use one learning rate.)
+# pairs, forward learning is almost as accurate as backpropagation on the smooth network. On the steps it is more
+# accurate, because there backpropagation cannot change the first layer. The order is the same with seeds 1 to 5. On
+# tanh, backpropagation has 75 to 77 %, pairs have 1.9 to 3.3 points less, and plain forward learning has 22 to 41 %.
+# On steps, pairs have 70 to 73 % and backpropagation has 52 to 59 %. (This is a demonstration and not a comparison:
+# the network is small, and all rules use one learning rate.)
 #
 # Does all this noise give privacy? The rule itself answers which guarantee it has:
 
@@ -434,8 +410,7 @@ except NoGuarantee as refusal:
 # <details><summary>1. What is the estimate unbiased for?</summary>
 #
 # It is unbiased for the gradient of the smoothed loss $v \mapsto E\, \mathcal L(v + \zeta)$, not for that of the loss.
-# The
-# difference falls as $\sigma^2$.
+# The difference falls as $\sigma^2$.
 #
 # </details>
 #
@@ -449,8 +424,7 @@ except NoGuarantee as refusal:
 # <details><summary>3. Why may σ not go to 0 for a network of steps?</summary>
 #
 # At a jump there is no gradient to which the mean could tend. The smoothed loss is a ramp of width $\sigma$ there, and
-# its
-# derivative grows as $1/\sigma$.
+# its derivative grows as $1/\sigma$.
 #
 # </details>
 #

@@ -30,17 +30,15 @@ y = data.one_hot(images.y_train, images.classes)
 # ## 1. By hand
 #
 # The columns are $w_1 = g_1 + g_2 + g_3$ and $w_2 = g_1 - g_2 \pm g_3$, with $+$ under $D$. Both columns have the
-# variance
-# $3\sigma^2$. In units of $\sigma^2$, the covariance is $1 - 1 + 1 = 1$ under $D$ and $1 - 1 - 1 = -1$ under $D'$:
+# variance $3\sigma^2$. In units of $\sigma^2$, the covariance is $1 - 1 + 1 = 1$ under $D$ and $1 - 1 - 1 = -1$ under
+# $D'$:
 #
 # $$\Sigma = \sigma^2 \begin{pmatrix} 3 & 1 \\ 1 & 3 \end{pmatrix}, \qquad
 # \Sigma' = \sigma^2 \begin{pmatrix} 3 & -1 \\ -1 & 3 \end{pmatrix}$$
 #
 # Proposition 1 at $\alpha = 3/2$ needs $\frac32 \Sigma' - \frac12 \Sigma = \sigma^2 (3, -2; -2, 3)$. The determinant
-# of
-# this matrix is $5 \sigma^4$, and that of each of the two covariances is $8 \sigma^4$. So the divergence is
-# $-\frac{1}{2
-# \cdot 1/2} \log \frac{5}{8} = \log 1.6 = 0.4700$ for every $\sigma$.
+# of this matrix is $5 \sigma^4$, and that of each of the two covariances is $8 \sigma^4$. So the divergence is
+# $-\frac{1}{2 \cdot 1/2} \log \frac{5}{8} = \log 1.6 = 0.4700$ for every $\sigma$.
 
 # %%
 D = [np.array([[3.0, s], [s, 3.0]]) for s in (1, -1)]
@@ -53,17 +51,13 @@ assert abs(found - np.log(1.6)) < 1e-12
 #
 # With 500 records the span has 500 of 512 dimensions. An image of another record can lie outside the span only in the
 # 12 remaining dimensions. If its direction is arbitrary, the part outside is about $\sqrt{12/512} = 0.15$ of its norm.
-# The
-# part is smaller for an image that is similar to the others.
+# The part is smaller for an image that is similar to the others.
 #
 # With 600 records the span is the whole space, and an attack that uses only the span reveals nothing. But the update
-# is
-# still not private. The rows have the covariance $\sum_i \phi_{ij}'^2 h_i h_i^\top$, which depends on every record.
-# The
-# numbers decide how strongly the covariance depends on one record. In the example with the records $c(1, 1)$ and one
-# $c(1, 0.99)$, there are two columns and hundreds of records. Almost no noise falls in the direction $(1, -1)$, so
-# this
-# direction reveals another label of that one record.
+# is still not private. The rows have the covariance $\sum_i \phi_{ij}'^2 h_i h_i^\top$, which depends on every record.
+# The numbers decide how strongly the covariance depends on one record. In the example with the records $c(1, 1)$ and
+# one $c(1, 0.99)$, there are two columns and hundreds of records. Almost no noise falls in the direction $(1, -1)$, so
+# this direction reveals another label of that one record.
 
 # %%
 streams = noise.Streams(1)
@@ -81,19 +75,16 @@ for m in (500, 600):
 # ## 3. Hide in a secret batch?
 #
 # The update itself reveals who was in the batch, so an attacker need not know the batch. A record outside the span of
-# the
-# others is recognised whenever it was drawn. So at every $\epsilon$, $\delta$ is at least the probability that the
-# record
-# was drawn. This probability is 0.0047 after one step of 256 of 54,000, and nearly 1 after 3,165 steps. Amplification
-# by
-# secret batches makes the epsilon of a guarantee smaller. Here there is no guarantee that it could amplify.
+# the others is recognised whenever it was drawn. So at every $\epsilon$, $\delta$ is at least the probability that the
+# record was drawn. This probability is 0.0047 after one step of 256 of 54,000, and nearly 1 after 3,165 steps.
+# Amplification by secret batches makes the epsilon of a guarantee smaller. Here there is no guarantee that it could
+# amplify.
 #
 # ## 4. Attack a convolution
 #
 # The update of a convolution is $\delta z$ times the patches. So its rows lie in the span of the patches of the batch,
 # which are vectors of $3 \cdot 3 = 9$ numbers. One image has $26 \cdot 26$ patches. They fill all nine dimensions,
-# even if
-# the image has only two lit pixels. So no vector is outside the span.
+# even if the image has only two lit pixels. So no vector is outside the span.
 
 # %%
 conv = network.Net((1, 28, 28), [(Conv2d(16, 3), tanh), (Dense(10),)], rng=streams("init", 2))
@@ -110,6 +101,5 @@ assert np.linalg.matrix_rank(dW[1].reshape(16, -1)) == 9
 # ## 5. The whole audit
 #
 # The row "repaired" reports the same attack against noise on every entry. Its AUC is within 0.04 of 1/2. The other
-# rows
-# have an AUC of 1.0. A game that the attack loses proves nothing, of course. The protection of the repair has a proof
-# ({ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`).
+# rows have an AUC of 1.0. A game that the attack loses proves nothing, of course. The protection of the repair has a
+# proof ({ref}`ohana2021:prop3-dp <ohana2021-prop3-dp>`).

@@ -42,8 +42,7 @@ gradient = bp(net, x, y)[1][1]
 # ## 1. By hand
 #
 # With $\zeta = \sigma u$ the estimate is $\frac{1}{\sigma} u (a + b \sigma u) = \frac{a}{\sigma} u + b u^2$. Its mean
-# is
-# $b \, E u^2 = b$. Its variance is $\frac{a^2}{\sigma^2} + b^2 (E u^4 - 1) + \frac{2ab}{\sigma} E u^3 =
+# is $b \, E u^2 = b$. Its variance is $\frac{a^2}{\sigma^2} + b^2 (E u^4 - 1) + \frac{2ab}{\sigma} E u^3 =
 # \frac{a^2}{\sigma^2} + 2 b^2$, because $E u^4 = 3$ and $E u^3 = 0$.
 
 # %%
@@ -69,9 +68,8 @@ assert abs(spread["baseline"] - 0.013) < 0.001
 # ## 3. The best $\sigma$
 #
 # The squared bias grows as $\sigma^4$, and the variance without baseline falls as $1/\sigma^2$. So the best $\sigma$
-# is in
-# between. With the baseline, neither the variance nor the bias grows as $\sigma$ falls, so every small $\sigma$ is
-# good.
+# is in between. With the baseline, neither the variance nor the bias grows as $\sigma$ falls, so every small $\sigma$
+# is good.
 
 # %%
 nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -99,8 +97,7 @@ for name, how in (("plain", {}), ("with baseline", {"baseline": True})):
 # ## 4. Write it yourself
 #
 # The noise at layer 1 goes through the layer above it. The noise at layer 2 is added to the logits themselves. We
-# subtract
-# the loss without noise.
+# subtract the loss without noise.
 
 
 # %%
