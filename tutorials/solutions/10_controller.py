@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 10 The privacy controller: solutions
 #
-# Of the exercises of {doc}`/10_controller`. Try each before you read on.
+# These are solutions of the exercises of {doc}`/10_controller`. Try each exercise before you read its solution.
 
 # %%
 import numpy as np
@@ -25,9 +25,10 @@ delta = 1e-5
 # %% [markdown]
 # ## 1. By hand
 #
-# The variances along $d$ orthogonal directions add up to $E\|g\|^2 - \|E g\|^2 \le C^2$. The least of $d$ numbers is at
-# most their mean, $C^2 / d$. The extreme is a vector of length $C$ with a direction uniform on the sphere, which has
-# $C^2/d$ in each: that is what a clip makes of very long isotropic noise.
+# The variances along $d$ orthogonal directions add up to $E\|g\|^2 - \|E g\|^2 \le C^2$. The least of $d$ numbers is
+# at most their mean, $C^2 / d$. In the extreme case, the vector has the norm $C$, and its direction is uniform on the
+# sphere. Then the variance is $C^2/d$ in each direction. A clip turns isotropic noise of very large norm into such a
+# vector.
 
 # %%
 print(clipped_variance(variance=1e9, d=4, C=1.0))
@@ -36,9 +37,9 @@ assert abs(clipped_variance(variance=1e9, d=4, C=1.0) - 0.25) < 1e-6
 # %% [markdown]
 # ## 2. Two switches
 #
-# A gradient of about the length $C$ is not seen among estimates that are far longer: clipped, each keeps a share of
-# it that is as small as the noise was large. And a loss like all others makes the controller add noise like for all
-# others. Neither game tells anything.
+# We cannot see a gradient of about the norm $C$ among estimates with far larger norms. The clip scales each estimate
+# down, so only a small share of the gradient remains. If a record has a loss like all others, the controller reacts as
+# it does to all others. So neither game reveals anything.
 
 # %%
 shortened = Clipping(R=2.0)
@@ -53,9 +54,9 @@ assert quiet.min() > 1.2
 # %% [markdown]
 # ## 3. Where it becomes infinite
 #
-# $f_1^2 / f_0$ has the exponent $-\frac{(x - 1)^2}{16 + v} + \frac{x^2}{32}$ from the second component's square. The
-# integral is finite as long as $\frac{2}{16 + v} > \frac{1}{16}$, so up to $v = 16$, and infinite from 16 on: twice the
-# variance of what is below.
+# The square of the second component gives $f_1^2 / f_0$ the exponent $-\frac{(x - 1)^2}{16 + v} + \frac{x^2}{32}$. The
+# integral is finite as long as $\frac{2}{16 + v} > \frac{1}{16}$, so up to $v = 16$. From 16 on it is infinite,
+# because then the variance $16 + v$ is at least twice the variance of the denominator.
 
 # %%
 for v in (15.9, 16.1):
@@ -66,8 +67,9 @@ assert np.isinf(max(theorem4.divergences(*theorem4.clean_pair(16.1))))
 # %% [markdown]
 # ## 4. Which accountant goes with which sampler?
 #
-# Records permuted and cut are an epoch partition: each record is in one batch an epoch, and an epoch costs one full
-# step. Poisson batches would cost less, by a theorem that does not speak of these.
+# Records that are permuted and cut into batches are an epoch partition. Each record is in one batch of each epoch, so
+# an epoch costs as much as one step with all records. Poisson batches would cost less, but the theorem about Poisson
+# batches does not hold for these batches.
 
 # %%
 for adjacency, sampling, steps, rate in (("replace-one", "epoch-partition", 25 * 120, 1 / 120),
@@ -81,9 +83,9 @@ for adjacency, sampling, steps, rate in (("replace-one", "epoch-partition", 25 *
 # %% [markdown]
 # ## 5. Write it yourself
 #
-# The proof conditions on the inner noise: given it, the clipped sum is a function of the data with a bounded
-# sensitivity, and the outer noise looks at nothing. It needs the law of the inner noise to be the same in both
-# worlds. With Equation 8 its size is a function of the losses of the batch: the two worlds draw inner noise of
-# different sizes, and there is no common noise to condition on. The table "The sound rule, and Equation 8 put into
-# it" of `nfa audit dpulr2024:thm2 --trials 20000` has a rule that is refuted so,
-# `nfa.papers.dpulr2024.audit_public_noise.with_controller`.
+# The proof conditions on the inner noise. Given the inner noise, the clipped sum is a function of the data with a
+# bounded sensitivity, and the outer noise does not depend on the data. This step needs the inner noise to have the
+# same law in both worlds. With Equation 8, the size of the inner noise is a function of the losses of the batch. So
+# the two worlds draw inner noise of different sizes, and there is no common noise on which the proof could condition.
+# An audit refutes such a rule, `nfa.papers.dpulr2024.audit_public_noise.with_controller`. It is in the table "The
+# sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials 20000`.
