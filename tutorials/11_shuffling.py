@@ -9,26 +9,31 @@
 # %% [markdown]
 # # 11 Shuffling, iteration and the conjecture
 #
-# **Have this page open**: Berthier (2019), Section 3.3, and then Sections 4.2 to 4.5. Everybody shuffles: once an
-# epoch, and then one record after the other. The theorems of {doc}`04_accounting` are of batches drawn afresh at
-# every step. How much privacy does a shuffled pass have? The report has a theorem for the last iterate, a
-# conjecture for all of them, and an example that warns. We run all three, and say what is proved, by whom, and
-# what is not.
+# After this page you can compute how well a record is hidden in training with noise if only the last model is
+# published, and if all models are published. You can give a small example in which shuffling the records makes the
+# result less private. You can also tell a proved bound from a conjectured one, and show by exact computation where a
+# formula is no longer a bound.
 #
-# These are **two tutorials**, with one pass of noisy SGD in common. What parts them is what somebody gets to see:
+# **Have this page open**: Berthier (2019), Section 3.3, and then Sections 4.2 to 4.5. In practice, almost all training
+# shuffles: the records are shuffled once an epoch, and then used one after the other. But the theorems of
+# {doc}`04_accounting` are about batches drawn afresh at every step. How much privacy does a shuffled pass have? The
+# report has a theorem for the last iterate, a conjecture for all iterates, and an example as a warning. We run all
+# three, and report what is proved, by whom, and what is not proved.
 #
-# | | I. Iteration (Section 3) | II. Shuffling (Section 4) |
+# These are **two tutorials**, with one pass of noisy SGD in common. They differ in what is published:
+#
+# | | I. Iteration (Section3) | II. Shuffling (Section4) |
 # | --- | --- | --- |
 # | published | the last iterate | every iterate |
-# | hides you | the noise of the steps after yours | not knowing which step was yours |
-# | asked of the loss | steps that are $C$-Lipschitz | gradients of length $L$ at most, nothing else |
-# | so you are hidden worst | if used last: no noise comes after | if used last: nobody else is left |
-# | status | a theorem | a conjecture; a proof of ours for batches of one, reviewed by nobody |
+# | what hides your record | the noise of the steps after yours | nobody knows which step was yours |
+# | condition on the loss | steps that are $C$-Lipschitz | gradients of norm $L$ at most, nothing else |
+# | why the record used last is hidden worst | no noise is added after it | no other unused record is left |
+# | status | a theorem | a conjecture; our own proof for batches of one, which nobody else has reviewed |
 #
-# Stop after the first half if you like. Between them stands a cell that counts one pass both ways.
+# You can stop after the first half. Between the halves, one cell counts one pass both ways.
 #
-# You need Rényi divergences and how they are turned into $(\epsilon, \delta)$. Neighbours replace one record
-# here.
+# You need Rényi divergences, and you need to know how to convert them into $(\epsilon, \delta)$. Neighbours replace
+# one record here.
 #
 # The statements we meet: {ref}`berthier2019:thm3.5 <berthier2019-thm3-5>`, {ref}`berthier2019:thm3.6
 # <berthier2019-thm3-6>`, {ref}`berthier2019:prop3.3 <berthier2019-prop3-3>`, {ref}`berthier2019:sec3.4.3
@@ -71,14 +76,14 @@ plt.rcParams["axes.grid"] = True
 # %% [markdown]
 # ## I. The last iterate hides its past
 #
-# One pass of noisy SGD: $\theta \leftarrow \theta - \gamma (\nabla \ell(\theta, x_t) + Z)$ with $Z \sim N(0,
-# \sigma^2 I)$. Only the last iterate is published. Your record was used at step $t$; after it came $n - t$ more
-# steps, each with fresh noise. Those hide you further.
+# We study one pass of noisy SGD: $\theta \leftarrow \theta - \gamma (\nabla \ell(\theta, x_t) + Z)$ with
+# $Z \sim N(0, \sigma^2 I)$. Only the last iterate is published. Your record was used at step $t$. After it came
+# $n - t$ more steps, each with fresh noise. These steps hide your record further.
 #
-# Two lemmas count this. A step that is $C$-Lipschitz stretches a shift by at most $C$, and where the records
-# differ it adds $s = 2 \gamma L$ ({ref}`berthier2019:lem3.4 <berthier2019-lem3-4>`). Noise turns a part $a$ of
-# the shift into divergence ({ref}`berthier2019:lem3.3 <berthier2019-lem3-3>`). By hand, for three steps, your
-# record the first:
+# Two lemmas count this effect. A step that is $C$-Lipschitz multiplies a shift by at most $C$, and where the records
+# differ it adds $s = 2 \gamma L$ ({ref}`berthier2019:lem3.4 <berthier2019-lem3-4>`). Noise turns a part $a$ of the
+# shift into divergence ({ref}`berthier2019:lem3.3 <berthier2019-lem3-3>`). The next cell applies both lemmas by hand.
+# It has three steps, and your record is used first:
 
 # %%
 gamma, L, sigma, C = 0.1, 1.0, 2.0, 1.1
@@ -94,11 +99,12 @@ print(f"Theorem 3.5: {bound:.5f}")
 print(f"Theorem 3.6: {rdp_iteration(2, L=L, sigma=sigma, C=C, n=3, t=1):.5f}")
 
 # %% [markdown]
-# That is the whole proof: the shift is spent on all noises that follow, in the proportion that costs least.
-# **Predict before you run the next cell**: 50 steps. What does the bound look like over $t$ for $C < 1$ (steps
-# that contract), for $C = 1$, for $C > 1$?
+# These lines are the whole proof. They distribute the shift over all noises that follow, in the proportion that gives
+# the least divergence. **Predict before you run the next cell**: Take 50 steps. How does the bound depend on $t$ for
+# $C < 1$ (steps that contract), for $C = 1$, and for $C > 1$?
 #
-# For affine steps $\theta \mapsto C \theta$ both last iterates are Gaussians, and we can compare with the truth.
+# For affine steps $\theta \mapsto C \theta$, both last iterates are Gaussian, so we can compare the bound with the
+# exact divergence.
 
 # %%
 n = 50
@@ -118,22 +124,23 @@ ax.set(
     ylim=(1e-5, 2),
 )
 ax.legend()
-# In words: Divergence over the step that used the record, for three Lipschitz constants: least for early steps,
-# rising to that of one plain release at the last; the bound lies above the dotted exact curves.
+# In words: Divergence over the step that used the record, for three Lipschitz constants. The divergence is least for
+# early steps and rises to that of one plain release at the last step. The bound lies above the dotted exact curves.
 plt.show()
 
 # %% [markdown]
-# Early records are hidden best, late ones not at all: at $t = n$ it is the cost of one plain release. At $t = 1$
-# bound and truth meet; for $t > 1$ the bound leaves out the noise of the steps before $t$, which hides the record
-# too.
+# Early records are hidden best, and the last record is not hidden at all: at $t = n$ the bound is the divergence of
+# one plain release. At $t = 1$ the bound equals the exact divergence. For $t > 1$ the bound leaves out the noise of
+# the steps before $t$, which hides the record too.
 #
-# Shuffle, and nobody knows their $t$. Then the cost is a kind of average over the curve
-# ({ref}`berthier2019:sec3.3.2-mean <berthier2019-sec3-3-2-mean>`), and this is a theorem that the accountant
-# takes, under its conditions. There are two averages. `softmax` is Lemma 3.1. `mean` is twice the mean over the
-# records, and it needs high noise, $\sigma \ge L \sqrt{2 \alpha (\alpha - 1)}$. The report takes `mean`. It says
-# that in `softmax` the weakest record, the one used last, dominates the average.
+# If the records are shuffled, nobody knows the step $t$ of a record. Then the divergence is a kind of average over the
+# curve ({ref}`berthier2019:sec3.3.2-mean <berthier2019-sec3-3-2-mean>`). This is a theorem, which the accountant uses
+# under its conditions. There are two averages. `softmax` is Lemma 3.1. `mean` is twice the mean over the records, and
+# it needs high noise, $\sigma \ge L \sqrt{2 \alpha (\alpha - 1)}$. The report takes `mean`. It says that in `softmax`
+# the weakest record, which is used last, dominates the average.
 #
-# **Predict**: at $\sigma = 4$, which of the two is smaller? How near is `softmax` to the weakest record, `max`?
+# **Predict**: At $\sigma = 4$, which of the two averages is smaller? How near is `softmax` to the weakest record,
+# `max`?
 #
 # (shown-berthier2019-rem-softmax)=
 
@@ -146,9 +153,9 @@ for noise in (4.0, 2.0, 0.3):
     print(f"σ = {noise}: softmax is {low / high:.3f} of max")
 
 # %% [markdown]
-# With high noise `softmax` is about half of `mean` and a small share of `max`, so the report's sentence is false
-# where it needs the sentence ({ref}`berthier2019:rem-softmax <berthier2019-rem-softmax>`). The weakest record
-# dominates only at $\sigma = 0.3$, and there `mean` is not allowed. So the accountant takes `softmax`:
+# With high noise, `softmax` is about half of `mean` and a small share of `max`. So the report's sentence is false in
+# the case for which the report needs it ({ref}`berthier2019:rem-softmax <berthier2019-rem-softmax>`). The weakest
+# record dominates only at $\sigma = 0.3$, and there `mean` is not allowed. So the accountant takes `softmax`:
 
 # %%
 setting = {"L": 1.0, "sigma": 4.0, "C": 1.001, "n": 1000}
@@ -162,18 +169,18 @@ except NoGuarantee as refusal:
     print(refusal)
 
 # %% [markdown]
-# ## Taking the noise back
+# ## Noise that is taken back
 #
-# Noise slows training. Section 3.4 tries a trick: at every step, take back the noise of the step before,
-# $\theta_{t+1} = \theta_t - \gamma \nabla \ell - \eta_{t+1} + \eta_t$. How much noise is left in $\theta_t$? For
-# affine gradients the report has a recursion ({ref}`berthier2019:prop3.3 <berthier2019-prop3-3>`), and concludes
-# that most of the noise is cancelled: less than the variance $\sigma^2$ of a single noise.
+# Noise slows training. Section 3.4 tries a trick: at every step, it takes back the noise of the step before,
+# $\theta_{t+1} = \theta_t - \gamma \nabla \ell - \eta_{t+1} + \eta_t$. How much noise remains in $\theta_t$? For
+# affine gradients, the report has a recursion ({ref}`berthier2019:prop3.3 <berthier2019-prop3-3>`). It concludes that
+# most of the noise is cancelled, so that the variance is less than the variance $\sigma^2$ of a single noise.
 #
-# **Predict**: $\theta_1 = \theta_0 - \gamma g_0 - \eta_1$. What is its variance? What does a recursion have to
-# give at $t = 1$?
+# **Predict**: Take $\theta_1 = \theta_0 - \gamma g_0 - \eta_1$. What is its variance? Which value must a recursion
+# have at $t = 1$?
 #
-# The rule itself, on a network whose 4,000 weights are as many independent one-dimensional runs with the gradient
-# $0.1 \, \theta$:
+# We run the rule itself, on a network with 4,000 weights. These weights are 4,000 independent one-dimensional runs
+# with the gradient $0.1 \, \theta$:
 #
 # (shown-berthier2019-prop3-3)=
 # (shown-berthier2019-sec3-4-3)=
@@ -191,9 +198,9 @@ def paths(sigma, feedback):
     for t in range(1, T + 1):
         rng = draws("noise", t)
         dW, _ = noise_feedback(net, x, y, m=1, sigma=sigma, rng=rng, state=state)
-        net.W[1] -= dW[1]  # step size 1
+        net.W[1] -= dW[1]  # learning rate 1
         if not feedback:
-            state.clear()  # forget the noise of this step, and nothing is taken back
+            state.clear()  # without the noise of this step, the next step takes nothing back
         found.append(net.W[1].var())
     return found
 
@@ -213,28 +220,28 @@ ax.axhline(1, color="gray", ls=":", label="σ², one noise")
 ax.set(xlabel="t", ylabel="variance of the iterate", ylim=(0.01, 12))
 ax.set_title("γα = 0.1, σ = 1")
 ax.legend(ncols=2, fontsize=9)
-# In words: Variance of an iterate over t: without feedback it grows; with it the corrected recursion and the runs
-# stay just above 1, and the printed recursion runs far below them.
+# In words: Variance of an iterate over t. Without feedback it grows. With feedback, the corrected recursion and the
+# runs stay just above 1, and the printed recursion is far below them.
 plt.show()
 for name, covariance in recursion.items():
     first, last = covariance[[1, T], 0, 0]
     print(f"{name:20} variance at t = 1: {first:.2f}, at t = 40: {last:.4f}")
 
 # %% [markdown]
-# The first step alone decides: it has the variance $\sigma^2$, and the printed recursion says $2 \gamma^2
-# \sigma^2 \alpha^2 = 0.02$. The slip is in the last line of the proof. Corrected, the variance stays **just
-# above** $\sigma^2$, and the conclusion of Section 3.4.3, that it falls below, is false
-# ({ref}`berthier2019:sec3.4.3 <berthier2019-sec3-4-3>`). Its direction stands: feedback gives up most of what
-# iteration had gained. What is left is about one noise on the output of the pass. And given the iterates before
-# it, each is a sum of all gradients so far under one fresh noise, so that one step is no mechanism of its own
-# ({ref}`berthier2019:nf-update <berthier2019-nf-update>`).
+# The first step decides the question. Its variance is $\sigma^2$, and the printed recursion gives
+# $2 \gamma^2 \sigma^2 \alpha^2 = 0.02$. The error is in the last line of the proof. With the correction, the variance
+# stays **just above** $\sigma^2$. So the conclusion of Section 3.4.3, that the variance falls below $\sigma^2$, is
+# false ({ref}`berthier2019:sec3.4.3 <berthier2019-sec3-4-3>`). The direction of the conclusion is correct: feedback
+# gives up most of the privacy that iteration had gained. About one noise on the output of the pass remains. Given the
+# iterates before it, each iterate is a sum of all gradients so far under one fresh noise. So one step is no mechanism
+# of its own ({ref}`berthier2019:nf-update <berthier2019-nf-update>`).
 #
-# The report expects less of feedback than it can do. Section 3.4.1 says that a model which converges cannot be
-# private. Put the noise on the gradient, so that it is $\gamma \sigma$ on the iterate. The gradients are $\theta -
-# x_t$, and one record moves a gradient by at most $2L$.
+# The report also expects too little of feedback. Section 3.4.1 says that a model which converges cannot be private.
+# Add the noise to the gradient, so that it is $\gamma \sigma$ on the iterate. The gradients are $\theta - x_t$, and
+# one record moves a gradient by at most $2L$.
 #
-# **Predict**: lower $\gamma$ from 0.1 to 0.01. What happens to the noise in the last iterate, and what to the
-# divergence that the last record causes? One plain release has the divergence $2 \alpha L^2 / \sigma^2 = 1$.
+# **Predict**: We lower $\gamma$ from 0.1 to 0.01. How does the noise in the last iterate change? How does the
+# divergence that the last record causes change? One plain release has the divergence $2 \alpha L^2 / \sigma^2 = 1$.
 #
 # (shown-berthier2019-rem-feedback-private)=
 
@@ -246,23 +253,25 @@ for rate in (0.1, 0.01):
     print(f"γ = {rate}: standard deviation {left**0.5:.4f}, divergence of order 2: {causes:.3f}")
 
 # %% [markdown]
-# The noise falls with $\gamma$, so the last iterate converges. The gap that a record causes falls with $\gamma$ too,
-# and the divergence stays below that of one release. So the sentence is false where steps contract
+# The noise falls with $\gamma$, so the last iterate converges. The difference that a record causes falls with $\gamma$
+# too, and the divergence stays below that of one release. So the sentence is false if steps contract
 # ({ref}`berthier2019:rem-feedback-private <berthier2019-rem-feedback-private>`).
 #
 # ## The crossing: one pass, counted both ways
 #
-# So far the iterates in between were secret, and that was all the privacy there was: it came from noise added later.
-# Publish them, and it is gone. Who sees $\theta_t$ and $\theta_{t+1}$ sees $\theta_{t+1} - \theta_t$, a gradient under
-# **one** noise, whatever comes after. That is not far-fetched: a server that sends out its model after every step, a
-# checkpoint, or an accountant that adds up steps all take the iterates for known.
+# So far we did not publish the intermediate iterates, and all privacy came from noise added later. Publishing the
+# iterates removes this privacy. Anyone who sees $\theta_t$ and $\theta_{t+1}$ also sees $\theta_{t+1} - \theta_t$,
+# which is a gradient under **one** noise, whatever steps follow. In practice, the iterates are often known. For
+# example, a server sends out its model after every step, or somebody reads a checkpoint. An accountant that adds up
+# steps also assumes that the iterates are known.
 #
-# What can still be secret is the **order**. If nobody knows which record step $t$ used, you are one of those that were
-# not used yet: $n$ at the first step, one at the last. From here on this is the only protection, and none of the lemmas
-# above has a part in it.
+# The **order** can still be secret. If nobody knows which record step $t$ used, your record is one of those that were
+# not used yet: $n$ at the first step, one at the last. From here on, the secret order is the only protection, and no
+# lemma above uses it.
 #
-# **Predict before you run**: one pass over 1,000 records, $\sigma = 4 L$. Four numbers: last iterate or all, order
-# known or secret. Which are equal? And two passes that stop half way, with every iterate seen?
+# **Predict before you run**: Take one pass over 1,000 records, with $\sigma = 4 L$. There are four numbers: the last
+# iterate or all iterates, with a known or a secret order. Which of these numbers are equal? And what is the number for
+# two passes that stop half way, if every iterate is published?
 
 
 # %%
@@ -290,19 +299,22 @@ for tau in (1.0, 0.99, 0.5):
     print(f"II. every iterate, order secret, {of}: {secret:.3f}  (unreviewed)")
 
 # %% [markdown]
-# A whole pass whose iterates are all seen costs one full release, and counted step by step the secret order does not
-# help (2.273 is a bound at whole orders, and no less than the theorem beside it): before the last step an adversary may
-# know that everybody but you has been used. A fixed order with the last iterate alone costs as much: whoever comes last
-# has no noise after them. **What shuffling can give lies in passes that stop early**, where many records are left to
-# hide among, two half passes in place of a whole one, and that is what the conjecture is about. Two words change their
-# meaning at this crossing: in the first half $C$ is a Lipschitz constant, and "late" means little noise to come; in the
-# second $C$ is a constant of the conjecture, and "late" means few records left.
+# A whole pass costs one full release if all its iterates are published. If we count it step by step, the secret order
+# does not help. (The value 2.273 is a bound at whole orders, and it is not smaller than the theorem next to it.) The
+# reason is that before the last step, an adversary may know that all records but yours have been used. A fixed order
+# with only the last iterate costs as much, because no noise is added after the record used last.
+#
+# **Shuffling can help only in passes that stop early.** There, many unused records remain among which yours is hidden.
+# The conjecture is about such passes, for example two half passes in place of a whole one. Two words change their
+# meaning at this point. In the first half, $C$ is a Lipschitz constant, and "late" means that little noise follows. In
+# the second half, $C$ is a constant of the conjecture, and "late" means that few records are left.
 #
 # ## II. Shuffling can be less private
 #
-# First the warning of Section 4 ({ref}`berthier2019:sec4.5 <berthier2019-sec4-5>`): two records, each with
-# one of two losses, two steps of size one from 0. The walk ends in $-2$, $0$ or $2$; with probability $p$ that is
-# published, else one of the three at random. All in exact fractions:
+# We begin with the warning of Section 4 ({ref}`berthier2019:sec4.5 <berthier2019-sec4-5>`). There are two records,
+# each with one of two losses, and two steps of size one from 0. The walk ends in $-2$, $0$ or $2$. With probability
+# $p$ this end is published, and otherwise one of the three values at random. The next cell computes with exact
+# fractions:
 
 # %%
 half = Fraction(1, 2)
@@ -326,13 +338,13 @@ for name, replacement in ways:
     axes[2].plot(ps, np.log(ratios), label=name)
 axes[2].set(xlabel="p", ylabel="ε", title="for every p")
 axes[2].legend()
-# In words: Left and middle, bars of the outputs' chances for two sets of losses, with and without replacement. Right,
-# epsilon over p: without replacement it is the larger for every p.
+# In words: Left and middle, bars of the probabilities of the outputs for two sets of losses, with and without
+# replacement. Right, epsilon over p. The epsilon without replacement is larger for every p.
 plt.show()
 
 # %% [markdown]
-# Without replacement it is less private for every $p > 0$. With Gaussian noise and quadratic losses the same
-# happens:
+# Sampling without replacement is less private for every $p > 0$. The same is true with Gaussian noise and quadratic
+# losses:
 
 # %%
 for name, replacement in ways:
@@ -341,16 +353,17 @@ for name, replacement in ways:
     print(f"{name:8} replacement: D₂ of the last iterate {D:.5f}")
 
 # %% [markdown]
-# Is that an argument against shuffling? It has $n = 2$, and a pass that uses all records; nothing is left among
-# which to hide. The conjecture is about passes that stop early, while many records are unused.
+# Is this an argument against shuffling? The example has $n = 2$ and a pass that uses all records, so no unused record
+# remains among which the other could hide. The conjecture is about passes that stop early, while many records are
+# unused.
 #
-# ## What do the outputs tell about the next record?
+# ## What do the outputs reveal about the next record?
 #
-# Publish every iterate. Each tells something about which record was used, so after a few of them an adversary has
-# **beliefs** about who comes next, and they depend on the data. This is where the report's proof stops
-# ({ref}`berthier2019:sec4.4.2-belief <berthier2019-sec4-4-2-belief>`). Five records, two outputs seen;
-# `phi[j][k]` is the density of output $j$ if record $k$ made it. Let us not trust any formula, and enumerate all
-# $5!$ orders.
+# Suppose that every iterate is published. Each iterate reveals something about which record was used. So after a few
+# iterates, an adversary has **beliefs** about which record comes next, and these beliefs depend on the data. The
+# report's proof stops at this point ({ref}`berthier2019:sec4.4.2-belief <berthier2019-sec4-4-2-belief>`). Take five
+# records and two published outputs. `phi[j][k]` is the density of output $j$ if record $k$ made it. To avoid any
+# formula, we enumerate all $5!$ orders.
 
 # %%
 phi = [[8, 1, 2, 1, 3], [1, 5, 1, 2, 1]]  # record 0 is the one that is replaced
@@ -373,10 +386,10 @@ print("the same as `beliefs`:", p == beliefs(phi) and q == beliefs(other))
 print("largest belief", max(p + q), " never above 1/(n - m) =", Fraction(1, 5 - 2))
 
 # %% [markdown]
-# The two beliefs differ in **every** record, not only in the one that was replaced. That looks bad: with weights
-# that depend on the data, a theorem on subsampling does not apply.
+# The two beliefs differ in **every** record, not only in the replaced record. This is a difficulty: a theorem on
+# subsampling does not apply to weights that depend on the data.
 #
-# **Predict**: how much of the two laws is common, the replaced record's place left out? More or less than $2/3$?
+# **Predict**: Leave out the place of the replaced record. How much of the two laws is common, more or less than $2/3$?
 
 # %%
 parts = decomposition(phi, replaced)
@@ -391,23 +404,24 @@ print("B =", *parts.B)
 print("not common in truth:", non_common_mass(p, q), "≤ c:", non_common_mass(p, q) <= c)
 
 # %% [markdown]
-# Exactly: $p = (1 - c) O + c A$ and $q = (1 - c) O + c B$ with one and the same $O$ and $c = 1/(n - m)$, one over
-# the number of records not yet used. Whatever the outputs have told, a step still looks like a draw in which the
-# replaced record takes part with the weight $c$. If this holds always, the conjecture follows.
+# The result is exact: $p = (1 - c) O + c A$ and $q = (1 - c) O + c B$ with the same $O$ and $c = 1/(n - m)$, one over
+# the number of records not yet used. Whatever the outputs have revealed, a step still looks like a draw in which the
+# replaced record has the weight $c$. If this holds always, the conjecture follows.
 #
-# We have a proof that it does, for batches of one record. **It is ours, and nobody else has reviewed it**
-# (`nfa.papers.berthier2019.shuffling.our_proof`: its hypotheses, lemmas, and functions with which to try to break it).
-# For batches of two the decomposition fails, by an example that runs there too. So the verdict stays what the report
-# says: a conjecture.
+# We have a proof that it does, for batches of one record. **The proof is ours, and nobody else has reviewed it.** The
+# module `nfa.papers.berthier2019.shuffling.our_proof` has its hypotheses, its lemmas, and functions with which you can
+# try to refute it. For batches of two the decomposition fails, and the module runs an example of this failure too. So
+# the verdict stays what the report says: a conjecture.
 #
-# ## The leading term, and its cliff
+# ## The leading term, and the order up to which it is a bound
 #
-# Conjecture 1 ({ref}`berthier2019:conj1 <berthier2019-conj1>`): step $t$ costs at most $\frac{16 \alpha L^2}{(n -
-# t + 1)^2 \sigma^2}$ **plus** an $O((n - t + 1)^{-3})$, of which the constant is not given. Whether the report's
-# Figure 12 counts the second part it does not say ({ref}`berthier2019:fig12 <berthier2019-fig12>`). May one leave it
-# out? The first step of a pass is a draw with replacement, so its divergence is known.
+# Conjecture 1 ({ref}`berthier2019:conj1 <berthier2019-conj1>`) says that step $t$ costs at most
+# $\frac{16 \alpha L^2}{(n - t + 1)^2 \sigma^2}$ **plus** an $O((n - t + 1)^{-3})$. The constant of the second part is
+# not given. The report does not say whether its Figure 12 counts the second part
+# ({ref}`berthier2019:fig12 <berthier2019-fig12>`). May we leave it out? The first step of a pass is a draw with
+# replacement, so its divergence is known.
 #
-# **Predict**: $n = 1000$, $\sigma = 2L$. Up to which order is the leading term a bound?
+# **Predict**: With $n = 1000$ and $\sigma = 2L$, up to which order is the leading term a bound?
 
 # %%
 orders, noisy = np.arange(2, 33), {"L": 1.0, "sigma": 2.0}
@@ -433,20 +447,21 @@ for alpha, color in ((2, "C0"), (8, "C1"), (16, "C2")):
     right.loglog(unused, first, ":", color=color)
 right.set(xlabel="records left, n - t + 1", title="solid: exact; dotted: leading term")
 right.legend()
-# In words: Left, divergence of a step over the order: exact and leading term agree up to 13, then the exact one
-# shoots up. Right, over the records left: the leading term is parallel to it for small orders and below it for 16.
+# In words: Left, divergence of a step over the order. The exact divergence and the leading term agree up to 13, and
+# then the exact divergence grows steeply. Right, the same over the records left. The leading term is parallel to the
+# exact divergence for small orders and below it for 16.
 plt.show()
 
 # %% [markdown]
-# Up to 13. At 14 it is too small by a factor of about 5, at 16 by one of about 10,000: the binomial term
-# $c^\alpha e^{\alpha (\alpha - 1) / 2}$, your record being the one for sure, overtakes all others. The constant
-# of the $O(\cdot)$ depends on $\alpha$, and grows that fast. It is the same cliff that made the curve of
-# {doc}`04_accounting` bend.
+# The leading term is a bound up to order 13. At 14 it is too small by a factor of about 5, and at 16 by a factor of
+# about 10,000. The reason is the binomial term $c^\alpha e^{\alpha (\alpha - 1) / 2}$, in which your record is
+# certainly used. From there on, this term is larger than all others. The constant of the $O(\cdot)$ depends on
+# $\alpha$, and grows as fast as this term. The same sharp increase bends the curve of {doc}`04_accounting`.
 #
 # ## $\epsilon$ against epochs, in every reading
 #
-# Which order does an accountant take? For few epochs a large one, $1 + \sqrt{\log(1/\delta)/R}$, far beyond the
-# cliff.
+# Which order does an accountant take? For few epochs it takes a large order, $1 + \sqrt{\log(1/\delta)/R}$. This order
+# is far beyond the point where the leading term stops being a bound.
 
 # %%
 e, order = conjectured_epsilon(n=1000, e=1, tau=0.001, L=1.0, sigma=2.0, delta=1e-4)
@@ -496,16 +511,17 @@ for (name, reading), style in zip(readings.items(), styles, strict=True):
     print(f"{name:40}", *(f"{eps[i]:8.3f}" for i in (0, 5, 9)))
 ax.set(xlabel="epochs", ylabel="ε at δ = 1e-4", title="1000 records, σ = 2L")
 ax.legend(fontsize=9)
-# In words: Epsilon over epochs on log scales, in every reading: solid theorems highest and lowest, and the
-# conjectured curves between them.
+# In words: Epsilon over epochs on log scales, in every reading. Solid lines for the theorems are highest and lowest,
+# and the conjectured curves are between them.
 plt.show()
 
 # %% [markdown]
-# The solid lines are theorems. A pass whose order is known to the adversary costs one full release, whatever
-# $\tau$: that needs no conjecture, and the report misses it for $\tau = 1$ ({ref}`berthier2019:alg1
-# <berthier2019-alg1>`). Drawn afresh, every step is a theorem too. Between them stand partial passes, and what
-# they would save is a conjecture ({ref}`berthier2019:conj2 <berthier2019-conj2>`). For one epoch the dotted line
-# is below the dashed one, which keeps every term: do not use it. Asked for it, the library refuses:
+# The solid lines are theorems. If the adversary knows the order of a pass, the pass costs one full release, whatever
+# $\tau$ is. This fact needs no conjecture, and the report misses it for $\tau = 1$
+# ({ref}`berthier2019:alg1 <berthier2019-alg1>`). If every step is drawn afresh, its cost is a theorem too. Partial
+# passes are between these lines, and their saving is a conjecture ({ref}`berthier2019:conj2 <berthier2019-conj2>`).
+# For one epoch, the dotted line is below the dashed line, which has every term. So do not use the dotted line. If you
+# ask for it, the library refuses:
 
 # %%
 for ask in (
@@ -521,9 +537,9 @@ print("by name only:", corrected_epsilon(e=1, tau=tau, orders=small, **run).boun
 # %% [markdown]
 # ## Does it matter how one shuffles?
 #
-# Without noise, passes without replacement converge faster; that is why everybody shuffles. With the noise that
-# privacy needs? A small problem in two dimensions: $\ell(\theta, x) = \|\theta - x\|^2 / 2$, whose minimiser is
-# the mean.
+# Without noise, passes without replacement converge faster, and this is why almost all training shuffles. Do they also
+# converge faster with the noise that privacy needs? We use a small problem in two dimensions,
+# $\ell(\theta, x) = \|\theta - x\|^2 / 2$. Its minimiser is the mean.
 
 # %%
 points = np.random.default_rng(0).normal(0, 0.5, (50, 2))
@@ -545,17 +561,18 @@ for sigma in (0.0, 0.2, 1.0):
     print(f"σ = {sigma}: distance to the minimiser", *told, sep="   ")
 
 # %% [markdown]
-# Without noise whole passes come much closer ({ref}`berthier2019:rates <berthier2019-rates>` has the orders). Already
-# $\sigma = 1$, half of the clip and a quarter of what the conjecture asks for, buries the difference. (One small
-# problem, one step size.) In squares it is still there, as large as without noise; what vanishes is its share
-# ({ref}`berthier2019:sec4.6.3-sense <berthier2019-sec4-6-3-sense>`). The choice between the two is then one of privacy
-# alone.
+# Without noise, whole passes come much closer to the minimiser ({ref}`berthier2019:rates <berthier2019-rates>` has the
+# orders). At $\sigma = 1$, which is half of the clip and a quarter of what the conjecture asks for, the difference is
+# no longer visible. (This is one small problem with one learning rate.) In squared distances, the difference is still
+# there, as large as without noise. Only its share of the total vanishes
+# ({ref}`berthier2019:sec4.6.3-sense <berthier2019-sec4-6-3-sense>`). Then privacy alone decides between the two ways
+# of sampling.
 #
-# One setting does matter: the learning rate. No step's $\epsilon$ depends on it. The report concludes that one should
-# take the largest rate at which the loss does not diverge, here just below 2.
+# One setting does matter: the learning rate. No step's $\epsilon$ depends on the learning rate. The report concludes
+# that you should take the largest rate at which the loss does not diverge, here just below 2.
 #
-# **Predict**: $\sigma = 1$, without a clip, from a start 3 away from 0. At which of the rates below does the run end
-# nearest to the minimiser?
+# **Predict**: Take $\sigma = 1$, no clip, and a start at distance 3 from 0. At which of the rates below does the run
+# end nearest to the minimiser?
 #
 # (shown-berthier2019-rem-largest-rate)=
 
@@ -568,28 +585,37 @@ for rate in (0.002, 0.02, 0.2, 1.9):
     print(f"γ = {rate:5}: distance to the minimiser {np.sqrt(off.mean()):.3f}")
 
 # %% [markdown]
-# At 0.02, far below the largest. The noise keeps the last iterate at a distance from the minimiser, and this distance
-# grows with the rate. So the advice is false ({ref}`berthier2019:rem-largest-rate <berthier2019-rem-largest-rate>`).
-# At 0.002 the opposite happens: 400 steps are too few to come near. And the guarantee of the last iterate alone does
-# depend on the rate, through $C$.
+# The run ends nearest at 0.02, far below the largest rate. The noise keeps the last iterate at a distance from the
+# minimiser, and this distance grows with the rate. So the advice is false
+# ({ref}`berthier2019:rem-largest-rate <berthier2019-rem-largest-rate>`). At 0.002 the run is too slow: 400 steps are
+# too few to come near. Also, the guarantee of the last iterate alone does depend on the rate, through $C$.
+#
+# ## What you have learnt
+#
+# - If only the last iterate is published, the record used first is hidden best, and the record used last is not
+#   hidden.
+# - With feedback, the variance of an iterate stays just above $\sigma^2$, and does not fall below it.
+# - If all iterates are published, a whole pass costs one full release, and only passes that stop early can cost less.
+# - With 1000 records and $\sigma = 2L$, the leading term of Conjecture 1 is a bound only up to order 13.
+# - The saving of partial passes is a conjecture. Our proof for batches of one has been reviewed by nobody else.
 #
 # ## Exercises
 #
 # 1. **By hand.** In the toy example, derive $e^\epsilon = (1 + 2p)/(1 - p)$ without replacement. Check:
 #    `toy_ratio(p=Fraction(3, 4), replacement=False)` is 10, or `nfa reproduce berthier2019:fig9`.
-# 2. **Take it back, by hand.** With $\gamma \alpha = 1$ and $\sigma = 1$, unroll $\theta_3$ with feedback as a
-#    sum of the three noises. Which variance has it? Check: `corrected_feedback_covariances(np.ones((3, 1, 1)),
-#    gamma=1.0, sigma=1.0)` of `nfa.papers.berthier2019.perturbation.noise_feedback`; {ref}`berthier2019:prop3.3
-#    <berthier2019-prop3-3>` has more numbers.
-# 3. **Try to break it.** Draw random tables `phi` of fractions, with $n$ up to 6 and 1 to $n - 2$ outputs (for the
-#    last record $c = 1$, and there is no $O$), and compare `decomposition` with your own enumeration. Check: a hundred
+# 2. **Noise that is taken back, by hand.** With $\gamma \alpha = 1$ and $\sigma = 1$, write $\theta_3$ with feedback
+#    as a sum of the three noises. What is its variance? Check: `corrected_feedback_covariances(np.ones((3, 1, 1)),
+#    gamma=1.0, sigma=1.0)` of `nfa.papers.berthier2019.perturbation.noise_feedback`.
+#    {ref}`berthier2019:prop3.3 <berthier2019-prop3-3>` has more numbers.
+# 3. **Try to refute it.** Draw random tables `phi` of fractions, with $n$ up to 6 and 1 to $n - 2$ outputs. (For the
+#    last record $c = 1$, and there is no $O$.) Compare `decomposition` with your own enumeration. Check: a hundred
 #    tables take seconds. In the clone, `pytest --eq berthier2019:conj1` does the same, in minutes.
 # 4. **Batches of two.** Take `next_batch` and `non_common_mass_of_batches` of
-#    `nfa.papers.berthier2019.shuffling.beliefs` and find an output after which more than $b/(n - b)$ is not common.
-#    Check: the docstring of the second has one, with $5/6$.
-# 5. **How small is high noise?** For $n = 1000$, up to which order is the leading term a bound if $\sigma = 4L$?
-#    Guess from $c^\alpha e^{\alpha(\alpha - 1)x/2}$, $x = (2L/\sigma)^2$, first. Check: `worst_pair` with $x = 1/4$,
-#    beside `conjectured_step_rdp`, says 55.
+#    `nfa.papers.berthier2019.shuffling.beliefs`. Find an output after which more than $b/(n - b)$ is not common.
+#    Check: the docstring of the second function has one, with $5/6$.
+# 5. **How small is high noise?** For $n = 1000$, up to which order is the leading term a bound if $\sigma = 4L$? First
+#    guess from $c^\alpha e^{\alpha(\alpha - 1)x/2}$, $x = (2L/\sigma)^2$. Check: compare `worst_pair` with $x = 1/4$
+#    and `conjectured_step_rdp`. The order is 55.
 #
 # ## Three questions
 #
@@ -598,35 +624,36 @@ for rate in (0.002, 0.02, 0.2, 1.9):
 # <details><summary>1. Only the last iterate is published. Whose record is hidden best, the first one used or the
 # last?</summary>
 #
-# The first: every later step adds fresh noise and, if it contracts, shrinks the difference. The last one used pays for
-# a plain release.
+# The first. Every later step adds fresh noise and, if it contracts, shrinks the difference. The record used last costs
+# as much as a plain release.
 #
 # </details>
 #
 # <details><summary>2. All iterates are published. Which results of the first half of this tutorial still
 # hold?</summary>
 #
-# None of the amplification: it comes from steps that nobody sees. A pass whose order is known costs one full release,
-# and for secret orders there is the conjecture.
+# None of the amplification holds, because it comes from steps whose iterates are not published. A pass whose order is
+# known costs one full release. For secret orders there is only the conjecture.
 #
 # </details>
 #
-# <details><summary>3. May one compute an ε with the leading term of Conjecture 1?</summary>
+# <details><summary>3. May we compute an ε with the leading term of Conjecture 1?</summary>
 #
-# No. It leaves out a term whose constant grows with the order, and from some order on, 14 for 1,000 records and noise
-# 2L, it is below the exact divergence. Accountants for few epochs choose far larger orders.
+# No. The leading term leaves out a term whose constant grows with the order. From some order on (14 for 1,000 records
+# and noise 2L), it is below the exact divergence. Accountants for few epochs choose far larger orders.
 #
 # </details>
 #
 # ## Further reading
 #
 # - Feldman, Mironov, Talwar & Thakurta, "Privacy amplification by iteration", FOCS 2018,
-#   [arXiv:1808.06651](https://arxiv.org/abs/1808.06651): where the shifts of the first half come from.
+#   [arXiv:1808.06651](https://arxiv.org/abs/1808.06651): the source of the shifts in the first half.
 # - Altschuler & Talwar, "Privacy of noisy stochastic gradient descent: more iterations without more privacy loss",
-#   NeurIPS 2022, [arXiv:2205.13710](https://arxiv.org/abs/2205.13710): what the last iterate costs after many passes.
+#   NeurIPS 2022, [arXiv:2205.13710](https://arxiv.org/abs/2205.13710). They bound the privacy loss of the last iterate
+#   after many passes.
 # - Feldman, McMillan & Talwar, "Hiding among the clones: a simple and nearly optimal analysis of privacy amplification
-#   by shuffling", FOCS 2021, [arXiv:2012.12803](https://arxiv.org/abs/2012.12803): shuffling of answers that are
-#   private one by one, another model than this one.
+#   by shuffling", FOCS 2021, [arXiv:2012.12803](https://arxiv.org/abs/2012.12803). They shuffle answers that are each
+#   private on their own, so their model differs from the model here.
 # - Chua et al., "How private are DP-SGD implementations?", ICML 2024,
-#   [arXiv:2403.17673](https://arxiv.org/abs/2403.17673): shuffled batches that are counted as Poisson ones, and how far
-#   off that can be.
+#   [arXiv:2403.17673](https://arxiv.org/abs/2403.17673): shuffled batches that are counted as Poisson batches, and how
+#   wrong the count can be.

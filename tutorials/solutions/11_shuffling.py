@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 11 Iteration, feedback and shuffling: solutions
 #
-# Of the exercises of {doc}`/11_shuffling`. Try each before you read on.
+# These are solutions of the exercises of {doc}`/11_shuffling`. Try each exercise before you read its solution.
 
 # %%
 from fractions import Fraction
@@ -28,9 +28,10 @@ from nfa.papers.berthier2019.shuffling.toy import toy_ratio
 # %% [markdown]
 # ## 1. By hand
 #
-# Without replacement two records with the same loss make the same two steps in either order, and end at one output:
-# with $p$ it is released, with $1 - p$ one of three at random, so its probability is $p + (1 - p)/3 = (1 + 2p)/3$.
-# Two different losses never end there: $(1 - p)/3$, by chance alone. The ratio is $(1 + 2p)/(1 - p)$.
+# Without replacement, two records with the same loss make the same two steps in either order, and end at one output.
+# With probability $p$ this output is released. With $1 - p$, one of three outputs is released at random. So the
+# probability of this output is $p + (1 - p)/3 = (1 + 2p)/3$. Two different losses never end there, so they give this
+# output only at random, with probability $(1 - p)/3$. The ratio is $(1 + 2p)/(1 - p)$.
 
 # %%
 for p in (Fraction(1, 2), Fraction(3, 4)):
@@ -39,11 +40,11 @@ for p in (Fraction(1, 2), Fraction(3, 4)):
 assert toy_ratio(p=Fraction(3, 4), replacement=False) == 10
 
 # %% [markdown]
-# ## 2. Take it back, by hand
+# ## 2. Noise that is taken back, by hand
 #
-# With $\gamma\alpha = 1$ a step forgets where it was: $\theta_{t+1} = \theta_t - \theta_t - \eta_{t+1} + \eta_t =
-# \eta_t - \eta_{t+1}$, and $\eta_0 = 0$. So $\theta_1 = -\eta_1$ has the variance 1, $\theta_3 = \eta_2 - \eta_3$ has
-# 2.
+# With $\gamma\alpha = 1$ a step does not depend on the iterate before it: $\theta_{t+1} = \theta_t - \theta_t -
+# \eta_{t+1} + \eta_t = \eta_t - \eta_{t+1}$, and $\eta_0 = 0$. So $\theta_1 = -\eta_1$ has the variance 1, and
+# $\theta_3 = \eta_2 - \eta_3$ has the variance 2.
 
 # %%
 found = corrected_feedback_covariances(np.ones((3, 1, 1)), gamma=1.0, sigma=1.0)[:, 0, 0]
@@ -51,15 +52,15 @@ print(found)
 assert found[-1] == 2
 
 # %% [markdown]
-# ## 3. Try to break it
+# ## 3. Try to refute it
 #
-# The law of the next record, by enumeration: sum over the ways in which different records made the outputs, and see who
-# is left. Then $p = (1 - c) O + c A$ has to hold in fractions.
+# We compute the law of the next record by enumeration. We sum over the ways in which different records made the
+# outputs, and count which records are left. Then $p = (1 - c) O + c A$ must hold in fractions.
 
 
 # %%
 def enumerated(phi):
-    """Chance of each record to be drawn next, given the outputs, by going through all orders."""
+    """Probability that each record is drawn next, given the outputs, by enumeration of all orders."""
     m, n = len(phi), len(phi[0])
     weight = [Fraction(0)] * n
     for used in permutations(range(n), m):
@@ -81,14 +82,14 @@ for _ in range(60):
         assert law == [(1 - parts.c) * o + parts.c * a for o, a in zip(parts.O, own, strict=True)]
         assert min(own) >= 0
     assert min(parts.O) >= 0
-print("sixty tables, in fractions: none breaks it")
+print("sixty tables, in fractions: none refutes it")
 
 # %% [markdown]
 # ## 4. Batches of two
 #
-# An output that only the pair of records 0 and 1 can have made under $D$, and under $D'$, where record 0 is another
-# one, only records 2 and 3: then the next batch is one of what is left, and the two lists have hardly a batch without
-# record 0 in common.
+# Take an output that under $D$ only the pair of records 0 and 1 can have made. Under $D'$, record 0 is another record,
+# and only records 2 and 3 can have made this output. The next batch consists of the records that are left. So the two
+# lists of possible batches have hardly a batch without record 0 in common.
 
 # %%
 rare = Fraction(1, 10**9)
@@ -101,7 +102,7 @@ assert float(apart) > 0.83
 # %% [markdown]
 # ## 5. How small is high noise?
 #
-# The guess: the last term passes the leading one where $c^\alpha e^{\alpha (\alpha - 1) x / 2}$ is about 1, so
+# The guess: the last term exceeds the leading term where $c^\alpha e^{\alpha (\alpha - 1) x / 2}$ is about 1. So
 # $\alpha - 1 = 2 \log(1000) / x = 55$ for $x = 1/4$ (and 14 for $x = 1$, as in the tutorial).
 
 # %%
