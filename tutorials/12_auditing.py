@@ -9,12 +9,18 @@
 # %% [markdown]
 # # 12 Auditing: how to refute a privacy claim
 #
-# **Have this page open**: "Forward Learning with Differential Privacy", Section 3.3, Theorem 2; and beside it Lee
-# & Kifer (2020), Section 4.2, the overall sensitivity. Both say how private one step is. One can read the proofs;
-# one can also run the step many times and count. This tutorial counts, and then audits a trained model from outside.
+# After this page you can test a claim of privacy by experiment: you run an algorithm many times on two data sets that
+# differ in one record, and count. You can turn these counts into a lower bound on the leak that is correct with 95 %
+# confidence. You can also avoid the two mistakes that make such a test refute true claims, and say what a passed test
+# does not show.
 #
-# You need $(\epsilon, \delta)$, the best test and ROC curves: {doc}`03_privacy`. What DP-DFA clips is in
-# {ref}`lee2020:A10-A11 <lee2020-a10-a11>`.
+# **Have this page open**: "Forward Learning with Differential Privacy", Section 3.3, Theorem 2. Next to it, open Lee &
+# Kifer (2020), Section 4.2, the overall sensitivity. Both texts state how private one step is. You can read the
+# proofs, or you can run the step many times and count. This tutorial counts, and then audits a trained model from
+# outside.
+#
+# You need $(\epsilon, \delta)$, the best test and ROC curves: {doc}`03_privacy`.
+# {ref}`lee2020:A10-A11 <lee2020-a10-a11>` describes what DP-DFA clips.
 #
 # The statements we meet: {ref}`lee2020:def1 <lee2020-def1>`, {ref}`lee2020:sens-total <lee2020-sens-total>`,
 # {ref}`dpulr2024:thm2 <dpulr2024-thm2>` and {ref}`berthier2019:overconfident <berthier2019-overconfident>`.
@@ -51,12 +57,13 @@ delta = 1e-5
 # %% [markdown]
 # ## The game
 #
-# A claim of $(\epsilon, \delta)$ speaks of **every** pair of neighbours and **every** event: $P_1(S) \le
-# e^{\epsilon} P_0(S) + \delta$ ({ref}`lee2020:def1 <lee2020-def1>`). To refute it one pair and one event will do.
-# So: choose $D$ and $D'$, run the mechanism many times on either, count how often the event happens. That is all.
+# A claim of $(\epsilon, \delta)$ is about **every** pair of neighbours and **every** event:
+# $P_1(S) \le e^{\epsilon} P_0(S) + \delta$ ({ref}`lee2020:def1 <lee2020-def1>`). To refute the claim, one pair and one
+# event are enough. So choose $D$ and $D'$, run the mechanism many times on each, and count how often the event
+# happens. This is the whole game.
 #
-# Here somebody claims $\epsilon = 1$ for a coin that answers truthfully with probability 0.8. **Predict**: from
-# how many answers on do we know better?
+# Here is a coin that answers truthfully with probability 0.8. Suppose that somebody claims $\epsilon = 1$ for it.
+# **Predict**: From how many answers on do we know that this claim is false?
 
 # %%
 truth = rr.randomised_response_epsilon(truth=0.8)
@@ -77,10 +84,11 @@ print(game.words)
 # %% [markdown]
 # ## Counting with a guarantee
 #
-# What does "27 of 30" say about a probability? Not that it is 0.9. Clopper and Pearson take all $p$ under which
-# so many hits would be too unlikely, and leave them out. The bound is wrong with at most the probability one asks
-# for, **for every $n$ and $p$**; the usual $\hat p \pm 1.96 \sqrt{\hat p (1 - \hat p)/n}$ is not. How often does
-# either contain the truth, for $n = 100$?
+# What does "27 of 30" tell us about a probability? It does not tell us that the probability is 0.9. Clopper and
+# Pearson leave out all $p$ under which so many hits would be too unlikely. The resulting bound is wrong with at most
+# the probability that you choose, **for every $n$ and $p$**. The usual interval
+# $\hat p \pm 1.96 \sqrt{\hat p (1 - \hat p)/n}$ does not have this guarantee. How often does each of the two intervals
+# contain the true probability, for $n = 100$?
 
 # %%
 n = 100
@@ -95,17 +103,17 @@ for name, (a, b) in intervals.items():
     covered = (a <= p[:, None]) & (p[:, None] <= b)
     ax.plot(p, (weights * covered).sum(axis=1), label=name)
 ax.axhline(0.95, color="k", ls=":")
-ax.set(xlabel="true probability", ylabel="chance to contain it", ylim=(0.6, 1.01))
+ax.set(xlabel="true probability", ylabel="probability to contain it", ylim=(0.6, 1.01))
 ax.set_title("95 % intervals from 100 trials")
 ax.legend()
-# In words: Chance that a 95 % interval contains the truth over the true probability: Clopper and Pearson's stays
-# above the dotted 95 %, the usual one falls far below it at the left end.
+# In words: Probability that a 95 % interval contains the true probability, over the true probability. For Clopper and
+# Pearson it stays above the dotted 95 %. For the usual interval it falls far below at the left end.
 plt.show()
 
 # %% [markdown]
-# Audits live at the left end, where events are rare, and there the usual one fails. From an upper bound on $P_0$
-# and a lower bound on $P_1$ follows $\epsilon \ge \log \frac{P_1 - \delta}{P_0}$. So even a perfect attack, never
-# wrong in $n$ trials a side, shows only so much:
+# Audits use the left end, where events are rare, and there the usual interval fails. From an upper bound on $P_0$ and
+# a lower bound on $P_1$, we get $\epsilon \ge \log \frac{P_1 - \delta}{P_0}$. So even a perfect attack, which is never
+# wrong in $n$ trials in each world, can only show a limited $\epsilon$:
 
 # %%
 ns = np.unique(np.geomspace(5, 1e6, 60).astype(int))
@@ -114,17 +122,18 @@ fig, ax = plt.subplots(figsize=(7, 3.2))
 ax.semilogx(ns, best)
 ax.set(xlabel="trials a side", ylabel="ε at least, at 95 %")
 ax.set_title("An attack that is never wrong")
-# In words: Bound on epsilon over the number of trials of an attack that is never wrong: a straight line on a log
-# scale, about 10 at a hundred thousand.
+# In words: Bound on epsilon over the number of trials of an attack that is never wrong. The bound is a straight line
+# on a log scale, and about 10 at a hundred thousand.
 plt.show()
 
 # %% [markdown]
-# About $\log n$. To refute $\epsilon = 10$ by counting needs about $10^5$ runs, or more knowledge than counts.
+# The bound is about $\log n$. To refute $\epsilon = 10$ by counting, you need about $10^5$ runs, or you must know more
+# than the counts.
 #
-# ## Two ways to fool oneself
+# ## Two ways to refute a true claim by mistake
 #
-# **The event must be chosen before the counting.** Here is a mechanism that ignores the data: a number from 0 to
-# 999, uniformly. Its $\epsilon$ is 0. The event: "a number that came up more often on $D'$".
+# **The event must be chosen before the counting.** Here is a mechanism that ignores the data: it returns a number from
+# 0 to 999, uniformly. Its $\epsilon$ is 0. The event is "a number that appeared more often on $D'$".
 
 # %%
 rng = np.random.default_rng(12)
@@ -155,15 +164,16 @@ for name, bounds in {"the same runs": same, "fresh runs": fresh}.items():
     print(f"{name:13}: 0 refuted in {refuted:.1%}, mean bound {np.mean(bounds):.2f}")
 
 # %% [markdown]
-# Every single audit of the first kind refutes a true claim. With fresh runs at most one in twenty may, for that
-# is what 95 % means; `play` keeps its tuning trials apart. And who plays twenty games should expect a false alarm
-# among them: **the second way** is to report the best of many games with the confidence of one.
+# Every single audit of the first kind refutes a true claim. With fresh runs, at most one audit in twenty may do so,
+# because this is the meaning of 95 %. `play` therefore separates its tuning trials from the trials that it counts. If
+# you play twenty games, you should expect one false alarm among them. So **the second mistake** is to report the best
+# of many games with the confidence of a single game.
 #
-# ## A claim that stands: DP-SGD
+# ## A claim that is not refuted: DP-SGD
 #
-# The worst pair for DP-SGD is one record whose clipped gradient turns around: another label, two classes. Then
-# the two noiseless answers are $2C/m$ apart, which is all that the sensitivity allows, and the best statistic is
-# the released vector along the line between them.
+# The worst pair for DP-SGD replaces one record so that its clipped gradient changes to its opposite. Another label and
+# two classes are enough for this. Then the two noiseless answers are $2C/m$ apart, which is the largest distance that
+# the sensitivity allows. The best statistic is the released vector along the line between the two answers.
 
 # %%
 SIGMA, C, M = dp_sgd.SIGMA, dp_sgd.C, dp_sgd.M
@@ -183,14 +193,15 @@ for world, name in enumerate(("D", "D'")):
 ax.set(xlabel="score, in units of the noise", ylabel="density")
 ax.set_title("One step of DP-SGD on its worst neighbours")
 ax.legend()
-# In words: Two histograms of the score of a step of DP-SGD, for two neighbours: bells one unit apart that overlap for
-# the most part, on their exact curves.
+# In words: Two histograms of the score of a step of DP-SGD, for two neighbours. They are bells one unit apart, which
+# overlap for the most part and lie on their exact curves.
 plt.show()
 
 # %% [markdown]
-# Now the claim. The accountant gives one such step an $\epsilon$; knowing that the noise is Gaussian, the exact
-# value is known too. Two lower bounds: `any law` from rare events, which assumes nothing; and a sharper one that
-# uses that the noise is Gaussian, so that the frequent event "nearer to $D'$" bounds the whole curve.
+# Now we test the claim. The accountant gives one such step an $\epsilon$. Because the noise is Gaussian, we also know
+# the exact value. There are two lower bounds. The first, `any law`, follows from rare events and assumes nothing. The
+# second is sharper and uses that the noise is Gaussian. With this knowledge, the frequent event "nearer to $D'$"
+# bounds the whole curve.
 
 # %%
 released = mechanism(C=C, m=M, sigma=SIGMA, **audit_dp_dfa.RELEASE)
@@ -216,11 +227,11 @@ audit(sound_dp_sgd, x_pair, y_pair)
 print(f"exact {exact:.2f}")
 
 # %% [markdown]
-# Not refuted, and near: the exact value is 4.38, and the claim lies above it because Rényi divergences prove a
-# little less than the truth.
+# The claim is not refuted, and the bound is near it. The exact value is 4.38. The claim is larger because the proof by
+# Rényi divergences loses a little.
 #
-# An audit earns its keep on programs. Here are two that look right in a code review. **Predict**: which is found
-# out on this pair?
+# Audits are most useful for programs. Here are two programs that look correct in a code review. **Predict**: Which of
+# the two does this pair refute?
 
 
 # %%
@@ -230,7 +241,7 @@ def half_the_noise(net, x, y, *, C, m, sigma, rng):
 
 
 def clips_the_average(net, x, y, *, C, m, sigma, rng):
-    """Averages the gradients first, and clips what comes out."""
+    """Averages the gradients first, and clips the average."""
     dW, db = bp(net, x, y, m=m)
     factor = min(1.0, C / np.linalg.norm(flat(dW, db)))
     for one in (*dW[1:], *db[1:]):
@@ -243,9 +254,10 @@ for rule in (half_the_noise, clips_the_average):
     audit(rule, x_pair, y_pair)
 
 # %% [markdown]
-# The second passes, with the lowest bound of all, and is the worse bug. On this pair the seven other records hold
-# the average where it is. Take eight times the same record, with labels that nearly balance, so that one label
-# more decides where the average points: clipped to $C$, it then turns around, by $2C$ and not by $2C/m$.
+# The second program passes, with the lowest bound of all, and it has the worse bug. On this pair, the seven other
+# records keep the average almost fixed. Take eight copies of the same record, with labels that nearly balance. Then
+# one more label decides the direction of the average. This average is clipped to $C$, and it changes to its opposite,
+# by $2C$ and not by $2C/m$.
 
 # %%
 x_same = np.repeat(x_pair[0][:1], M, axis=0)
@@ -256,23 +268,24 @@ for rule in (sound_dp_sgd, clips_the_average):
     audit(rule, (x_same, x_same), y_same)
 
 # %% [markdown]
-# ## Two claims that fall
+# ## Two claims that are refuted
 #
 # {doc}`05_sensitivity` measures, without noise, that one label moves a step of DP-DFA farther than the printed formula
-# allows ({ref}`lee2020:sens-total <lee2020-sens-total>`, `ambiguous`: it depends on a reading). With noise, in the
-# same game; `printed` is what the accountant would say with the printed sensitivity:
+# allows ({ref}`lee2020:sens-total <lee2020-sens-total>`, `ambiguous`: the verdict depends on a reading). Here is the
+# same with noise, in the same game. `printed` is the epsilon of the accountant with the printed sensitivity:
 
 # %%
 show(audit_dp_dfa.play_case(audit_dp_dfa.counterexample(), settings))
 
 # %% [markdown]
-# The lower bound lies above the one claim and below the other, as it should.
+# The lower bound is above the first claim and below the second, as it should be.
 #
-# The second is Theorem 2 of DP-ULR ({ref}`dpulr2024:thm2 <dpulr2024-thm2>`): one step is to be as private as a Gaussian
-# with noise multiplier 4. {doc}`10_controller` takes its attacks apart; here we ask what **counting** can show of one.
-# An estimate is noise in 1,024 coordinates that is clipped to length 1, so that hardly any is left along the target's
-# gradient. The event, fixed beforehand: a sum of at least 0.7 there. **Predict**: with 200,000 steps that never see it,
-# and 5,000 of which a quarter do, what is the bound, and what limits it?
+# The second refuted claim is Theorem 2 of DP-ULR ({ref}`dpulr2024:thm2 <dpulr2024-thm2>`): one step is to be as
+# private as a Gaussian with noise multiplier 4. {doc}`10_controller` explains the attacks on this claim. Here we ask
+# what **counting** can show of one attack. An estimate is noise in 1,024 coordinates that is clipped to norm 1, so
+# hardly any noise remains along the target's gradient. The event is fixed beforehand: a sum of at least 0.7 along this
+# gradient. **Predict**: Suppose that none of 200,000 steps without the target has the event, and a quarter of 5,000
+# steps with the target have it. What is the bound, and what limits it?
 
 # %%
 case = audit_theorem2.Clipping()
@@ -285,19 +298,19 @@ n = len(without), len(with_target)
 counted = epsilon_lower_bound(hits, n, delta=delta, confidence=0.95)
 print(f"hits {hits}; claimed {claimed:.3f}, at least {counted:.2f} by counting")
 
-# The same with one side by mathematics: a bound on the chance of a false alarm on D.
+# The same with a proof for D: a bound on the probability of a false alarm on D.
 caught, _ = clopper_pearson(hits[1], n[1], error=0.05)
 with_proof = np.log((caught - delta) / case.false_positives(tau))
 print(f"at least {with_proof:.2f} with D bounded in closed form")
 
 # %% [markdown]
-# Counting can show $\log n$, for no number of runs tells a chance of 0 from one of $1/n$; a bound on one side by hand
-# shows more. `nfa audit dpulr2024:thm2` does this with four million runs, and holds the shortcut that draws these
-# scores against the rule itself.
+# Counting can show $\log n$, because no number of runs $n$ distinguishes a probability of 0 from a probability of
+# $1/n$. If you prove a bound for one of the two worlds by hand, you can show more. `nfa audit dpulr2024:thm2` does
+# this with four million runs, and compares the shortcut that draws these scores with the rule itself.
 
 # %% [markdown]
-# What does that mean for the models trained in that paper? Less than it seems. This attack needs an example
-# whose gradient is far above $C$; where gradients are at most $C$ the clip shrinks signal and noise alike:
+# What does this mean for the models trained in that paper? The result is less serious for them. This attack needs an
+# example with a gradient far above $C$. Where gradients are at most $C$, the clip scales down signal and noise alike:
 
 # %%
 rng = Streams(1)("noise", 3)
@@ -305,17 +318,18 @@ lengths = (0.5, 1.0, 5.0, 30.0)
 print({length: round(case.multiplier(length, rng, 20_000), 2) for length in lengths})
 
 # %% [markdown]
-# The noise multiplier in effect, by the length of the target's gradient: about the 4 that is claimed at $C$, a
-# small fraction of it at $30 C$. A guarantee is for everybody's data, so the theorem is false; that is not to say
-# that those models leak.
+# The printed numbers are the noise multiplier in effect, by the norm of the target's gradient. The multiplier is about
+# the claimed 4 at $C$, and a small fraction of 4 at $30 C$. A guarantee must hold for all possible data, so the
+# theorem is false. We do not claim that those models leak.
 #
 # ## A trained model, from outside
 #
-# So far the auditor saw what every step released, and a theorem speaks of that. Mostly he is handed the trained
-# network and no more, a *black box*: he may ask for its loss at a record. A network is surer of what it was trained
-# on ({ref}`berthier2019:overconfident <berthier2019-overconfident>`), so a low loss says "member". Train on 500
-# images, and ask for the losses of these and of 500 others of the same law. **Predict**: the AUC, the chance that a
-# member has the lower loss of the two, without privacy and with $\epsilon$ near 5.
+# So far the auditor saw what every step released, and a theorem is about these releases. Usually the auditor has only
+# the trained network as a *black box*, and may ask for its loss at a record. A network is more confident on the
+# records on which it was trained ({ref}`berthier2019:overconfident <berthier2019-overconfident>`). So a low loss
+# suggests that a record is a member. We train on 500 images, and ask for the losses of these images and of 500 others
+# of the same law. **Predict**: What is the AUC without privacy, and with $\epsilon$ near 5? The AUC is the probability
+# that, of one member and one other image, the member has the lower loss.
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -343,14 +357,15 @@ for name, rule in (("BP", bp), ("DP-SGD", partial(sound_dp_sgd, **private))):
     attack = membership_by_loss(seen, members, others)
     right = [network.accuracy(seen, one, label.argmax(axis=1)) for one, label in (members, others)]
     print(f"{name:6} right {right[0]:.0%} of members, {right[1]:.0%} of others; AUC {attack.auc:.3f}")
-print(f"standard error of an AUC where nothing is told: {attack.auc_error:.3f}")
+print(f"standard error of an AUC if nothing leaks: {attack.auc_error:.3f}")
 print(f"DP-SGD's epsilon: {spent(200, **private):.2f}")
 
 # %% [markdown]
-# An average over 500 records is no lower bound on $\epsilon$, though: a guarantee is for every record, and most of
-# them are like many others. So play the game with whole trainings, and choose the record: a *canary*, an image with
-# a wrong label, that only a network which has seen it can know. World 0 trains on 60 images, world 1 on the
-# canary too; the score is how low the network's loss at it is. Every training starts from other weights.
+# An average over 500 records is not a lower bound on $\epsilon$. A guarantee is for every record, and most of the
+# records are similar to many others. So we play the game with whole trainings, and choose the record. We choose a
+# *canary*: an image with a wrong label, which only a network that was trained on it can know. World 0 trains on 60
+# images, and world 1 also trains on the canary. The score is larger if the network's loss at the canary is lower.
+# Every training starts from other weights.
 
 # %%
 n, T, z = 60, 20, 6.0
@@ -374,22 +389,22 @@ for name, rule in (("BP", partial(bp, m=n)), ("DP-SGD", partial(sound_dp_sgd, **
     how = {"claimed_epsilon": claimed, "delta": delta, "trials": 200, "tuning": 50}
     game = play(model, how_sure, **how, rng=Streams(1)("noise", 5))
     print(f"{name:6} at least {game.lower_bound:.2f}, AUC {game.auc:.3f}, refuted: {game.refuted}")
-mu = T**0.5 / z  # of all T steps together, by the noise of one: the best test that sees them all
+mu = T**0.5 / z  # shift of all T steps together over the noise of one step, for the best test that sees all steps
 game = play(lambda world, rng: rng.normal(world * mu), float, **how, rng=Streams(1)("noise", 6))
 print(f"all steps seen: at least {game.lower_bound:.2f}, AUC {game.auc:.3f}; claimed {claimed:.2f}")
 
 # %% [markdown]
-# Without noise 200 trainings a side show all that so many can show: whoever claimed this $\epsilon$ for BP is refuted.
-# With noise they refute nothing, and their bound is far below the claim. Is that the black box? In part: the $T$ steps
-# together are one Gaussian mechanism of noise multiplier $z / \sqrt T$, and the best test that sees them all has the
-# AUC of the last line, towards which the loss of the final network comes some way. But even that test, counted as
-# often, stays far below: at $\delta = 10^{-5}$ most of $\epsilon$ lies in rare events, and 200 trials hold few of them.
-# Sharper bounds ask for more trainings, for the shape of the law, or for many canaries in one training (Further
-# reading).
+# Without noise, 200 trainings in each world show as much as so many trainings can show. They refute this $\epsilon$ as
+# a claim for BP. With noise, they refute nothing, and their bound is far below the claim. Is the black box the reason?
+# Only in part. The $T$ steps together are one Gaussian mechanism of noise multiplier $z / \sqrt T$. The last line has
+# the AUC of the best test that sees all steps, and the loss of the final network comes some way towards this AUC. But
+# with as many trials, even the bound from this best test stays far below the claim. The reason is that at
+# $\delta = 10^{-5}$ most of $\epsilon$ depends on rare events, and 200 trials contain few of these events. For sharper
+# bounds, you need more trainings, the shape of the law, or many canaries in one training (see Further reading).
 #
 # ## What an audit can never show
 #
-# That a claim is true. Each of these passes:
+# An audit can never show that a claim is true. Each of these three mechanisms passes:
 
 
 # %%
@@ -400,18 +415,18 @@ def look(mechanism, statistic, **how):
     print(f"claimed {exact:.2f}, at least {game.lower_bound:.2f}, refuted: {game.refuted}")
 
 
-# 1. The wrong pair: the average clipped, on a pair where the others hold it in place.
+# 1. The wrong pair: the clipped average, on a pair where the other records keep it almost fixed.
 rule = partial(clips_the_average, net, C=C, m=M)
 passing = Pair(rule=rule, x=x_pair, y=y_pair, sigma=SIGMA)
 look(passing.release, projection(*passing.noiseless()))
 
-# 2. The wrong statistic: half the noise, on the worst pair, but only one bias is looked at.
+# 2. The wrong statistic: half the noise, on the worst pair, but the statistic is only one bias.
 rule = partial(half_the_noise, net, C=C, m=M)
 broken = Pair(rule=rule, x=x_pair, y=y_pair, sigma=SIGMA)
 look(broken.release, lambda g: g[-1], high_means=None)
 
 
-# 3. A rare event: once in 10,000 times the record is printed, whatever the noise.
+# 3. A rare event: once in 10,000 times the mechanism prints the record, whatever the noise is.
 def leaks_seldom(world, rng):
     return 1e9 * world if rng.random() < 1e-4 else rng.normal(world)
 
@@ -419,68 +434,87 @@ def leaks_seldom(world, rng):
 look(leaks_seldom, float, threshold=20.0)
 
 # %% [markdown]
-# All three break the claim, and all three audits say so little because they look in the wrong place, or too
-# seldom. `nfa audit --rule` ({doc}`13_your_own_rule`) looks in more places: at spread and correlation, at noise that
-# is missing, used twice or taken back, at records of every size, at copies of a record, at batches of up to 64 records,
-# and at what a rule keeps in its state. It ends with those where it did not look. Nor does
-# an audit see what it does not run: the seed that lies in a log file, or the rounding of floating-point noise. A
-# proof speaks of all pairs, all events and all times. An audit speaks of one; but it speaks of the program, as it is.
+# All three mechanisms violate the claim. The three audits find little, because they test the wrong pair or the wrong
+# statistic, or because the event is too rare. `nfa audit --rule` ({doc}`13_your_own_rule`) tests more:
+#
+# - spread and correlation;
+# - noise that is missing, used twice or taken back;
+# - records of every size, copies of a record, and batches of up to 64 records;
+# - what a rule keeps in its state.
+#
+# At the end, it lists what it did not test. An audit also does not see what it does not run: for example the seed in a
+# log file, or the rounding of floating-point noise. A proof is about all pairs, all events and all times. An audit is
+# about one pair and one event, but it tests the program as it is.
+#
+# ## What you have learnt
+#
+# - To refute a claim of $(\epsilon, \delta)$, one pair of neighbours and one event are enough.
+# - Clopper and Pearson's bounds hold for every $n$ and $p$, and counting with $n$ runs shows at most about $\log n$.
+# - Choose the event before the counting. Do not report the best of many games with the confidence of one.
+# - The loss of a trained network reveals less about a record than all its steps, and rare events limit both bounds.
+# - An audit that refutes nothing shows only that this attack, on this pair, with so many runs, found nothing.
 #
 # ## Exercises
 #
-# 1. **One answer more.** For which $n$ does the coin above, with $n$ answers a side, refute $\epsilon = 2$ half
-#    of the time? Guess, then count. Check: `epsilon_lower_bound` passes 2 at the expected hits of about 1,100; in a
-#    simulation with `play` half do at about 700, since the bound takes the better one of the event and its complement.
-# 2. **An event both ways.** A mechanism says "no" always on $D$, and on $D'$ with probability $1 - 10^{-3}$.
-#    What is its $\epsilon$ at $\delta = 0$, in either direction? Check: `nfa.privacy.divergences.hockey_stick`
-#    on the two laws, in both orders: from which $\epsilon$ on is it 0?
-# 3. **Break it.** Write a DP-SGD with a bug of your own (divide by `max(1, len(x))`, forget the bias in the norm, clip
-#    with $2C$, one seed for the noise of all layers) and `show` each game of `dp_sgd.games(AuditOptions(trials=2000),
-#    your_rule)`. Which bugs pass, and which pair, or which look at the output, would find them? Check: two of these
-#    four pass; `nfa audit dp_sgd` is what the sound one gives, {doc}`13_your_own_rule` has a pair for the first.
-# 4. **Columns.** Ohana et al. add up the privacy of the columns of one matrix as if each had noise of its own
-#    ({ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>`). Audit it: `nfa audit ohana2021:prop3-cols --trials
-#    200`. What does the attack look at? Check: `pytest --eq ohana2021:prop3-cols`, in the clone.
-# 5. **Repair.** `nfa.rules.dp_ulr_sound` puts $N(0, (\sigma_0 C)^2 I)$ on the clipped sum. Show that the attack
-#    above, with $N(0, 16)$ added to what `case.law` draws, finds nothing beyond what it grants, $\epsilon = 0.227$
-#    exactly. Check: the table "The sound rule" of `nfa audit dpulr2024:thm2 --trials 20000`.
-# 6. **Another rule, another canary.** Play the canary's game for `dp_dfa_joint` (feedback drawn anew for every
-#    training), and for BP with the canary's right label. Check: joint DFA has DP-SGD's claim, for its `mechanism` is
-#    the same, and is not refuted; under BP the right label is told apart less surely than the wrong one.
+# 1. **One answer more.** Take $n$ answers of the coin above in each world. For which $n$ do they refute $\epsilon = 2$
+#    half of the time? Guess, then count. Check: `epsilon_lower_bound` exceeds 2 at the expected hits of about 1,100
+#    answers. In a simulation with `play`, half of the runs exceed 2 at about 700, because the bound takes the better
+#    of the event and its complement.
+# 2. **An event both ways.** A mechanism always answers "no" on $D$, and answers "no" on $D'$ with probability
+#    $1 - 10^{-3}$. What is its $\epsilon$ at $\delta = 0$, in each direction? Check: use
+#    `nfa.privacy.divergences.hockey_stick` on the two laws, in both orders. From which $\epsilon$ on is it 0?
+# 3. **Write a bug.** Write a DP-SGD with a bug of your own. For example, divide by `max(1, len(x))`, leave the bias
+#    out of the norm, clip with $2C$, or use one seed for the noise of all layers. Then `show` each game of
+#    `dp_sgd.games(AuditOptions(trials=2000), your_rule)`. Which bugs pass? Which pair or which statistic of the output
+#    would find them? Check: two of these four pass. `nfa audit dp_sgd` prints the values of the sound rule, and
+#    {doc}`13_your_own_rule` has a pair for the first bug.
+# 4. **Columns.** Ohana et al. add up the privacy of the columns of one matrix as if each column had its own noise
+#    ({ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>`). Audit this claim:
+#    `nfa audit ohana2021:prop3-cols --trials 200`. What does the attack measure? Check:
+#    `pytest --eq ohana2021:prop3-cols`, in the clone.
+# 5. **Repair.** `nfa.rules.dp_ulr_sound` adds $N(0, (\sigma_0 C)^2 I)$ to the clipped sum. Add $N(0, 16)$ to the
+#    scores of `case.law`. Show that the attack above then finds no more than the guarantee allows, which is exactly
+#    $\epsilon = 0.227$. Check: the table "The sound rule" of `nfa audit dpulr2024:thm2 --trials 20000`.
+# 6. **Another rule, another canary.** Play the canary's game for `dp_dfa_joint`, with new feedback for every training.
+#    Play it also for BP with the canary's right label. Check: joint DFA has the claim of DP-SGD, because its
+#    `mechanism` is the same, and it is not refuted. Under BP the right label is recognised less reliably than the
+#    wrong label.
 #
 # ## Three questions
 #
 # Answer each before you unfold it.
 #
-# <details><summary>1. An attack is never wrong in 1,000 trials a side. How large an ε does that show?</summary>
+# <details><summary>1. An attack is never wrong in 1,000 trials in each world. How large an ε does this show?</summary>
 #
-# About $\log$ of 1,000 over 3 or 4, that is between 5 and 6, with 95 % confidence: one false alarm in so many trials
-# cannot be excluded. Counting shows about $\log n$, no more.
+# About $\log$ of 1,000 over 3 or 4, which is between 5 and 6, with 95 % confidence. The reason is that so many trials
+# cannot exclude one false alarm. Counting shows about $\log n$, and no more.
 #
 # </details>
 #
 # <details><summary>2. Why must the event be fixed before the trials that are counted?</summary>
 #
-# Chosen on the same trials, it fits their accidents: a mechanism that ignores the data is then refuted every time.
+# An event that is chosen on the same trials fits their random errors. Then the audit refutes even a mechanism that
+# ignores the data, every time.
 #
 # </details>
 #
 # <details><summary>3. An audit finds nothing. What has been shown?</summary>
 #
-# That this attack, on this pair, with so many runs, finds nothing. The wrong pair, the wrong statistic or a rare event
-# let each of three broken mechanisms pass above.
+# It shows that this attack, on this pair, with so many runs, finds nothing. Above, three broken mechanisms pass:
+# because of the wrong pair, the wrong statistic and a rare event.
 #
 # </details>
 #
 # ## Further reading
 #
 # - Jagielski, Ullman & Oprea, "Auditing differentially private machine learning: how private is private SGD?", NeurIPS
-#   2020, [arXiv:2006.07709](https://arxiv.org/abs/2006.07709): lower bounds by poisoned neighbours and by Clopper and
-#   Pearson.
+#   2020, [arXiv:2006.07709](https://arxiv.org/abs/2006.07709). They derive lower bounds from poisoned neighbours and
+#   from Clopper and Pearson.
 # - Nasr et al., "Tight auditing of differentially private machine learning", USENIX Security 2023,
 #   [arXiv:2302.07956](https://arxiv.org/abs/2302.07956): the bound that uses the shape of Gaussian noise, with few
 #   trainings.
 # - Steinke, Nasr & Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023,
-#   [arXiv:2305.08846](https://arxiv.org/abs/2305.08846): many records tossed in or out at once, in a single run.
+#   [arXiv:2305.08846](https://arxiv.org/abs/2305.08846): many records are included or left out at random, all in a
+#   single run.
 # - Ding et al., "Detecting violations of differential privacy", CCS 2018,
-#   [arXiv:1805.10277](https://arxiv.org/abs/1805.10277): events searched on some runs and counted on others.
+#   [arXiv:1805.10277](https://arxiv.org/abs/1805.10277): events that are searched on some runs and counted on others.

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 12 Auditing: solutions
 #
-# Of the exercises of {doc}`/12_auditing`. Try each before you read on.
+# These are solutions of the exercises of {doc}`/12_auditing`. Try each exercise before you read its solution.
 
 # %%
 import numpy as np
@@ -32,9 +32,9 @@ delta = 1e-5
 # %% [markdown]
 # ## 1. One answer more
 #
-# Says yes with 0.9 or 0.1, so $\epsilon = \log 9 = 2.20$, and 2 is near: many answers are needed. The bound takes the
-# event "yes" (hits 0.1 n and 0.9 n) or its complement, whichever says more, so that half of the runs pass earlier than
-# the expected counts do.
+# The probability of "yes" is 0.9 or 0.1, so $\epsilon = \log 9 = 2.20$. Because 2 is near this value, many answers are
+# needed. The bound takes the event "yes" (hits 0.1 n and 0.9 n) or its complement, whichever gives the larger bound.
+# So half of the runs exceed 2 earlier than the expected counts do.
 
 # %%
 
@@ -56,9 +56,10 @@ assert 1000 < by_expectation < 1200
 # %% [markdown]
 # ## 2. An event both ways
 #
-# "No" has 1 and 0.999: harmless. "Yes" has 0 and 0.001: impossible on $D$, so no $\epsilon$ bounds its chance on
-# $D'$, $\epsilon = \infty$ from $D'$ to $D$. The other way round the ratio is $1/0.999$, $\epsilon = 0.001$. An audit
-# that plays one direction only would call it private.
+# "No" has the probabilities 1 and 0.999, which is harmless. "Yes" has the probabilities 0 and 0.001. It is impossible
+# on $D$, so no $\epsilon$ bounds its probability on $D'$: $\epsilon = \infty$ from $D'$ to $D$. In the other
+# direction, the ratio is $1/0.999$ and $\epsilon = 0.001$. An audit that plays only this direction would call the
+# mechanism private.
 
 # %%
 D, D2 = np.array([1.0, 0.0]), np.array([0.999, 0.001])
@@ -68,19 +69,21 @@ assert hockey_stick(D, D2, epsilon=0.0011) == 0
 assert hockey_stick(D2, D, epsilon=20.0) > 0
 
 # %% [markdown]
-# ## 3. Break it
+# ## 3. Write a bug
 #
-# Two are caught on these pairs, the clip at $2C$ and the bias that is left out of the norm: a record moves farther
-# than $C$. Dividing by `len(x)` passes, since in these pairs there is hardly anything that the other divisor could
-# move; the pair of {doc}`/13_your_own_rule` has seven loud records more and catches it. One seed for the noise of all
-# layers passes too: each number has noise of the right law, and a projection on the way from one answer to the other
-# does not see that two layers have the same. Subtract two layers' entries, and it is gone: a statistic that looks
-# there has certainty.
+# These pairs refute two of the bugs: the clip at $2C$, and the norm without the bias. With each of the two, a record
+# moves the direction farther than $C$ allows. Division by `len(x)` passes, because in these pairs the other divisor
+# changes almost nothing. The pair of {doc}`/13_your_own_rule` has seven more records with large gradients, and refutes
+# this bug.
+#
+# One seed for the noise of all layers passes too. Each number has noise of the right law. A projection on the line
+# from one answer to the other does not see that two layers have the same noise. If you subtract the values of two
+# layers, the noise disappears. A statistic that uses this difference detects the record with certainty.
 
 
 # %%
 def divides(net, x, y, *, C, m, sigma, rng):
-    """The number of records there, in place of the public m."""
+    """The number of records in the batch, in place of the public m."""
     return sound(net, x, y, C=C, m=max(1, len(x)), sigma=sigma, rng=rng)
 
 
@@ -123,14 +126,15 @@ for rule in (sound, twice, no_bias, divides, one_seed):
 # %% [markdown]
 # ## 4. Columns
 #
-# At the rows of an update: all of them lie in the span of the inputs of the batch, whatever the noise is. The attack
-# asks for each candidate how far it is from that span. Members are at rounding error, so the audit's AUC is 1 and its
-# bound is what that many trials without an error can show.
+# The attack measures the rows of an update. All rows lie in the span of the inputs of the batch, whatever the noise
+# is. For each candidate, the attack computes the distance from this span. Members are at rounding error. So the AUC of
+# the audit is 1, and its bound is the largest bound that so many trials without an error can show.
 #
 # ## 5. Repair
 #
-# The noise that is added looks at nothing, so the two laws differ by at most $C$ in units of $4 C$: $\epsilon(10^{-5})$
-# of that Gaussian is the most, 0.227 for the pair as the batch holds the target in a fifth of the runs.
+# The added noise does not depend on the data, so the two laws differ by at most $C$ in units of $4 C$. So
+# $\epsilon(10^{-5})$ of that Gaussian is an upper bound. For the pair the value is 0.227, because the batch contains
+# the target in a fifth of the runs.
 
 # %%
 case, rng = audit_theorem2.Clipping(), Streams(1)("noise", 4)
@@ -145,9 +149,9 @@ assert bound < 0.227
 # %% [markdown]
 # ## 6. Another rule, another canary
 #
-# Both rules state the same sensitivity, $C/m$ when a record is added, so the same training has the same claim; joint
-# DFA is not refuted in that game. Under BP the right label is learnt from the other records too, so a model without
-# the canary is nearly as sure of it: the wrong label is the better canary.
+# Both rules state the same sensitivity, $C/m$ when a record is added, so the same training has the same claim. Joint
+# DFA is not refuted in that game. Under BP, a model can learn the right label from the other records too. So a model
+# without the canary is nearly as confident of this label. The wrong label is therefore the better canary.
 
 # %%
 told = {"C": 1.0, "m": 60, "sigma": 6 / 60, "adjacency": "add-remove", "sampling": "none", "sampling_rate": 1.0}
