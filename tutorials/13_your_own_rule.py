@@ -9,13 +9,17 @@
 # %% [markdown]
 # # 13 Write your own rule
 #
-# **Have this page open**: Lee & Kifer (2020), Section 3.2, Equations 2, 3 and 5, and Definition 4 (sensitivity).
-# Equation 5 replaces $(W^{l+1})^\top \delta z^{l+1}$ of Equation 2 by something else, and calls it a learning
-# rule. You can do that too. This tutorial takes an idea from the first line to a training with a guarantee, and
-# to an audit that would have caught the usual mistakes.
+# After this page you can turn an idea for training a neural network into a function of about ten lines. You can check
+# this function without knowing the right answer in advance. You can also make the function private, and test its
+# privacy claim by an experiment that catches the usual mistakes.
 #
-# The idea: send the error back through the **signs** of the weights only, $\mathrm{sign}(W^{l+1})^\top$ times
-# their mean size. It is known as sign symmetry, and is in none of the papers.
+# **Have this page open**: Lee & Kifer (2020), Section 3.2, Equations 2, 3 and 5, and Definition 4 (sensitivity).
+# Equation 5 replaces $(W^{l+1})^\top \delta z^{l+1}$ of Equation 2 by something else, and calls the result a learning
+# rule. You can do this too. This tutorial begins with an idea, and ends with a training with a guarantee and an audit
+# that would have caught the usual mistakes.
+#
+# The idea is to send the error back through only the **signs** of the weights, $\mathrm{sign}(W^{l+1})^\top$ times the
+# mean of their absolute values. This rule is known as sign symmetry, and is in none of the papers.
 #
 # You need {doc}`02_feedback_alignment`, and for the second half {doc}`05_sensitivity`.
 #
@@ -58,10 +62,10 @@ plt.rcParams["axes.grid"] = True
 # %% [markdown]
 # ## A rule is a function
 #
-# It takes a network, a batch and a generator, and returns the direction to **subtract**: `dW[l]`, `db[l]` for the
-# layers 1 to $L$, slot 0 empty. No class to inherit from, nothing to register. `net.pull(l, z, v)` carries a
-# vector at $h^l$ back to $z^l$ (times $\phi'$, and through pooling), `net.map[l]` knows the layer's products, so
-# that the same rule runs on convolutions.
+# A rule takes a network, a batch and a generator. It returns the direction to **subtract**: `dW[l]`, `db[l]` for the
+# layers 1 to $L$, with an empty slot 0. You need not inherit from a class or register anything. `net.pull(l, z, v)`
+# takes a vector at $h^l$ back to $z^l$ (times $\phi'$, and through pooling). `net.map[l]` has the products of the
+# layer, so the same rule also runs on convolutions.
 
 
 # %%
@@ -88,17 +92,19 @@ def sign_bp(net, x, y, *, m=None, rng=None):
 
 
 # %% [markdown]
-# ## Is it right? Ask something independent
+# ## Is the rule correct? Compare it with something independent
 #
-# A rule that is not the gradient cannot be checked against the gradient. But parts of it can, and so can special
-# cases:
+# You cannot compare a rule with the gradient if the rule is not the gradient. But you can check parts of the rule and
+# special cases:
 #
-# 1. at the top, $\delta z^L = e$: `dW[L]` **is** the gradient, and central differences of the loss know it;
-# 2. if all weights of a layer have one size, $\mathrm{sign}(W)$ times the mean size is $W$, and the rule is
-#    backpropagation in every layer;
-# 3. a batch is an average over its records, whatever the rule.
+# 1. At the top, $\delta z^L = e$, so `dW[L]` **is** the gradient. You can compute this gradient by central differences
+#    of the loss.
+# 2. If all weights of a layer have the same absolute value, $\mathrm{sign}(W)$ times the mean absolute value is $W$.
+#    Then the rule is backpropagation in every layer.
+# 3. For every rule, the direction of a batch is an average over its records.
 #
-# **Predict before you run the next cell**: we break the rule in four ways. Which check catches which?
+# **Predict before you run the next cell**: We change the rule in four ways that make it wrong. Which check catches
+# which change?
 
 
 # %%
@@ -168,10 +174,10 @@ for change in (forgot_slope, sign_of_error, slope_at_the_top, centred):
     print(f"{change.__name__:18}", checks(wrong(change)))
 
 # %% [markdown]
-# Only `sign_bp` and backpropagation pass all three. A forgotten $\phi'$, the most common mistake of all, shows in
-# the special case alone: check more than the top layer. The last one fails the average, too. To subtract a mean
-# over the batch is no sum over records, and to clip records one by one would not bound what one of them does to
-# the others.
+# Only `sign_bp` and backpropagation pass all three checks. The most common mistake is a forgotten $\phi'$. Only the
+# special case catches it, so check more than the top layer. The last rule also fails the check of the average. It
+# subtracts a mean over the batch, so its direction is not a sum over records. For such a rule, clipping each record
+# would not bound how much one record changes the terms of the others.
 #
 # ## Does it learn?
 
@@ -212,29 +218,32 @@ ax.set(
     xticks=range(1, 6),
 )
 ax.legend()
-# In words: Accuracy after each of five epochs for backpropagation, sign_bp and DFA: three curves close to each other.
+# In words: Accuracy after each of five epochs for backpropagation, sign_bp and DFA. The three curves are close to each
+# other.
 plt.show()
 
 # %% [markdown]
-# It does: the three end within a few points of each other, and one seed on so few images does not say more.
+# The rule learns. The three accuracies at the end are within a few points of each other. From one seed on so few
+# images, we cannot conclude more.
 #
 # ## Make it private
 #
-# Three things, in this order: what a record adds is bounded (**clip**), the sum is divided by a **public** number
-# $m$, and noise is added to **every** entry. A record's estimate is $\delta z_i h_i^\top$ in each layer, so that
-# `net.map[l].terms` knows its squared norm (`norms2`), without forming it where algebra allows, and adds up the terms
-# with a weight for each record (`outer`). A record whose pass overflows has no norm, and NaN passes every comparison:
-# `clip_factor` gives it the weight 0, and what has the weight 0 is left out, since 0 times infinity is NaN.
+# A private rule does three things, in this order. It bounds what a record adds (**clip**), divides the sum by a
+# **public** number $m$, and adds noise to **every** entry. The estimate of a record is $\delta z_i h_i^\top$ in each
+# layer. `net.map[l].terms` computes its squared norm (`norms2`). Where algebra allows it, the estimate is not formed
+# for this. `outer` adds up the terms with a weight for each record. If the forward or backward pass of a record
+# overflows, the record has no norm, and NaN passes every comparison. `clip_factor` gives such a record the weight 0.
+# Records with the weight 0 are left out, because 0 times infinity is NaN.
 #
-# `mechanism` says what was built: one Gaussian release, with the sensitivity of the named neighbours
-# ({ref}`lee2020:def4 <lee2020-def4>`, {ref}`lee2020:adjacency <lee2020-adjacency>`). Where nothing is promised,
-# it raises `NoGuarantee` with the id of the statement that says why. The optional `state` is for what a rule
-# wants to report or to remember; the history of a run shows what it says under `clipped`.
+# `mechanism` describes the rule: one Gaussian release, with the sensitivity for the named neighbours
+# ({ref}`lee2020:def4 <lee2020-def4>`, {ref}`lee2020:adjacency <lee2020-adjacency>`). If there is no guarantee, it
+# raises `NoGuarantee` with the id of the statement that explains why. The optional `state` is for values that a rule
+# reports or remembers. The history of a run has the value that the rule stores under `clipped`.
 
 
 # %%
 def private_sign_bp(net, x, y, *, C, m, sigma, rng, state=None):
-    """sign_bp, each record clipped to C over all layers, and noise on the average."""
+    """sign_bp with each record clipped to C over all layers, and noise on the average."""
     z, h = forward(net, x)
     dz = carried_back(net, z, y)
     layers = range(1, net.L + 1)
@@ -282,8 +291,8 @@ except NoGuarantee as refusal:
 # %% [markdown]
 # ## The empty batch
 #
-# Under Poisson sampling every record tosses its own coin, and sooner or later all of them lose. **Predict**: what
-# must a private rule return for a batch of no records?
+# Under Poisson sampling, each record is in the batch independently of the others, so sooner or later a batch is empty.
+# **Predict**: What must a private rule return for a batch of no records?
 
 # %%
 nobody = x[:0], y[:0]
@@ -293,25 +302,25 @@ dW, _ = sign_bp(net, *nobody)
 print(f"sign_bp: largest entry {np.abs(dW[1]).max()}")
 
 # %% [markdown]
-# Noise alone. An exact 0, a crash, or a step that is skipped, tells everybody that the batch was empty, which is
-# a fact about the data. (Drawing again until the batch is large enough is no way out either: no theorem of ours
-# counts that, {ref}`dpulr2024:alg1.L195 <dpulr2024-alg1-l195>`.)
+# It must return the noise alone. An exact 0, a crash, or a step that is skipped would reveal that the batch was empty,
+# which is a fact about the data. (You cannot avoid this by drawing again until the batch is large enough, because no
+# theorem of ours counts such batches, {ref}`dpulr2024:alg1.L195 <dpulr2024-alg1-l195>`.)
 #
 # ## An audit that catches the mistake
 #
-# `mechanism` is a claim. Does the code keep it? We play the distinguishing game on **worst neighbours**, two
-# batches that differ in one record and make the rule move as far as it can, and see whether the lower bound on
+# `mechanism` is a claim. Does the code satisfy it? We play the distinguishing game on **worst neighbours**: two
+# batches that differ in one record and make the rule move as far as it can. Then we test whether the lower bound on
 # $\epsilon$, with 95 % confidence and given that the noise is Gaussian, stays below the claim.
-# `nfa.audit.dp_sgd.worst_pair` has such a pair for a record that is replaced: two classes, and the same record
-# with the other label has exactly the opposite estimate, since our rule is linear in the error. For a record
-# added we build our own: seven equal records, and an eighth that pulls the other way.
+# `nfa.audit.dp_sgd.worst_pair` has such a pair for a record that is replaced. It has two classes. The same record with
+# the other label has exactly the opposite estimate, because our rule is linear in the error. For a record that is
+# added, we build our own pair: seven equal records, and an eighth record with the opposite estimate.
 #
-# Four rules, one right. **Predict** which of the four is caught on which pair:
+# We compare four rules, of which one is right. **Predict** which of the four is refuted on which pair:
 #
 # - right: as above;
-# - `2C`: somebody clips to $2C$ where $C$ was claimed (or claims $C/m$ where a record is replaced: the same
-#   factor);
-# - `layer by layer`: each layer clipped to $C$ by itself;
+# - `2C`: clips to $2C$, but the claim is $C$ (the error has the same factor if the claim is $C/m$ and a record is
+#   replaced);
+# - `layer by layer`: clips each layer to $C$ separately;
 # - `len(x)`: divides by the number of records in the batch.
 
 
@@ -363,7 +372,7 @@ for k, (adjacency, (x01, y01)) in enumerate(pairs.items()):
         shown = measure_pair(name, pair, settings=settings, stream=10 * k + j, **game)
         f0, f1 = pair.noiseless()
         rows[adjacency, name] = shown.lower_bound
-        caught = "CAUGHT" if shown.lower_bound > claim else ""
+        caught = "REFUTED" if shown.lower_bound > claim else ""
         times = np.linalg.norm(f1 - f0) / moved
         print(f"{adjacency:12}{name:15} moves {times:.2f} times the claim,", end=" ")
         print(f"ε ≥ {shown.lower_bound:5.2f}, claimed {claim:.2f} {caught}")
@@ -378,33 +387,33 @@ ax.set_xticks(range(4), list(rules))
 ax.set_axisbelow(True)
 ax.set(
     ylabel="lower bound on ε, 95 % confidence",
-    title="1000 runs a side, noise multiplier 1",
+    title="1000 runs in each world, noise multiplier 1",
 )
 ax.legend()
-# In words: Bars of the lower bound on epsilon for four versions of a rule and two adjacencies: the right one stays
-# just below the dashed claim, the wrong ones above it, one of them on one adjacency only.
+# In words: Bars of the lower bound on epsilon for four versions of a rule and two adjacencies. The right rule stays
+# just below the dashed claim. The wrong rules are above it, one of them on one adjacency only.
 plt.show()
 
 # %% [markdown]
-# The right rule moves exactly what is claimed and is not caught: the lower bound stays just below the claim, so
-# that the pair is about as bad as it gets; a proof it is not. `2C` and `layer by layer` are caught on both pairs.
-# `len(x)` passes when a record is **replaced**, for then the number of records is the same, and is caught when
-# one is **added**: the seven others move as well.
+# The right rule moves exactly as far as it claims, and is not refuted. The lower bound is just below the claim, so the
+# pair is about as bad as possible. This is not a proof. `2C` and `layer by layer` are refuted on both pairs. `len(x)`
+# passes when a record is **replaced**, because then the number of records stays the same. It is refuted when a record
+# is **added**, because then the seven other records move too.
 #
-# An audit is as good as its neighbours. Take `seed=1` above: there the two rows of the output layer happen to
-# agree in all signs, the hidden layer hears nothing, and `layer by layer` passes. A pair that makes every layer
-# move is part of the work.
+# An audit is only as good as its neighbours. Take `seed=1` above. In that pair, the two rows of the output layer
+# happen to have equal signs everywhere, so no error reaches the hidden layer, and `layer by layer` passes. You must
+# find a pair that makes every layer move.
 #
-# ## Stop and go on
+# ## Stop and continue
 #
-# A long run is interrupted. Everything at step $t$ comes from `streams(purpose, t)`, so a checkpoint is the
-# parameters, the optimizer's memory, $t$, and the rule's `state`, if it remembers. Here is a rule that does: it
-# follows a running average of its own directions.
+# Suppose that a long run is interrupted. Everything at step $t$ comes from `streams(purpose, t)`. So a checkpoint has
+# the parameters, the optimizer's memory, $t$, and the rule's `state`, if the rule remembers something. Here is a rule
+# that does: it uses a running average of its own directions.
 
 
 # %%
 def remembering(net, x, y, *, state, rng=None):
-    """sign_bp, averaged over the steps: nine parts of the past, one part of now."""
+    """sign_bp, averaged over the steps: 0.9 times the past average plus 0.1 times the new direction."""
     dW, db = sign_bp(net, x, y)
     for l in range(1, net.L + 1):
         for name, now in ((f"W{l}", dW), (f"b{l}", db)):
@@ -439,22 +448,24 @@ for kept in (True, False):
     net, batches, optimizer, streams, state = parts()
     t, _ = load_checkpoint(saved, net, optimizer, state if kept else None)
     resumed = go(net, batches, optimizer, streams, state, start=t, stop=20)
-    print(f"state kept: {kept!s:5} the same bits:", (resumed == uninterrupted).all())
+    print(f"with the rule's state: {kept!s:5} bitwise identical:", (resumed == uninterrupted).all())
 
 # %% [markdown]
 # ## From the command line
 #
-# Put the functions into a file, and `nfa train --rule my_rule:private_sign_bp` runs them like the library's own,
-# with resume, record and accounting: it finds `mechanism` in the module that you name, binds what `--set` gives, and
-# asks for the neighbours and $\delta$ of your claim. With `--target-epsilon 3` in place of `--set sigma=0.03` it asks
-# `mechanism` how much noise that takes; a setting of another name than sigma is told by `NOISE = "name"` beside it.
+# Put the functions into a file. `nfa train --rule my_rule:private_sign_bp` then runs them like the library's own
+# rules, with resuming, record and accounting. The command finds `mechanism` in the module that you name, binds the
+# values of `--set`, and asks for the neighbours and $\delta$ of your claim. If you give `--target-epsilon 3` in place
+# of `--set sigma=0.03`, it computes from `mechanism` how much noise is needed. If your setting for the noise has
+# another name than sigma, write `NOISE = "name"` next to `mechanism`.
 #
-# What it counts is **your** claim. nfa has not checked it, so the record repeats it under your rule's name, as
-# `unchecked`, and never says `private: true`, with `--secure` either. A secure run gives its noise by the keyword
-# `add_normal`, and refuses a rule that does not take it. A function that wraps another
-# (`functools.wraps`) is refused: a guarantee does not pass on to what is done around it. Settings are JSON values; no
-# function goes in by `--set`. {doc}`threat_model` says what nfa's own rules promise in such a run.
-# `nfa rules my_rule:private_sign_bp` shows them, with the meanings that a docstring gives under "Parameters".
+# The command counts **your** claim. nfa has not checked this claim. So the record repeats it under your rule's name,
+# as `unchecked`, and never contains `private: true`, not even with `--secure`. A secure run passes its noise by the
+# keyword `add_normal`, and refuses a rule that does not take this keyword. A function that wraps another
+# (`functools.wraps`) is refused, because the guarantee of the inner function does not hold for the code around it.
+# Settings are JSON values, so you cannot pass a function with `--set`. {doc}`threat_model` describes the guarantees of
+# nfa's own rules in such a run. `nfa rules my_rule:private_sign_bp` prints the settings, with the meanings from the
+# section "Parameters" of your docstring.
 
 # %%
 header = """\
@@ -485,16 +496,22 @@ print("$", command)
 print(done.stdout or done.stderr)
 
 # %% [markdown]
-# And `nfa audit --rule` asks of any rule with a `mechanism` what we asked above: it searches for the neighbours that
-# move the rule most (at random, then by ascent, then with records of every size that a float has, where a squared
-# norm overflows or vanishes), measures the noise on every released number, an empty batch included, and plays games
-# on what it found. Some batches have up to 64 records, some have copies of the record that differs, and some networks
-# end in three or ten classes. If your rule writes into its `state`, the audit asks whether a record of the first step
-# moves any of 15 later steps, although both worlds have released the same until then. The games
-# look at more than means: at spread and correlation that depend on the data, at steps without
-# noise, and, over four steps with the rule's `state`, at noise that is used twice or taken back. Each score is chosen
-# on runs of its own and counted on fresh ones, so that the confidence holds. A rule that states too little is refuted;
-# one that passes is not proved: the verdict says what was not looked at, and the last line whose claim it is.
+# For any rule with a `mechanism`, `nfa audit --rule` runs the tests of this page and more:
+#
+# - It searches for the neighbours that move the rule most. The search is first random, and then an ascent. Then it
+#   uses records of every size that a float can have, where a squared norm overflows or vanishes.
+# - It measures the noise on every released number, also for an empty batch, and plays games on the neighbours that it
+#   found.
+# - Some batches have up to 64 records, some have copies of the record that differs, and some networks have three or
+#   ten classes.
+# - If your rule writes into its `state`, the audit tests whether a record of the first step moves any of 15 later
+#   steps. In this test, both worlds have released the same until then.
+# - The games use more than means. They test spread and correlation that depend on the data, and steps without noise.
+#   Over four steps with the rule's `state`, they test noise that is used twice or taken back.
+#
+# Each score is chosen on separate runs and counted on fresh runs, so the confidence is correct. A rule that states too
+# little is refuted. If a rule passes, this is not a proof. The verdict lists what was not tested, and the last line
+# names the author of the claim.
 
 # %%
 command = """nfa audit --rule my_rule:private_sign_bp --set C=0.3 --set sigma=0.1 --net 4-3-2
@@ -512,15 +529,16 @@ print(done.stdout or done.stderr)
 # %% [markdown]
 # ## A network of your own
 #
-# `--net` takes, beside the papers' networks and sizes such as `784-64-10`, layers in a text: the shape of an input, a
-# colon, the layers. `conv8-5` has 8 channels and kernels of $5 \times 5$, padded so that images keep their size;
-# `pool2` takes the largest (`avgpool2` the mean) of $2 \times 2$ outputs of the layer before; `dense32` has 32 units;
-# the last is the number of classes. `--activation` is that of all but the last. What a text does not say, another
-# stride, a skip, an activation for each layer, a function does: `--net module:function` calls it with the keywords
-# `loss`, `init`, `rng` and `dtype`, and all its randomness is to come from `rng`.
+# `--net` takes the papers' networks, sizes such as `784-64-10`, or layers in a text. Such a text has the shape of an
+# input, a colon, and the layers. `conv8-5` has 8 channels and kernels of $5 \times 5$, padded so that images keep
+# their size. `pool2` takes the largest (`avgpool2` the mean) of $2 \times 2$ outputs of the layer before. `dense32`
+# has 32 units. The last number is the number of classes. `--activation` is the activation of all layers except the
+# last. For everything else (another stride, a skip, or an activation for each layer) write a function.
+# `--net module:function` calls this function with the keywords `loss`, `init`, `rng` and `dtype`. All its randomness
+# must come from `rng`.
 #
-# nfa counts no guarantee of its own on your network: its first weights could be made of the training data. The record
-# repeats what the rule states, as `unchecked`, and a run is not gone on with once the file has changed.
+# nfa counts no guarantee of its own on your network, because its first weights could depend on the training data. The
+# record repeats what the rule states, as `unchecked`. If the file has changed, nfa does not continue the run.
 
 # %%
 network = """\
@@ -548,57 +566,66 @@ for name in ("my_net:net", "1x28x28:conv8-5,pool4,dense32,10"):
 folder.cleanup()
 
 # %% [markdown]
+# ## What you have learnt
+#
+# - A rule is a function of a network, a batch and a generator. It returns the direction to subtract.
+# - You can check a rule at the top layer, in a special case, and as an average over records.
+# - A private rule clips each record over all layers, divides by a public number, and adds noise to every entry.
+# - For an empty batch, a private rule returns the noise alone.
+# - An audit on worst neighbours refutes a wrong claim. If the audit refutes nothing, this proves nothing.
+#
 # ## Exercises
 #
-# 1. **By hand.** Why is a record with the other label exactly the opposite estimate, with two classes and a
-#    softmax? Where would that break with three? Check: the `moves` column above, with your own pair of three
-#    classes: below 1.00.
-# 2. **Your rule.** Take random signs, drawn once, in place of $\mathrm{sign}(W)$ (which special case do you check
-#    it against now?), and compare it with DFA. Check: `checks` above with the special case exchanged; after five
-#    epochs it is within a point or so of DFA.
-# 3. **One clip a layer, made right.** Which bound has each layer to have, so that one record moves at most $C$ in
-#    all? Check: run the audit on it, it moves at most 1.00 times the claim; `clip="layer"` of
-#    `nfa.rules.dp_sgd.dp_sgd` does it.
-# 4. **A bug in the noise.** Add noise to `dW` only. Does the audit above catch it? Which statistic of the output
-#    catches it with certainty? Check: hand yours to `nfa.audit.game.play`, with `Pair.release` as the mechanism and
-#    `high_means=None`; a lower bound that grows with the logarithm of the number of trials, 4.4 at 300 and 6.7 at
-#    3,000, means certainty.
-# 5. **Write the tests.** `tests/rules/test_rules.py` holds the library's rules to what you have seen here. `nfa eq
-#    lee2020:eq5` names the tests of DFA: read `test_dfa_equals_record_by_record_loops`, and write that test for your
-#    rule. Check: `pytest` on your file; with `checks`' four wrong rules in its place it fails.
+# 1. **By hand.** With two classes and a softmax, why does a record with the other label have exactly the opposite
+#    estimate? Why is this false with three classes? Check: compute the `moves` column above with your own pair of
+#    three classes. The value is below 1.00.
+# 2. **Your rule.** Take random signs, drawn once, in place of $\mathrm{sign}(W)$, and compare the rule with DFA. With
+#    which special case do you check the rule now? Check: `checks` above with the special case exchanged. After five
+#    epochs the rule is within about a point of DFA.
+# 3. **The right clip for each layer.** To which norm must you clip each layer, so that one record moves at most $C$ in
+#    all? Check: run the audit on your rule. It moves at most 1.00 times the claim. `clip="layer"` of
+#    `nfa.rules.dp_sgd.dp_sgd` uses this clip.
+# 4. **A bug in the noise.** Add noise to `dW` only. Does the audit above catch this bug? Which statistic of the output
+#    catches it with certainty? Check: pass your statistic to `nfa.audit.game.play`, with `Pair.release` as the
+#    mechanism and `high_means=None`. If the lower bound grows with the logarithm of the number of trials, 4.4 at 300
+#    and 6.7 at 3,000, the statistic is certain.
+# 5. **Write the tests.** `tests/rules/test_rules.py` tests on the library's rules what you have seen here.
+#    `nfa eq lee2020:eq5` names the tests of DFA. Read `test_dfa_equals_record_by_record_loops`, and write this test
+#    for your rule. Check: `pytest` on your file. With the four wrong rules of `checks` in its place, the test fails.
 #
 # ## Three questions
 #
 # Answer each before you unfold it.
 #
-# <details><summary>1. A rule that is no gradient: what can you check it against?</summary>
+# <details><summary>1. Your rule is not a gradient. With what can you compare it?</summary>
 #
-# The top layer, which is the gradient; a special case in which the rule is a known one; record-by-record loops; and
-# that a batch is an average over its records.
+# With the gradient at the top layer, and with a known rule in a special case. You can also compare the rule with
+# record-by-record loops, and check that a batch is an average over its records.
 #
 # </details>
 #
 # <details><summary>2. What must a private rule return for an empty batch?</summary>
 #
-# Noise alone. Anything else tells that nobody was drawn.
+# The noise alone. Anything else reveals that the batch was empty.
 #
 # </details>
 #
-# <details><summary>3. `nfa train` counts ε for your rule. What has been checked?</summary>
+# <details><summary>3. `nfa train` counts ε for your rule. What did nfa check?</summary>
 #
-# The arithmetic. The sensitivity is what your `mechanism` says, so the record calls it unchecked; `nfa audit --rule`
-# looks for a contradiction, and finding none is no proof.
+# Only the arithmetic. The sensitivity is the one that your `mechanism` states, so the record calls it unchecked.
+# `nfa audit --rule` searches for a contradiction. If it finds none, this is not a proof.
 #
 # </details>
 #
 # ## Further reading
 #
 # - Liao, Leibo & Poggio, "How important is weight symmetry in backpropagation?", AAAI 2016,
-#   [arXiv:1510.05067](https://arxiv.org/abs/1510.05067), and Xiao et al., "Biologically-plausible learning algorithms
-#   can scale to large datasets", ICLR 2019, [arXiv:1811.03567](https://arxiv.org/abs/1811.03567): sign symmetry, the
-#   rule of this tutorial, small and large.
+#   [arXiv:1510.05067](https://arxiv.org/abs/1510.05067): sign symmetry, the rule of this tutorial.
+# - Xiao et al., "Biologically-plausible learning algorithms can scale to large datasets", ICLR 2019,
+#   [arXiv:1811.03567](https://arxiv.org/abs/1811.03567): sign symmetry on large problems.
 # - Akrout et al., "Deep learning without weight transport", NeurIPS 2019,
-#   [arXiv:1904.05391](https://arxiv.org/abs/1904.05391): feedback that learns the weights, a next rule to write.
+#   [arXiv:1904.05391](https://arxiv.org/abs/1904.05391): feedback that learns the weights, a rule that you could write
+#   next.
 # - Tramèr et al., "Debugging differential privacy: a case study for privacy auditing", 2022,
-#   [arXiv:2202.12219](https://arxiv.org/abs/2202.12219): a published guarantee refuted by an audit, and the bug behind
-#   it.
+#   [arXiv:2202.12219](https://arxiv.org/abs/2202.12219). An audit refutes a published guarantee, and the authors find
+#   the bug that explains it.

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # 13 Your own rule: solutions
 #
-# Of the exercises of {doc}`/13_your_own_rule`. Try each before you read on.
+# These are solutions of the exercises of {doc}`/13_your_own_rule`. Try each exercise before you read its solution.
 
 # %%
 from functools import partial
@@ -30,10 +30,10 @@ from nfa.train import train
 # ## 1. By hand
 #
 # With two classes $e = (\hat y_1 - 1, \hat y_2)$ under one label and $(\hat y_1, \hat y_2 - 1)$ under the other. The
-# entries of either add up to 0, so both are multiples of $(1, -1)$: $-\hat y_2 (1, -1)$ and $\hat y_1 (1, -1)$.
-# Everything below is linear in $e$, so the two estimates are opposite in direction, and once both are clipped
-# opposite altogether: $2C$ apart. With three classes $e$ and $e'$ lie in a plane, at 120 degrees where all classes
-# are as likely.
+# entries of each error add up to 0, so both are multiples of $(1, -1)$: $-\hat y_2 (1, -1)$ and $\hat y_1 (1, -1)$.
+# The directions of all layers are linear in $e$, so the two estimates have opposite directions. Once both are clipped,
+# they are opposite vectors, $2C$ apart. With three classes, $e$ and $e'$ lie in a plane. The angle between them is 120
+# degrees if all classes are equally likely.
 
 # %%
 y_hat = np.array([0.7, 0.3])
@@ -47,8 +47,9 @@ assert np.linalg.norm(clipped[0] - clipped[1]) < 0.2
 # %% [markdown]
 # ## 2. Your rule
 #
-# Signs drawn once are feedback alignment with entries of one size. The special case that it can be checked against is a
-# network whose weights **are** those signs times a number: then it is backpropagation.
+# Signs that are drawn once give feedback alignment with entries of one absolute value. There is one special case with
+# which you can check the rule: a network whose weights **are** these signs times a number. Then the rule is
+# backpropagation.
 
 
 # %%
@@ -74,7 +75,7 @@ for l in (1, 2, 3):
     small.W[l] = 0.3 * signs[l]
 x, y = rng.standard_normal((5, 3)), np.eye(2)[rng.integers(2, size=5)]
 apart = np.abs(flat(*random_signs(signs)(small, x, y)) - flat(*bp(small, x, y))).max()
-print(f"against backpropagation where the weights are the signs: {apart:.0e}")
+print(f"difference from backpropagation if the weights are the signs: {apart:.0e}")
 assert apart < 1e-12
 
 images = data.load("fashion-mnist-small")
@@ -91,10 +92,10 @@ for t in train(net, random_signs(signs), batches, optim.SGD(0.02, momentum=0.9),
 print(f"after five epochs {100 * network.accuracy(net, pixels_test, images.y_test):.1f} %")
 
 # %% [markdown]
-# ## 3. One clip a layer, made right
+# ## 3. The right clip for each layer
 #
-# $C / \sqrt L$ for each of the $L$ layers: squares add up, and $L \cdot C^2 / L = C^2$. That is `clip="layer"` of
-# DP-SGD.
+# Clip each of the $L$ layers to $C / \sqrt L$. The squares add up, and $L \cdot C^2 / L = C^2$. DP-SGD does this with
+# `clip="layer"`.
 
 # %%
 C, m, sigma = 1.0, 8, 0.25
@@ -107,9 +108,10 @@ assert np.linalg.norm(f1 - f0) <= 2 * C / m + 1e-9
 # %% [markdown]
 # ## 4. A bug in the noise
 #
-# The biases are released as they are: whoever compares them with what $D$ gives has certainty. The projection on $f_1 -
-# f_0$ adds noise from all other coordinates and is not certain, so the audit, which takes that one, may pass. With the
-# biases alone, and the distance from what they are under $D$ as the score, no run is ever wrong.
+# The biases are released without noise. Anyone who compares them with their values under $D$ recognises the world with
+# certainty. The projection on $f_1 - f_0$ adds noise from all other coordinates and is not certain. The audit uses
+# this projection, so it may pass. Take only the biases, with their distance from the values under $D$ as the score.
+# Then no run is ever wrong.
 
 
 # %%
@@ -130,8 +132,8 @@ assert game.refuted
 # %% [markdown]
 # ## 5. Write the tests
 #
-# Loops over records, units and inputs, with nothing of the library but the network's numbers: slow, and hard to get
-# wrong in the same way twice.
+# The test uses loops over records, units and inputs, and only the numbers of the network from the library. These loops
+# are slow, and they are unlikely to have the same mistake as the rule.
 
 
 # %%
@@ -160,5 +162,5 @@ def by_loops(net, x, y, signs):
 other = network.mlp([3, 4, 4, 2], ops.tanh, rng=np.random.default_rng(2))
 small_signs = [None, *(np.sign(rng.standard_normal(W.shape)) for W in other.W[1:])]
 apart = np.abs(flat(*by_loops(other, x, y, small_signs)) - flat(*random_signs(small_signs)(other, x, y))).max()
-print(f"loops against the rule: {apart:.0e}")
+print(f"difference between the loops and the rule: {apart:.0e}")
 assert apart < 1e-12
