@@ -9,17 +9,21 @@
 # %% [markdown]
 # # 14 Where the time goes
 #
-# **Have this page open**: Lee & Kifer (2020), Algorithm 1, and beside it Equations 2 and 5. Private training is known
-# to be slow, feedback alignment is said to parallelise, and an OPU multiplies by a matrix that nobody stores. How
-# much of that can be measured on the machine you sit at?
+# After this page you can measure, on your own machine, in which part of the training of a neural network the time is
+# spent. You can explain why clipping the gradient of every single example need not cost much, and show this with two
+# functions of a few lines. You can also tell a measured speed-up from one that is only computed.
+#
+# **Have this page open**: Lee & Kifer (2020), Algorithm 1, and next to it Equations 2 and 5. Private training is known
+# to be slow. Feedback alignment is said to parallelise. An OPU multiplies by a matrix that is not stored anywhere. How
+# much of this can you measure on your own machine?
 #
 # You need {doc}`06_private_dfa`, and for the last part {doc}`09_forward_learning`.
 #
 # The statements we meet: {ref}`lee2020:eq2 <lee2020-eq2>`, {ref}`lee2020:eq5 <lee2020-eq5>`, {ref}`lee2020:clip
 # <lee2020-clip>` and {ref}`ohana2021:eq5 <ohana2021-eq5>`.
 #
-# **Every number below was measured on the machine that built this page**, on one core of it, and yours will differ.
-# We look at ratios only, of two things timed in turn, and a difference of a tenth means nothing here.
+# **We measured every number below on one core of the machine that built this page**, and your numbers will differ. We
+# interpret only ratios of two things timed in turn. A difference of a tenth means nothing here.
 
 # %%
 import json
@@ -55,12 +59,12 @@ plt.rcParams.update(
 )
 one_core = threadpool_limits(1)
 cores.limit(1)
-# Or the system clears anew, at every step, the pages that the step before gave back
+# Without this, the system clears at every step the memory pages that the step before gave back
 cores.keep_memory()
 
 
 def race(contenders, rounds=15):
-    """Median seconds of each function, one call of every one a round, but for the first."""
+    """Median seconds of each function. Each round calls every function once; the first round does not count."""
     seconds = {name: [] for name in contenders}
     for r in range(rounds + 1):
         for name, function in contenders.items():
@@ -84,12 +88,12 @@ def bars(times, base, title):
 
 
 # %% [markdown]
-# ## The floor
+# ## The work that every step needs
 #
-# A network 784-256-256-10, a batch of 128, numbers of 4 bytes. Whatever the rule, it has to multiply matrices: a
-# forward pass, and a product $\delta z^l (h^{l-1})^\top$ a layer. BP adds $(W^{l+1})^\top \delta z^{l+1}$, DFA $B^l e$,
-# which is thinner. A private rule has to draw one normal a parameter as well. We time these alone, on arrays already
-# in place.
+# We use a network 784-256-256-10, a batch of 128, and numbers of 4 bytes. Every rule has to multiply matrices: a
+# forward pass, and a product $\delta z^l (h^{l-1})^\top$ for each layer. BP adds $(W^{l+1})^\top \delta z^{l+1}$. DFA
+# adds $B^l e$, which is a smaller product. A private rule must also draw one normal for each parameter. We time these
+# operations alone, on arrays that are already in memory.
 
 # %%
 m, widths = 128, [784, 256, 256, 10]
@@ -122,21 +126,22 @@ floors = {
     "normals, of a secure run": lambda: rounded.add_normal(wide, 1.0, draws, unit=2.0**-24),
 }
 print(f"{net.n_parameters:,} parameters")
-# In words: Bars of the time of what no step can do without, in units of BP's products: DFA's products a little less,
-# the normals for a private step beside them.
-bars(race(floors), "products of BP", "What no step can do without")
+# In words: Bars of the time of the work that every step needs, in units of BP's products. DFA's products take a little
+# less time. The normals for a private step are next to them.
+bars(race(floors), "products of BP", "The work that every step needs")
 
 # %% [markdown]
-# **Noise is not small beside the products.** How it compares depends on the batch: products grow with it, normals do
-# not. The kernels of a run draw the same law from counters under a key, many at a time: Philox for a seeded run
-# (`nfa.philox` is the NumPy it is held to), the cipher ChaCha20 for a secure one (`nfa.rounded`;
+# **The time of the noise is not small compared with that of the products.** The ratio depends on the batch, because
+# the time of the products grows with the batch, and the time of the normals does not. The kernels of a run draw the
+# same law, many numbers at a time, from counters under a key. A seeded run uses Philox, and a test compares this
+# kernel with the NumPy code `nfa.philox`. A secure run uses the cipher ChaCha20 (`nfa.rounded`;
 # {doc}`generated/api/index`). The noise of a secure run is an exact integer in units of a grid, in numbers of 8 bytes.
-# `--no-kernels`, of `nfa train` and `nfa reproduce`, draws NumPy's in a seeded run.
+# With `--no-kernels`, `nfa train` and `nfa reproduce` draw the noise of a seeded run with NumPy.
 #
 # ## A step of each rule
 #
-# **Predict before you run the next cell**: DP-SGD clips the gradient of each of 128 examples. How many times the
-# time of a BP step does it take: 2, 20 or 128?
+# **Predict before you run the next cell**: DP-SGD clips the gradient of each of 128 examples. How many times the time
+# of a BP step does it take: 2, 20 or 128?
 
 # %%
 common = {"m": m, "sigma": 0.01, "rng": draws}
@@ -152,14 +157,15 @@ steps = {
 bars(race(steps), "BP", "One direction, batch 128")
 
 # %% [markdown]
-# Nearer to 2, though every example is clipped. Two things make it so, and only one of them is a fast generator.
+# It is nearer to 2, although every example is clipped. There are two reasons, and a fast generator is only one of
+# them.
 #
 # ## Clipping without the gradients
 #
 # The gradient of one example in a dense layer is an outer product, and the norm of an outer product is the product of
-# the norms: $\|\delta z\, h^\top\|_F = \|\delta z\| \|h\|$. Once the norms are known, the weight of the clip
-# ({ref}`lee2020:clip <lee2020-clip>`) goes into $\delta z$, and one matrix product adds the clipped terms up. Nobody
-# forms the 128 gradients. Here is the first layer, both ways.
+# the norms: $\|\delta z\, h^\top\|_F = \|\delta z\| \|h\|$. Once we know the norms, we multiply $\delta z$ by the
+# weight of the clip ({ref}`lee2020:clip <lee2020-clip>`). Then one matrix product adds up the clipped terms. So we
+# never form the 128 gradients. The next cell computes the first layer in both ways.
 
 # %%
 dz = rng.normal(size=(m, 256)).astype(np.float32)
@@ -182,18 +188,18 @@ print(f"bytes {m * 256 * 784 * 4:,} for the gradients of one layer,", end=" ")
 print(f"{m * 4:,} for the norms")
 
 # %% [markdown]
-# DP-DFA never asks for the norm of a gradient: it clips $e$ and $h$. At this size that saves little, as the figure
-# above shows: BP's extra product is small beside the noise, and clipping $h$ writes all activations once more. For
-# convolutions there is no such identity that is always cheap, and there clipping is most of the work.
+# DP-DFA does not use the norm of a gradient, because it clips $e$ and $h$. At this size this saves little time, as the
+# figure above shows. BP's extra product is small compared with the noise, and clipping $h$ writes all activations once
+# more. For convolutions no such identity is always cheap, and clipping is most of the work.
 #
 # ## Split the examples, not the products
 #
-# Now there are two cores. They can share a step in two ways. Each **product** can be cut into two halves, one for each
-# core. Or the **batch** can be cut into two parts. Each core then takes its part through the whole rule, and the two
-# directions are added.
+# Now there are two cores, which can share a step in two ways. In the first way, each **product** is cut into two
+# halves, one for each core. In the second way, the **batch** is cut into two parts. Each core then takes its part
+# through the whole rule, and the two directions are added.
 #
-# **Predict before you run the next cell**: both ways multiply the same numbers. In which of them do the cores wait
-# longer, and for what?
+# **Predict before you run the next cell**: Both ways multiply the same numbers. In which way do the cores wait longer,
+# and what do they wait for?
 
 # %%
 cores.limit(2)
@@ -203,7 +209,7 @@ worked = []  # (way, thread, start, stop)
 
 
 def noted(way, function):
-    """The same function, which notes when and on which thread it worked."""
+    """The same function, which also records when and on which thread it worked."""
 
     def call(*given):
         start = time.perf_counter()
@@ -226,7 +232,7 @@ def in_halves(a, b):
 
 
 def by_products():
-    """DFA (Equation 5) with each product in halves; all else is done by one core."""
+    """DFA (Equation 5) with each product in halves; one core does everything else."""
     z, h = [None], [many_x]
     for l in (1, 2, 3):
         z.append(in_halves(h[l - 1], net.W[l].T) + net.b[l])
@@ -254,7 +260,7 @@ for name, way in ways.items():
         begun = time.perf_counter()
         way()
         steps_taken.append((time.perf_counter() - begun, begun, list(worked)))
-    took[name] = min(steps_taken)  # the shortest step, in which other programs disturbed least
+    took[name] = min(steps_taken)  # the shortest step, in which other programs disturbed the least
 
 fig, axes = plt.subplots(2, sharex=True)
 for ax, (name, (seconds, begun, own)) in zip(axes, took.items(), strict=True):
@@ -267,35 +273,37 @@ for ax, (name, (seconds, begun, own)) in zip(axes, took.items(), strict=True):
     share = sum(stop - start for _, _, start, stop in own) / (2 * seconds)
     print(f"{name}: {len(own)} pieces of work, the two cores are at work on them {share:.0%} of the time")
 axes[1].set_xlabel("milliseconds from the start of a step to its end, the dotted line")
-# In words: Two timelines of two cores. Where products are split, twelve short bars with gaps between them; where
-# examples are split, one long bar for each core and a short gap at the end.
+# In words: Two timelines of two cores. If products are split, there are twelve short bars with gaps between them. If
+# examples are split, there is one long bar for each core and a short gap at the end.
 plt.show()
 adding = race({"adding": lambda: [np.add(W, W) for W in net.W[1:]]})["adding"]
 print(f"adding two directions takes {adding / took['examples'][0]:.1%} of the step")
 cores.limit(1)
 
 # %% [markdown]
-# **Where products are split**, both cores stop after each product. One of them then computes the activation, the
-# error or the clip, while the other waits for the next product. And every product wakes the other core anew.
+# **If products are split**, both cores stop after each product. One of them then computes the activation, the error or
+# the clip, while the other waits for the next product. Also, every product must wake the other core again.
 #
-# **Where examples are split**, a core meets the other only at the end, to add the directions. This addition is the
-# price: one pass over the parameters for each part. Two more things follow:
+# **If examples are split**, a core waits for the other only at the end, to add the directions. This addition is the
+# only additional work: one pass over the parameters for each part. There are two more consequences:
 #
-# - The memory of a step is that of the parts at work, so it does not grow with the batch.
+# - The memory of a step is the memory of the parts that are being processed, so it does not grow with the batch.
 # - A part has a fixed number of examples, and the sums are added in the order of the parts. So the numbers are bitwise
-#   the same for any number of cores.
+#   identical for any number of cores.
 #
-# It works because the direction of DFA is a sum over examples. BP, DP-SGD and most other rules are such sums, clips of
-# single examples included. Noise that belongs on the sum is drawn once: by a call of the rule on no examples, which
-# returns the noise alone. No line of a rule knows of parts. `nfa train --threads 2` runs all this (`nfa.parts`).
+# Splitting the examples works because the direction of DFA is a sum over examples. BP, DP-SGD and most other rules are
+# such sums too, including clips of single examples. The noise of the sum is drawn once. For this, the rule is called
+# on no examples and returns the noise alone. The code of a rule does not mention parts. `nfa train --threads 2` runs
+# all this (`nfa.parts`).
 #
 # ## Why DFA parallelises
 #
-# In Equation 2 layer $l$ waits for layer $l + 1$. In Equation 5 no layer waits for another: all take $e$. One core
-# gains only the thinner product. But we can time each layer's part alone and add up what must wait for what, for a
-# network of 12 layers and as many cores: BP needs all its products $W^\top \delta z$ one after the other and then one
-# outer product; DFA the slowest layer. **This is arithmetic on measured parts, not a measured speed-up**: it leaves
-# out that cores share memory and have to be told to start.
+# In Equation 2, layer $l$ waits for layer $l + 1$. In Equation 5, no layer waits for another, because all layers use
+# $e$. On one core, DFA gains only the smaller product. But we can time the work of each layer alone, and then add up
+# the operations that must wait for each other. We do this for a network of 12 layers and 12 cores. BP needs all its
+# products $W^\top \delta z$ one after the other, and then one outer product. DFA needs the time of the slowest layer.
+# **The result is computed from measured parts, and is not a measured speed-up.** It leaves out that cores share
+# memory, and that starting them takes time.
 
 # %%
 depth, width = 12, 256
@@ -325,14 +333,15 @@ whole = {name: forward_pass + way_back for name, way_back in many.items()}
 print(f"with the forward pass, same: BP over DFA {whole['BP'] / whole['DFA']:.1f}")
 
 # %% [markdown]
-# The last line is the honest one: **the forward pass stays a chain**, for DFA too, so that the whole step gains far
-# less than the way back.
+# The last line is the realistic one. **The forward pass stays a chain**, for DFA too, so the whole step gains far less
+# than the way back.
 #
 # ## A matrix that is never stored
 #
 # An OPU multiplies by a matrix that exists only as a scattering medium ({ref}`ohana2021:eq5 <ohana2021-eq5>`). A
-# program can do likewise: the entry of $B$ in row $i$ and column $j$ is a function of a key and $(i, j)$, made when it
-# is needed and forgotten. What does that cost in time, and what does it save in memory?
+# program can do something similar. The entry of $B$ in row $i$ and column $j$ is a function of a key and $(i, j)$. The
+# program computes this entry when it needs it, and does not store it. How much time does this cost, and how much
+# memory does it save?
 
 # %%
 n_in, n_out = 10, 100_000
@@ -351,15 +360,16 @@ print(f"time {times['never stored'] / times['stored']:.1f} to 1;", end=" ")
 print(f"{stored.nbytes:,} bytes not stored")
 
 # %% [markdown]
-# Slower, as long as the matrix fits: drawing a number costs more than reading it. The gain is the memory, which stays
-# the same however large the matrix is, and that is the whole of it on a processor. An OPU draws nothing: its matrix
-# is there already. `nfa train --rule tdfa --no-stored` trains so, and `--opu stored=false` with the whole medium of a
+# The matrix that is never stored is slower as long as the stored matrix fits into memory, because drawing a number
+# takes longer than reading it. The gain is the memory, which stays the same however large the matrix is. On a
+# processor, this is the only gain. An OPU draws nothing, because its matrix exists already.
+# `nfa train --rule tdfa --no-stored` trains in this way. `--opu stored=false` does the same with the whole medium of a
 # simulated OPU.
 #
-# ## Learning from forward passes pays for its repeats
+# ## Learning from forward passes spends its time on repeats
 #
-# ULR has no way back at all and repeats the forward pass $K$ times with noise instead. The cost is about a constant
-# plus something proportional to $K$.
+# ULR has no way back at all. Instead, it repeats the forward pass $K$ times with noise. The time is about a constant
+# plus a term proportional to $K$.
 
 # %%
 repeats = [1, 2, 4, 8, 16]
@@ -378,30 +388,31 @@ ax.set(
 ax.set_xticks(repeats, [str(K) for K in repeats])
 ax.minorticks_off()
 ax.legend()
-# In words: Time of a step of ULR over its repeats K on log scales: a straight line, far above the dotted one of BP.
+# In words: Time of a step of ULR over its repeats K on log scales. The line is straight and far above the dotted line
+# of BP.
 plt.show()
 
 # %% [markdown]
 # The paper does not print its $K$.
 #
-# ## Beside other people's programs
+# ## Compared with other programs
 #
-# `make bench` times ours beside PyTorch, Opacus and JAX: single training steps, and whole epochs from data on disk to
-# the record of the run. Three things make that fair, or as fair as we know how:
+# `make bench` times our code next to PyTorch, Opacus and JAX. It times single training steps, and whole epochs from
+# the data on disk to the record of the run. Three things make this comparison as fair as we can:
 #
-# - **What is timed is what runs.** Our steps are those of `nfa train`, built from the settings of a run; the kernels
-#   that it binds are told beside the times.
-# - **Each contender has a process of its own**, which holds its own libraries and nobody else's, and sleeps while
-#   another is timed: threads that wait for work on a core slow down whoever needs it.
-# - **Rounds take turns**, in another order each time, so that a busy moment hits all alike. The ratios are those of
-#   medians over the rounds.
+# - **We time the code that runs.** Our steps are the steps of `nfa train`, built from the settings of a run. The
+#   kernels that it uses are reported next to the times.
+# - **Each contender has its own process**, which loads only its own libraries, and sleeps while another contender is
+#   timed. The reason is that threads which wait for work on a core slow down other threads on this core.
+# - **The contenders take turns**, in another order in each round, so a busy moment affects all of them equally. The
+#   ratios are ratios of medians over the rounds.
 #
-# NumPy's linear algebra picks its instructions by the processor, or as `OPENBLAS_CORETYPE` says; torch and JAX pick
-# theirs by themselves. Where the processor has AVX-512, ours are timed with AVX2 and with AVX-512.
+# NumPy's linear algebra selects its instructions by the processor, or by `OPENBLAS_CORETYPE`. PyTorch and JAX select
+# theirs themselves. If the processor has AVX-512, our code is timed with AVX2 and with AVX-512.
 #
-# If a record is committed with this copy of the project, here is what it says, from another machine than the one that
-# built this page: medians, also in units of torch's step or epoch without privacy, and what the first two steps take of
-# memory beyond network and data.
+# If this copy of the project has a benchmark record, the next cell prints it. The record is from another machine than
+# the one that built this page. The cell prints medians, also in units of torch's step or epoch without privacy. It
+# also prints the memory that the first two steps need in addition to the network and the data.
 
 # %%
 records = sorted((Path(nfa.__file__).parents[1] / "results" / "benchmarks").glob("*.json"))
@@ -437,16 +448,18 @@ if not runs_timed:
     print("This copy of the project holds no benchmark record. `make bench` makes one.")
 
 # %% [markdown]
-# How far could a target be reached at all? Every step has products that it cannot do without: for 784-512-512-10 with
-# 668,672 weights and a batch of 256, 342 million operations forward, as many for the sums over examples, and 137
-# million for what BP carries back. `make bench` times these products alone, in the same run. For the network of
-# convolutions it takes the operations by their definition, at the rate of the fastest product of the run. Our kernels
-# of convolutions do fewer operations, by the algorithm of Toom and Cook, so a step can take less time than this floor.
-# Bytes are those of parameters, momentum and records, once each. **What remains** beyond the floor is activations,
-# clips, noise, the update, and waiting. **Least** is the ratio, or are the
-# seconds, that the floor alone would give: where that is more than what is wanted, products at this rate leave no room.
-# Of an epoch that is held against its own steps, the floor is the time of the steps and, in a record that tells how
-# long reading the data took, of that and of the operations of the forward passes that measure the network at its end.
+# How close to a target can a step be at all? Every step has products that it needs in any case. Take 784-512-512-10,
+# with 668,672 weights and a batch of 256. The forward pass has 342 million operations, the sums over examples have as
+# many, and the way back of BP has 137 million. `make bench` times these products alone, in the same run. For the
+# network of convolutions, it takes the number of operations from the definition, at the rate of the fastest product of
+# the run. Our kernels of convolutions do fewer operations, by the algorithm of Toom and Cook. So a step can take less
+# time than this floor. The bytes are those of parameters, momentum and records, once each.
+#
+# **Remains** is the time beyond the floor: activations, clips, noise, the update, and waiting. **Least** is the ratio,
+# or the time in seconds, that the floor alone would give. If it is larger than the wanted value, the target cannot be
+# reached with products at this rate. If an epoch is compared with its own steps, its floor contains the time of these
+# steps. Some records report how long reading the data took. In such a record, the floor also contains this time, and
+# the operations of the forward passes that measure the network at the end of the epoch.
 
 # %%
 for run in runs_timed:
@@ -462,8 +475,9 @@ for run in runs_timed:
         print(f"  least {counted['least']:.2f}, wanted {row['at_most']:.2f}{beyond}")
 
 # %% [markdown]
-# The clips of a run, in microseconds, beside NumPy's. The kernel is bound at every size, also where the smallest arrays
-# lose: a call is made for each layer, and what is lost there is less than what the large ones gain.
+# The next cell prints the times of the clips of a run, in microseconds, next to those of NumPy. The kernel is used at
+# every size, although it is slower than NumPy for the smallest arrays. The clip is called for each layer, and the loss
+# on small arrays is less than the gain on large arrays.
 
 # %%
 for run in runs_timed:
@@ -475,11 +489,12 @@ for run in runs_timed:
             print("{:20} {:8.1f} {:8.1f}".format(label, *two))
 
 # %% [markdown]
-# Another record says how cost grows: a line fitted to the logarithms of time and size, whose slope is the exponent.
-# 1 means that twice the size takes twice the time, 2 that it takes four times as long. The interval shows how much
-# the slope moves when the rounds are drawn again from those that were timed (a bootstrap, 95 %); it knows nothing of
-# what would be the same in every round, such as another processor. Steps have one thread, except where the number of
-# threads grows: kernels take more of them from some size on, and a slope across that size would be of neither.
+# Another record reports how the time grows with the size. We fit a line to the logarithms of time and size, and the
+# slope of this line is the exponent. An exponent of 1 means that twice the size takes twice the time, and 2 that it
+# takes four times as long. The interval shows how much the slope changes if we draw the rounds again from those that
+# were timed (a bootstrap, 95 %). The interval does not cover effects that are the same in every round, for example
+# another processor. Steps have one thread, except where the number of threads grows. From some size on, kernels use
+# more threads, and a slope across that size would describe neither case.
 
 # %%
 for run in runs_timed:
@@ -492,26 +507,35 @@ if not any("growth" in run for run in runs_timed):
     print("No record of growth here.")
 
 # %% [markdown]
-# `repeats` is ULR over its number $K$ of losses an example, `records` the training of DP-DFA for one epoch of so many
-# records, `jobs` four runs shared by so many processes, where $-1$ would be a perfect share.
+# The row `repeats` is ULR over its number $K$ of losses for each example. The row `records` is the training of DP-DFA
+# for one epoch, over the number of records. The row `jobs` is four runs that are shared by several processes, where
+# $-1$ would be a perfect share.
 #
-# **Where others are faster**, the list above says so. What helps the private step is further up: norms by identities,
-# no gradient an example.
+# **If other programs are faster**, the list above shows it. Two methods of this page make our private step fast: norms
+# by identities, and no gradient for each example.
+#
+# ## What you have learnt
+#
+# - For a batch of 128, the time of the noise is not small compared with that of the matrix products.
+# - The norm of an outer product is the product of the norms, so DP-SGD on dense layers need not form 128 gradients.
+# - If the examples are split and not the products, the cores wait only once, and the numbers stay bitwise identical.
+# - Without a chain on the way back, DFA can gain from many cores, but the forward pass stays a chain.
+# - A matrix that is never stored saves memory, but on a processor it saves no time.
 #
 # ## Exercises
 #
-# 1. **By hand.** Count the multiplications of BP and of DFA for widths 784-256-256-10, an example: forward pass, way
-#    back, outer products. What is the ratio of the ways back, what should that of the two floors be, which have all
-#    three? Check: 13 to 1, and 0.90 in the first figure.
-# 2. **The batch.** Time DP-DFA and BP for batches of 16, 128 and 1,024 (and DP-DFA with `sigma=0.0`, which draws
-#    nothing). From which batch on does noise stop mattering? Check: for us DP-DFA took 3 times BP's time at 16 and was
-#    within a tenth of it at 1,024.
-# 3. **No identity.** Form the norms of `nfa.network.dense.Conv2d(16, 3).bind((1, 12, 12))` for $\delta z$ of the shape
-#    (128, 16, 10, 10) by `norms2`, and through the gradients one by one (`outer` of one example). What is the ratio
-#    now? Check: the same norms, and a ratio nearer to 5 than to the one above.
-# 4. **Ternary errors.** With at most two entries of $e$ different from 0 in each row, `Unstored.project` still draws
-#    all columns that any example uses. Time it for 10 classes and for 1,000, in batches of 8, beside errors without a
-#    zero. Check: no gain, and a factor of about 60.
+# 1. **By hand.** Take widths 784-256-256-10, and count the multiplications of BP and of DFA for each example. Count
+#    the forward pass, the way back, and the outer products. What is the ratio of the ways back? What should be the
+#    ratio of the two floors, which contain all three? Check: 13 to 1, and 0.90 in the first figure.
+# 2. **The batch.** Time DP-DFA and BP for batches of 16, 128 and 1,024. Also time DP-DFA with `sigma=0.0`, which draws
+#    nothing. From which batch on does the time of the noise no longer matter? Check: for us, DP-DFA took 3 times BP's
+#    time at 16, and was within a tenth of it at 1,024.
+# 3. **No identity.** Take `nfa.network.dense.Conv2d(16, 3).bind((1, 12, 12))` and $\delta z$ of the shape (128, 16,
+#    10, 10). Compute the norms by `norms2`, and through the gradients one by one (`outer` of one example). What is the
+#    ratio now? Check: the norms are the same, and the ratio is nearer to 5 than to the one above.
+# 4. **Ternary errors.** Suppose that each row of $e$ has at most two entries different from 0. `Unstored.project`
+#    still draws all columns that any example uses. Time it for 10 classes and for 1,000, in batches of 8, next to
+#    errors without a zero. Check: no gain, and a factor of about 60.
 #
 # ## Three questions
 #
@@ -519,22 +543,22 @@ if not any("growth" in run for run in runs_timed):
 #
 # <details><summary>1. Why does DP-SGD on dense layers not cost 128 times a step, for 128 records?</summary>
 #
-# Norms of outer products are products of norms, and a clipped gradient is one whose δz is weighted. Nobody forms the
-# 128 gradients.
+# The norm of an outer product is the product of the norms. A clipped gradient is a gradient with a weighted δz. So we
+# never form the 128 gradients.
 #
 # </details>
 #
 # <details><summary>2. DFA has no chain on the way back. Why is a step not twice as fast on many cores?</summary>
 #
-# The forward pass stays a chain. Only the way back is shortened, and the outer products and the noise are there for
-# every rule.
+# The forward pass stays a chain. Only the way back takes less time. Every rule also needs the time of the outer
+# products and of the noise.
 #
 # </details>
 #
-# <details><summary>3. When does a matrix that is never stored pay?</summary>
+# <details><summary>3. When is a matrix that is never stored useful?</summary>
 #
-# When it does not fit. Drawing an entry costs more than reading it, so that on a processor memory is the whole of the
-# gain.
+# If the matrix does not fit into memory. Drawing an entry takes longer than reading it, so on a processor the memory
+# is the only gain.
 #
 # </details>
 #
@@ -545,5 +569,5 @@ if not any("growth" in run for run in runs_timed):
 # - Li, Tramèr, Liang & Hashimoto, "Large language models can be strong differentially private learners", ICLR 2022,
 #   [arXiv:2110.05679](https://arxiv.org/abs/2110.05679): norms without gradients for transformers.
 # - Subramani, Vadivelu & Kamath, "Enabling fast differentially private SGD via just-in-time compilation and
-#   vectorization", NeurIPS 2021, [arXiv:2010.09063](https://arxiv.org/abs/2010.09063): where the time of private
-#   training goes in other programs.
+#   vectorization", NeurIPS 2021, [arXiv:2010.09063](https://arxiv.org/abs/2010.09063): measurements of the time of
+#   private training in other programs.

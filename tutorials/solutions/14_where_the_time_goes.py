@@ -9,8 +9,8 @@
 # %% [markdown]
 # # 14 Where the time goes: solutions
 #
-# Of the exercises of {doc}`/14_where_the_time_goes`. Times are of the machine that built this page, in units of
-# something else on it; yours will differ.
+# These are solutions of the exercises of {doc}`/14_where_the_time_goes`. The times are from the machine that built
+# this page, in units of other times on the same machine. Your times will differ.
 
 # %%
 import itertools
@@ -29,7 +29,7 @@ from nfa.rules.dp_dfa import dp_dfa
 
 
 def race(contenders, rounds=7):
-    """Median seconds of a core that each function takes, one call of every one a round, but for the first."""
+    """Median seconds of a core for each function. Each round calls every function once; the first does not count."""
     seconds = {name: [] for name in contenders}
     for r in range(rounds + 1):
         for name, function in contenders.items():
@@ -45,10 +45,11 @@ rng = np.random.default_rng(14)
 # %% [markdown]
 # ## 1. By hand
 #
-# Forward: $784 \cdot 256 + 256 \cdot 256 + 256 \cdot 10 = 268{,}800$ multiplications an example, as many for the
-# outer products. The way back of BP goes through $W^3$ and $W^2$: $10 \cdot 256 + 256 \cdot 256 = 68{,}096$; that of
-# DFA through two matrices of $256 \times 10$: $5{,}120$. The ways back are 13.3 to 1, the floors $542{,}720 /
-# 605{,}696 = 0.90$.
+# The forward pass has $784 \cdot 256 + 256 \cdot 256 + 256 \cdot 10 = 268{,}800$ multiplications for each example, and
+# the outer products have as many. The way back of BP goes through $W^3$ and $W^2$, with
+# $10 \cdot 256 + 256 \cdot 256 = 68{,}096$ multiplications. The way back of DFA goes through two matrices of
+# $256 \times 10$, with $5{,}120$. So the ratio of the ways back is 13.3 to 1, and the ratio of the floors is
+# $542{,}720 / 605{,}696 = 0.90$.
 
 # %%
 n = [784, 256, 256, 10]
@@ -60,8 +61,9 @@ assert round((2 * forward + back["DFA"]) / (2 * forward + back["BP"]), 2) == 0.9
 # %% [markdown]
 # ## 2. The batch
 #
-# The noise is one number a parameter, whatever the batch; the products grow with it. So the share of the noise falls as
-# $1/m$. It is drawn by the kernel that a run binds; NumPy's own normals would cost several times as much.
+# The noise is one number for each parameter, whatever the batch is, and the time of the products grows with the batch.
+# So the share of the noise falls as $1/m$. The noise here is drawn by the kernel that a run uses. NumPy's own normals
+# would take several times as long.
 
 # %%
 streams = noise.Streams(14)
@@ -80,9 +82,9 @@ for m in (16, 128, 1024):
 # %% [markdown]
 # ## 3. No identity
 #
-# The gradient of a convolution is a sum of outer products over positions, and the norm of a sum is no product of norms.
-# `norms2` forms a small matrix for each example, and adds up squares; the gradients one by one do nearly the same work,
-# and the machine is only kept busier by the many together.
+# The gradient of a convolution is a sum of outer products over positions, and the norm of a sum is not a product of
+# norms. `norms2` forms a small matrix for each example, and adds up squares. Computing the gradients one by one is
+# nearly as much work. The only difference is that many examples together keep the machine busier.
 
 # %%
 m = 128
@@ -103,8 +105,8 @@ assert np.allclose(one_by_one(), together()[0], rtol=1e-4)
 # %% [markdown]
 # ## 4. Ternary errors
 #
-# `project` draws again every column that any example of the batch uses. With 10 classes a batch of 8 uses nearly all of
-# them, so nothing is saved; with 1,000 classes at most 16 of 1,000.
+# `project` draws every column that any example of the batch uses. With 10 classes, a batch of 8 uses nearly all
+# columns, so nothing is saved. With 1,000 classes, it uses at most 16 of 1,000.
 
 # %%
 for classes in (10, 1000):
