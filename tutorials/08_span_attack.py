@@ -9,10 +9,10 @@
 # %% [markdown]
 # # 08 One update gives the batch away
 #
-# After this page you can take one published update of a neural network and find out which images the network was
-# trained on in this step. You can explain why noise that an algorithm adds inside a matrix product does not hide these
-# images, however large the noise is. You can also add noise that does hide them, and measure how much accuracy this
-# noise costs.
+# After this page you can take one published update of a neural network and find out on which images this update was
+# computed. You can explain why noise that an algorithm adds inside a matrix product does not hide these images,
+# however large the noise is. You can also add noise that does hide them, and measure how much accuracy this noise
+# costs.
 #
 # **Have this page open**: Ohana et al. (2021), section 3.3: Proposition 3, and the three sentences below it. These
 # sentences go from a column to a matrix, from a matrix to the network, and from the network to $(\epsilon, \delta)$.
@@ -176,7 +176,8 @@ plt.show()
 #
 # So we can attack the update without any training, without trials and without a threshold to choose. Take an image,
 # and compute the input that layer 1 would get from this image. Then measure how far this input is from the row space
-# of the published update, relative to the norm of the input.
+# of the published update, relative to the norm of the input. The cell also prints the AUC, which is the probability
+# that a member is nearer to the row space than another image.
 
 # %%
 candidates = np.r_[members, others]
@@ -227,8 +228,8 @@ print(f"nearest other {residuals[m:].min():.3f}, AUC {area:g}")
 # %% [markdown]
 # ## What can we recover about each record?
 #
-# Anyone who knows the batch can undo the averaging, because for each unit there are 64 unknown rows and 784 equations.
-# The solution is $(u_i + g_i) \odot \phi'_i$ for every record. Here the noise **does** protect one thing: the label.
+# Anyone who knows the batch can undo the averaging, because the 64 unknown rows have 784 equations for each unit. The
+# solution is $(u_i + g_i) \odot \phi'_i$ for every record. Here the noise **does** protect one thing: the label.
 
 # %%
 hb = layer_input(net, 1, x[members], **clips)
@@ -267,8 +268,8 @@ print(f"sigma 0.2: {right[3]:.0%}, sigma 1: {right[6]:.0%}, sigma 5: {right[8]:.
 # The smallest example has one unit, three records, two columns, and no signal at all. $D$ has the inputs
 # $(1, 1), (1, -1), (1, 1)$. In $D'$ the third input is $(1, -1)$.
 #
-# **Predict before you run**: Is the law of each single column different under $D$ and $D'$? And the law of the pair of
-# columns?
+# **Predict before you run**: Is the law of each single column different under $D$ and $D'$? And is the law of the pair
+# of columns different?
 #
 # (shown-ohana2021-prop3-cols)=
 
@@ -360,8 +361,8 @@ slopes = [float(phi.dphi(np.array(at))) for phi, at in ((tanh, 9.0), (sigmoid, 2
 print("tanh'(9) = {:.1e}, sigmoid'(20) = {:.1e}".format(*slopes))
 
 # %% [markdown]
-# A lower bound on the norm is not enough either. The proof needs a lower bound on every entry, for its bound on the
-# deviations ({ref}`ohana2021:eq14 <ohana2021-eq14>`) and for all that follows from it
+# A lower bound on the norm is not enough either. The proof needs a lower bound on every entry. It uses this bound for
+# the deviations ({ref}`ohana2021:eq14 <ohana2021-eq14>`) and for all that follows from them
 # ({ref}`ohana2021:A1-s5 <ohana2021-a1-s5>`, {ref}`ohana2021:A1-s6 <ohana2021-a1-s6>`,
 # {ref}`ohana2021:A2 <ohana2021-a2>`). Take 256 records with norms between 1/2 and 1. Only the first record has a
 # nonzero entry in column 0, and the label of this record flips:
@@ -385,10 +386,10 @@ promised = claimed_equal_covariances(alpha=2, m=m_all, sigma=sigma_all, clips=fl
 print(f"divergence of order 2: {divergence:.1f}, promised at most {promised:.4f}")
 
 # %% [markdown]
-# **The proof covers one order of the two.** The proof takes the case in which the replaced record makes no entry's
-# noise smaller. A definition of privacy asks for both orders of $D$ and $D'$. Let one record go from the upper bounds
-# to the lower ones, $r = 4$, in a column of 512 rows of a batch of 256, with equal means. Then the preprint's formula
-# ({ref}`ohana2021:pre-prop3 <ohana2021-pre-prop3>`) and the last lines of both proofs
+# **The proof covers only one of the two orders.** The proof takes the case in which the replaced record makes no
+# entry's noise smaller. A definition of privacy asks for both orders of $D$ and $D'$. Let one record go from the upper
+# bounds to the lower ones, $r = 4$, in a column of 512 rows of a batch of 256, with equal means. Then the preprint's
+# formula ({ref}`ohana2021:pre-prop3 <ohana2021-pre-prop3>`) and the last lines of both proofs
 # ({ref}`ohana2021:prop3-proof-3 <ohana2021-prop3-proof-3>`, {ref}`ohana2021:A1-s7 <ohana2021-a1-s7>`) have the same
 # value as Equation 17. The appendix has an alternative to Equation 17 ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`).
 # The paper multiplies Equation 17 by the number $T$ of iterations ({ref}`ohana2021:prop3-T <ohana2021-prop3-t>`), and
@@ -435,8 +436,8 @@ for a in (64, 86, 87):
 # %% [markdown]
 # The verdict on {ref}`ohana2021:prop3 <ohana2021-prop3>` is `false`, as a bound at every order. At small orders the
 # bound is true in both orders of $D$ and $D'$, and very loose. {ref}`ours:column-bound <ours-column-bound>` is our
-# bound for one column, in both orders. This third gap is the smallest in practice. What invalidates the theorem for
-# Table 1 is the step from one column to many.
+# bound for one column, in both orders. This third gap is the smallest in practice. The step from one column to many
+# invalidates the theorem for Table 1.
 #
 # ## What the noise does protect
 #
@@ -556,14 +557,11 @@ for way, settings in ways.items():
 #
 # ## What you have learnt
 #
-# - The noise of PDFA is multiplied by the inputs of the batch, so an update of 64 records has rank 64 at every
-#   $\sigma$.
-# - The distance from the row space of one update separates members from all other images, and more noise changes
-#   nothing.
+# - PDFA multiplies its noise by the inputs of the batch, so an update of 64 records has rank 64 at every $\sigma$.
+# - The distance from the row space of one update separates members from other images, however large the noise is.
 # - Each single column can be private while two columns together are not, because the columns share their noise.
 # - The published noise protects labels only, and at the paper's largest $\sigma$ its $\epsilon$ is about 2,535.
-# - Noise on every entry of the averaged update is a Gaussian mechanism, and it cost about two points at $\epsilon = 8$
-#   here.
+# - Noise on every entry of the update is a Gaussian mechanism. Here it costs about two points at $\epsilon = 8$.
 #
 # ## Exercises
 #

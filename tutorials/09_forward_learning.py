@@ -111,9 +111,9 @@ print("without noise                   ", gradient)
 
 # %% [markdown]
 # The mean lies within two of its standard errors of the smoothed gradient. The smoothed gradient differs a little from
-# the gradient. This difference is the **bias**, and no number of samples removes it. (We have too few samples to tell
-# the two gradients apart; below we do better.) A smaller $\sigma$ makes the bias smaller, but the estimate divides by
-# $\sigma^2$.
+# the gradient. This difference is the **bias**, and no number of samples removes it. (Here we have too few samples to
+# tell the two gradients apart. Below we do better.) A smaller $\sigma$ makes the bias smaller, but the estimate
+# divides by $\sigma^2$.
 #
 # **Predict before you run the next cell**: We halve $\sigma$. By what factor does the bias change? By what factor does
 # the variance of one estimate change?
@@ -376,13 +376,10 @@ except NoGuarantee as refusal:
 #
 # ## What you have learnt
 #
-# - Noise times the loss estimates a gradient without any derivative, but the gradient of the smoothed loss.
-# - If $\sigma$ is small and you halve it, the bias falls to a quarter, and the variance of one estimate grows to four
-#   times.
-# - A baseline or an antithetic pair removes the term $\ell_0^2 / \sigma^2$ of the variance, and leaves the mean as it
-#   is.
-# - With $K$ losses for each record and layer, the error of the estimate falls with slope $-1/2$ until the bias is
-#   reached.
+# - Noise times the loss estimates the gradient of the smoothed loss, without any derivative.
+# - Halving a small $\sigma$ divides the bias by four, and multiplies the variance of one plain estimate by four.
+# - A baseline or an antithetic pair removes the variance $\ell_0^2 / \sigma^2$, and does not change the mean.
+# - With $K$ losses for each record and layer, the variance is divided by $K$, but the bias stays.
 # - Forward learning trains networks of steps, and there $\sigma$ defines the loss that the network learns.
 #
 # ## Exercises

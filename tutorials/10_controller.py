@@ -10,9 +10,9 @@
 # # 10 The controller that cannot see its clipping
 #
 # After this page you can test whether an algorithm that adjusts its own noise to the data is still private. You can
-# show with a histogram that one record stands out in the output, and turn the counts into a proved lower bound on the
-# leak. You can also replace the adjusted noise by noise of a fixed size, and measure how much accuracy a valid
-# guarantee costs.
+# show with a histogram that one record stands out in the output, and compute from counts a lower bound on the leak.
+# You can also replace the adjusted noise by noise of a fixed size, and measure how much accuracy a valid guarantee
+# costs.
 #
 # **Have this page open**: "Forward Learning with Differential Privacy" (2024), Algorithm 1 and Equation 8, then
 # Theorem 2 and the proof of Theorem 4 in Appendix B. Forward learning adds much noise anyway. The paper's idea is to
@@ -113,11 +113,11 @@ for l in range(1, mlp.L + 1):
 # ## One step, as a histogram
 #
 # Can an attacker use this gap? Theorem 2 ({ref}`dpulr2024:thm2 <dpulr2024-thm2>`) gives a step of Algorithm 1 the
-# privacy of a sampled Gaussian mechanism with noise multiplier $\sigma_0 = 4$. Take 50 records without any information
-# (inputs 0, loss $\log 2$). A second data set has one more record, the **target**, with a gradient of large norm. We
-# add the noise to the $d = 1024$ parameters themselves. This is the paper's own remedy for its singular matrices, so
-# every premise of the theorem is true. Batches are drawn at the rate $1/5$ and have at least 10 records. We measure
-# the released sum along the target's direction. The target is in a batch in more than a fifth of the runs.
+# privacy of a sampled Gaussian mechanism with noise multiplier $\sigma_0 = 4$. Take 50 records whose estimates contain
+# no information (inputs 0, loss $\log 2$). A second data set has one more record, the **target**, with a gradient of
+# large norm. We add the noise to the $d = 1024$ parameters themselves. This is the paper's own remedy for its singular
+# matrices, so every premise of the theorem is true. Batches are drawn at the rate $1/5$ and have at least 10 records.
+# We measure the released sum along the target's direction. The target is in a batch in more than a fifth of the runs.
 #
 # The helper `Clipping().law(world, rng, n)` plays $n$ such steps, without the target (`world=0`) or with the target
 # (1). It returns one number for each step: minus the component of the released sum along the target's $[h; 1]$. If the
@@ -185,8 +185,8 @@ print(f"standard deviation without the target: {without.std():.3f}, claimed at l
 #
 # Two more claims depend on this number. The abstract promises nearly the same limits of privacy loss as those of
 # DP-SGD ({ref}`dpulr2024:claims <dpulr2024-claims>`). Appendix A.5 says that the cost does not depend on $K$
-# ({ref}`dpulr2024:A5-claims <dpulr2024-a5-claims>`). The claimed number does not depend on $K$. We also count what the
-# game shows for three values of $K$.
+# ({ref}`dpulr2024:A5-claims <dpulr2024-a5-claims>`). The claimed number does not depend on $K$. We also count the
+# scores with the target above the threshold, for three values of $K$.
 #
 # (shown-dpulr2024-thm2)=
 # (shown-dpulr2024-claims)=
@@ -272,7 +272,7 @@ print(f"at the length C: {case.multiplier(1.0, np.random.default_rng(4)):.2f}")
 # $$\hat g_i \sim N\Big(0, \; \sigma_0^2 C^2 \, \frac{\ell_i^2}{\sum_{j \in S} \ell_j^2} \, I_8\Big),
 # \qquad \text{score} = -\Big\|\sum_{i \in S} \mathrm{clip}_C(\hat g_i)\Big\|$$
 #
-# Write the large loss into the denominator, and compute what remains of the other estimates before you answer.
+# Write the large loss into the denominator, and compute the size of the other estimates before you answer.
 #
 # **Predict**: If the record with the large loss is in the batch, does the norm of the released sum grow or shrink?
 
@@ -357,14 +357,14 @@ for m in (4, 8, 32, 128):
 # ## Where the proof breaks
 #
 # Suppose for a moment that there is no clip, and that all estimates are exact Gaussians. This is the case of Theorem 4
-# ({ref}`dpulr2024:thm4 <dpulr2024-thm4>`): each record adds a mean of norm at most 1 **and a covariance**, and every
+# ({ref}`dpulr2024:thm4 <dpulr2024-thm4>`). Each record adds a mean of norm at most 1 **and a covariance**, and every
 # batch has at least the variance $\sigma^2$. Step (32) of its proof ({ref}`dpulr2024:eq32 <dpulr2024-eq32>`) says that
 # a record which is added **moves** the law of the batch by the record's mean. But the record also widens the law by
 # its covariance, and nothing bounds this covariance.
 #
 # `theorem4.family(v)` is an example in one dimension. It has 50 records with mean 0 and variance $16/5$ each, so a
 # batch of at least 5 has the required 16. One more record has mean 1 and variance $v$. Let $p_k$ be the probability of
-# $k$ others in an accepted batch. Up to small corrections from the rejection, the two laws are
+# $k$ others in an accepted batch. If we ignore the details of the rejection, the two laws are
 #
 # $$f_0 = \sum_k p_k \, N(0, \tfrac{16}{5} k), \qquad
 # f_1 = \sum_k p_k \big(\tfrac45 N(0, \tfrac{16}{5} k) + \tfrac15 N(1, \tfrac{16}{5} k + v)\big)$$
@@ -584,8 +584,8 @@ plt.show()
 # - A record with a large gradient stands out in one step of Algorithm 1, so the claimed $\epsilon$ is too small.
 # - If the size of the noise depends on the batch, the noise itself can reveal a record without any gradient.
 # - The clip of each of $L$ layers separately lets one record move the whole update by up to $\sqrt L \, C$.
-# - The sound rule adds $N(0, (\sigma_0 C)^2 I)$ to the clipped sum. Its proof is the proof of DP-SGD, and DP-SGD is
-#   more accurate here.
+# - The sound rule adds $N(0, (\sigma_0 C)^2 I)$ to the clipped sum. Here DP-SGD is more accurate at the same
+#   $\epsilon$.
 #
 # ## Exercises
 #
@@ -636,7 +636,7 @@ plt.show()
 # ## Further reading
 #
 # - Nissim, Raskhodnikova & Smith, "Smooth sensitivity and sampling in private data analysis", STOC 2007: how noise may
-#   depend on the data after all, and what must then be proved.
+#   depend on the data, and what must then be proved.
 # - Andrew, Thakkar, McMahan & Ramaswamy, "Differentially private learning with adaptive clipping", NeurIPS 2021,
 #   [arXiv:1905.03871](https://arxiv.org/abs/1905.03871): a threshold that adapts to the data and uses a part of the
 #   privacy budget.

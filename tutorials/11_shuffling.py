@@ -9,10 +9,10 @@
 # %% [markdown]
 # # 11 Shuffling, iteration and the conjecture
 #
-# After this page you can compute how well a record is hidden in training with noise if only the last model is
-# published, and if all models are published. You can give a small example in which shuffling the records makes the
-# result less private. You can also tell a proved bound from a conjectured one, and show by exact computation where a
-# formula is no longer a bound.
+# After this page you can compute how well noise hides a training record, if only the last model is published or if all
+# models are published. You can give a small example in which shuffling the records makes the result less private. You
+# can also tell a proved bound from a conjectured one, and show by exact computation where a formula is no longer a
+# bound.
 #
 # **Have this page open**: Berthier (2019), Section 3.3, and then Sections 4.2 to 4.5. In practice, almost all training
 # shuffles: the records are shuffled once an epoch, and then used one after the other. But the theorems of
@@ -22,7 +22,7 @@
 #
 # These are **two tutorials**, with one pass of noisy SGD in common. They differ in what is published:
 #
-# | | I. Iteration (Section3) | II. Shuffling (Section4) |
+# | | I. Iteration (Section 3) | II. Shuffling (Section 4) |
 # | --- | --- | --- |
 # | published | the last iterate | every iterate |
 # | what hides your record | the noise of the steps after yours | nobody knows which step was yours |
@@ -32,8 +32,8 @@
 #
 # You can stop after the first half. Between the halves, one cell counts one pass both ways.
 #
-# You need Rényi divergences, and you need to know how to convert them into $(\epsilon, \delta)$. Neighbours replace
-# one record here.
+# You need Rényi divergences, and you need to know how to convert them into $(\epsilon, \delta)$. Here two neighbours
+# differ in one replaced record.
 #
 # The statements we meet: {ref}`berthier2019:thm3.5 <berthier2019-thm3-5>`, {ref}`berthier2019:thm3.6
 # <berthier2019-thm3-6>`, {ref}`berthier2019:prop3.3 <berthier2019-prop3-3>`, {ref}`berthier2019:sec3.4.3
@@ -233,8 +233,8 @@ for name, covariance in recursion.items():
 # stays **just above** $\sigma^2$. So the conclusion of Section 3.4.3, that the variance falls below $\sigma^2$, is
 # false ({ref}`berthier2019:sec3.4.3 <berthier2019-sec3-4-3>`). The direction of the conclusion is correct: feedback
 # gives up most of the privacy that iteration had gained. About one noise on the output of the pass remains. Given the
-# iterates before it, each iterate is a sum of all gradients so far under one fresh noise. So one step is no mechanism
-# of its own ({ref}`berthier2019:nf-update <berthier2019-nf-update>`).
+# iterates before it, each iterate is a sum of all gradients so far under one fresh noise. So a single step is not a
+# mechanism by itself ({ref}`berthier2019:nf-update <berthier2019-nf-update>`).
 #
 # The report also expects too little of feedback. Section 3.4.1 says that a model which converges cannot be private.
 # Add the noise to the gradient, so that it is $\gamma \sigma$ on the iterate. The gradients are $\theta - x_t$, and
@@ -266,8 +266,8 @@ for rate in (0.1, 0.01):
 # steps also assumes that the iterates are known.
 #
 # The **order** can still be secret. If nobody knows which record step $t$ used, your record is one of those that were
-# not used yet: $n$ at the first step, one at the last. From here on, the secret order is the only protection, and no
-# lemma above uses it.
+# not used yet. There are $n$ such records at the first step, and one at the last. From here on, the secret order is
+# the only protection, and no lemma above uses it.
 #
 # **Predict before you run**: Take one pass over 1,000 records, with $\sigma = 4 L$. There are four numbers: the last
 # iterate or all iterates, with a known or a secret order. Which of these numbers are equal? And what is the number for
@@ -408,10 +408,10 @@ print("not common in truth:", non_common_mass(p, q), "≤ c:", non_common_mass(p
 # the number of records not yet used. Whatever the outputs have revealed, a step still looks like a draw in which the
 # replaced record has the weight $c$. If this holds always, the conjecture follows.
 #
-# We have a proof that it does, for batches of one record. **The proof is ours, and nobody else has reviewed it.** The
-# module `nfa.papers.berthier2019.shuffling.our_proof` has its hypotheses, its lemmas, and functions with which you can
-# try to refute it. For batches of two the decomposition fails, and the module runs an example of this failure too. So
-# the verdict stays what the report says: a conjecture.
+# We have a proof that it always holds, for batches of one record. **The proof is ours, and nobody else has reviewed
+# it.** The module `nfa.papers.berthier2019.shuffling.our_proof` has its hypotheses, its lemmas, and functions with
+# which you can try to refute it. For batches of two the decomposition fails, and the module runs an example of this
+# failure too. So the verdict stays "conjecture", which is the report's own word.
 #
 # ## The leading term, and the order up to which it is a bound
 #
@@ -562,9 +562,9 @@ for sigma in (0.0, 0.2, 1.0):
 
 # %% [markdown]
 # Without noise, whole passes come much closer to the minimiser ({ref}`berthier2019:rates <berthier2019-rates>` has the
-# orders). At $\sigma = 1$, which is half of the clip and a quarter of what the conjecture asks for, the difference is
-# no longer visible. (This is one small problem with one learning rate.) In squared distances, the difference is still
-# there, as large as without noise. Only its share of the total vanishes
+# orders). At $\sigma = 1$, which is half of the clip and a quarter of the value that the conjecture requires, the
+# difference is no longer visible. (This is one small problem with one learning rate.) In squared distances, the
+# difference is still there, as large as without noise. Only its share of the total vanishes
 # ({ref}`berthier2019:sec4.6.3-sense <berthier2019-sec4-6-3-sense>`). Then privacy alone decides between the two ways
 # of sampling.
 #
@@ -592,8 +592,7 @@ for rate in (0.002, 0.02, 0.2, 1.9):
 #
 # ## What you have learnt
 #
-# - If only the last iterate is published, the record used first is hidden best, and the record used last is not
-#   hidden.
+# - If only the last iterate is published, the record used first is hidden best, and the last one is not hidden.
 # - With feedback, the variance of an iterate stays just above $\sigma^2$, and does not fall below it.
 # - If all iterates are published, a whole pass costs one full release, and only passes that stop early can cost less.
 # - With 1000 records and $\sigma = 2L$, the leading term of Conjecture 1 is a bound only up to order 13.

@@ -9,10 +9,9 @@
 # %% [markdown]
 # # 12 Auditing: how to refute a privacy claim
 #
-# After this page you can test a claim of privacy by experiment: you run an algorithm many times on two data sets that
-# differ in one record, and count. You can turn these counts into a lower bound on the leak that is correct with 95 %
-# confidence. You can also avoid the two mistakes that make such a test refute true claims, and say what a passed test
-# does not show.
+# After this page you can test a claim of privacy by experiment. For this, you run an algorithm many times on two data
+# sets that differ in one record. You can compute from the results a lower bound on the leak with 95 % confidence, and
+# avoid two mistakes that refute true claims.
 #
 # **Have this page open**: "Forward Learning with Differential Privacy", Section 3.3, Theorem 2. Next to it, open Lee &
 # Kifer (2020), Section 4.2, the overall sensitivity. Both texts state how private one step is. You can read the
@@ -20,7 +19,7 @@
 # outside.
 #
 # You need $(\epsilon, \delta)$, the best test and ROC curves: {doc}`03_privacy`.
-# {ref}`lee2020:A10-A11 <lee2020-a10-a11>` describes what DP-DFA clips.
+# {ref}`lee2020:A10-A11 <lee2020-a10-a11>` describes the clips of DP-DFA.
 #
 # The statements we meet: {ref}`lee2020:def1 <lee2020-def1>`, {ref}`lee2020:sens-total <lee2020-sens-total>`,
 # {ref}`dpulr2024:thm2 <dpulr2024-thm2>` and {ref}`berthier2019:overconfident <berthier2019-overconfident>`.
@@ -270,9 +269,10 @@ for rule in (sound_dp_sgd, clips_the_average):
 # %% [markdown]
 # ## Two claims that are refuted
 #
-# {doc}`05_sensitivity` measures, without noise, that one label moves a step of DP-DFA farther than the printed formula
-# allows ({ref}`lee2020:sens-total <lee2020-sens-total>`, `ambiguous`: the verdict depends on a reading). Here is the
-# same with noise, in the same game. `printed` is the epsilon of the accountant with the printed sensitivity:
+# {doc}`05_sensitivity` shows by a measurement without noise that one label moves a step of DP-DFA farther than the
+# printed formula allows. (The verdict on {ref}`lee2020:sens-total <lee2020-sens-total>` is `ambiguous`, because it
+# depends on a reading.) Now we play the same game as above, with noise. `printed` is the epsilon of the accountant
+# with the printed sensitivity:
 
 # %%
 show(audit_dp_dfa.play_case(audit_dp_dfa.counterexample(), settings))
@@ -324,7 +324,7 @@ print({length: round(case.multiplier(length, rng, 20_000), 2) for length in leng
 #
 # ## A trained model, from outside
 #
-# So far the auditor saw what every step released, and a theorem is about these releases. Usually the auditor has only
+# So far the auditor saw the release of every step, and a theorem is about these releases. Usually the auditor has only
 # the trained network as a *black box*, and may ask for its loss at a record. A network is more confident on the
 # records on which it was trained ({ref}`berthier2019:overconfident <berthier2019-overconfident>`). So a low loss
 # suggests that a record is a member. We train on 500 images, and ask for the losses of these images and of 500 others
@@ -397,8 +397,8 @@ print(f"all steps seen: at least {game.lower_bound:.2f}, AUC {game.auc:.3f}; cla
 # Without noise, 200 trainings in each world show as much as so many trainings can show. They refute this $\epsilon$ as
 # a claim for BP. With noise, they refute nothing, and their bound is far below the claim. Is the black box the reason?
 # Only in part. The $T$ steps together are one Gaussian mechanism of noise multiplier $z / \sqrt T$. The last line has
-# the AUC of the best test that sees all steps, and the loss of the final network comes some way towards this AUC. But
-# with as many trials, even the bound from this best test stays far below the claim. The reason is that at
+# the AUC of the best test that sees all steps. The AUC from the loss of the final network comes some way towards this
+# value. But with as many trials, even the bound from this best test stays far below the claim. The reason is that at
 # $\delta = 10^{-5}$ most of $\epsilon$ depends on rare events, and 200 trials contain few of these events. For sharper
 # bounds, you need more trainings, the shape of the law, or many canaries in one training (see Further reading).
 #
@@ -440,11 +440,11 @@ look(leaks_seldom, float, threshold=20.0)
 # - spread and correlation;
 # - noise that is missing, used twice or taken back;
 # - records of every size, copies of a record, and batches of up to 64 records;
-# - what a rule keeps in its state.
+# - values that a rule keeps in its state.
 #
-# At the end, it lists what it did not test. An audit also does not see what it does not run: for example the seed in a
-# log file, or the rounding of floating-point noise. A proof is about all pairs, all events and all times. An audit is
-# about one pair and one event, but it tests the program as it is.
+# At the end, it lists what it did not test. An audit also misses everything that it does not run, for example the seed
+# in a log file, or the rounding of floating-point noise. A proof is about all pairs, all events and all times. An
+# audit is about one pair and one event, but it tests the program as it is.
 #
 # ## What you have learnt
 #

@@ -228,10 +228,10 @@ plt.show()
 #
 # ## Make it private
 #
-# A private rule does three things, in this order. It bounds what a record adds (**clip**), divides the sum by a
-# **public** number $m$, and adds noise to **every** entry. The estimate of a record is $\delta z_i h_i^\top$ in each
-# layer. `net.map[l].terms` computes its squared norm (`norms2`). Where algebra allows it, the estimate is not formed
-# for this. `outer` adds up the terms with a weight for each record. If the forward or backward pass of a record
+# A private rule does three things, in this order. It bounds the contribution of each record (**clip**), divides the
+# sum by a **public** number $m$, and adds noise to **every** entry. The estimate of a record is $\delta z_i h_i^\top$
+# in each layer. `net.map[l].terms` computes its squared norm (`norms2`), without forming the estimate where algebra
+# allows it. `outer` adds up the terms with a weight for each record. If the forward or backward pass of a record
 # overflows, the record has no norm, and NaN passes every comparison. `clip_factor` gives such a record the weight 0.
 # Records with the weight 0 are left out, because 0 times infinity is NaN.
 #
@@ -400,8 +400,8 @@ plt.show()
 # passes when a record is **replaced**, because then the number of records stays the same. It is refuted when a record
 # is **added**, because then the seven other records move too.
 #
-# An audit is only as good as its neighbours. Take `seed=1` above. In that pair, the two rows of the output layer
-# happen to have equal signs everywhere, so no error reaches the hidden layer, and `layer by layer` passes. You must
+# The result of an audit depends on its neighbours. Take `seed=1` above. In that pair, the two rows of the output layer
+# happen to have equal signs everywhere. So no error reaches the hidden layer, and `layer by layer` passes. You must
 # find a pair that makes every layer move.
 #
 # ## Stop and continue
@@ -572,7 +572,7 @@ folder.cleanup()
 # - You can check a rule at the top layer, in a special case, and as an average over records.
 # - A private rule clips each record over all layers, divides by a public number, and adds noise to every entry.
 # - For an empty batch, a private rule returns the noise alone.
-# - An audit on worst neighbours refutes a wrong claim. If the audit refutes nothing, this proves nothing.
+# - An audit on worst neighbours can refute a wrong claim. An audit that refutes nothing is not a proof.
 #
 # ## Exercises
 #
@@ -589,7 +589,7 @@ folder.cleanup()
 #    catches it with certainty? Check: pass your statistic to `nfa.audit.game.play`, with `Pair.release` as the
 #    mechanism and `high_means=None`. If the lower bound grows with the logarithm of the number of trials, 4.4 at 300
 #    and 6.7 at 3,000, the statistic is certain.
-# 5. **Write the tests.** `tests/rules/test_rules.py` tests on the library's rules what you have seen here.
+# 5. **Write the tests.** `tests/rules/test_rules.py` runs the checks of this page on the library's rules.
 #    `nfa eq lee2020:eq5` names the tests of DFA. Read `test_dfa_equals_record_by_record_loops`, and write this test
 #    for your rule. Check: `pytest` on your file. With the four wrong rules of `checks` in its place, the test fails.
 #

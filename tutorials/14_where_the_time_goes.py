@@ -134,7 +134,7 @@ bars(race(floors), "products of BP", "The work that every step needs")
 # **The time of the noise is not small compared with that of the products.** The ratio depends on the batch, because
 # the time of the products grows with the batch, and the time of the normals does not. The kernels of a run draw the
 # same law, many numbers at a time, from counters under a key. A seeded run uses Philox, and a test compares this
-# kernel with the NumPy code `nfa.philox`. A secure run uses the cipher ChaCha20 (`nfa.rounded`;
+# kernel with the NumPy code `nfa.philox`. A secure run uses the cipher ChaCha20 (`nfa.rounded`,
 # {doc}`generated/api/index`). The noise of a secure run is an exact integer in units of a grid, in numbers of 8 bytes.
 # With `--no-kernels`, `nfa train` and `nfa reproduce` draw the noise of a seeded run with NumPy.
 #
@@ -157,15 +157,15 @@ steps = {
 bars(race(steps), "BP", "One direction, batch 128")
 
 # %% [markdown]
-# It is nearer to 2, although every example is clipped. There are two reasons, and a fast generator is only one of
-# them.
+# The time is nearer to 2 BP steps, although every example is clipped. There are two reasons, and a fast generator is
+# only one of them.
 #
 # ## Clipping without the gradients
 #
-# The gradient of one example in a dense layer is an outer product, and the norm of an outer product is the product of
-# the norms: $\|\delta z\, h^\top\|_F = \|\delta z\| \|h\|$. Once we know the norms, we multiply $\delta z$ by the
-# weight of the clip ({ref}`lee2020:clip <lee2020-clip>`). Then one matrix product adds up the clipped terms. So we
-# never form the 128 gradients. The next cell computes the first layer in both ways.
+# The gradient of one example in a dense layer is an outer product. The norm of an outer product is the product of the
+# norms: $\|\delta z\, h^\top\|_F = \|\delta z\| \|h\|$. Once we know the norms, we multiply $\delta z$ by the weight
+# of the clip ({ref}`lee2020:clip <lee2020-clip>`). Then one matrix product adds up the clipped terms. So we never form
+# the 128 gradients. The next cell computes the first layer in both ways.
 
 # %%
 dz = rng.normal(size=(m, 256)).astype(np.float32)
@@ -360,8 +360,8 @@ print(f"time {times['never stored'] / times['stored']:.1f} to 1;", end=" ")
 print(f"{stored.nbytes:,} bytes not stored")
 
 # %% [markdown]
-# The matrix that is never stored is slower as long as the stored matrix fits into memory, because drawing a number
-# takes longer than reading it. The gain is the memory, which stays the same however large the matrix is. On a
+# As long as the stored matrix fits into memory, the matrix that is never stored is slower. The reason is that drawing
+# a number takes longer than reading it. The gain is the memory, which stays the same however large the matrix is. On a
 # processor, this is the only gain. An OPU draws nothing, because its matrix exists already.
 # `nfa train --rule tdfa --no-stored` trains in this way. `--opu stored=false` does the same with the whole medium of a
 # simulated OPU.
@@ -398,7 +398,7 @@ plt.show()
 # ## Compared with other programs
 #
 # `make bench` times our code next to PyTorch, Opacus and JAX. It times single training steps, and whole epochs from
-# the data on disk to the record of the run. Three things make this comparison as fair as we can:
+# the data on disk to the record of the run. We follow three rules to make this comparison as fair as we can:
 #
 # - **We time the code that runs.** Our steps are the steps of `nfa train`, built from the settings of a run. The
 #   kernels that it uses are reported next to the times.
@@ -458,8 +458,8 @@ if not runs_timed:
 # **Remains** is the time beyond the floor: activations, clips, noise, the update, and waiting. **Least** is the ratio,
 # or the time in seconds, that the floor alone would give. If it is larger than the wanted value, the target cannot be
 # reached with products at this rate. If an epoch is compared with its own steps, its floor contains the time of these
-# steps. Some records report how long reading the data took. In such a record, the floor also contains this time, and
-# the operations of the forward passes that measure the network at the end of the epoch.
+# steps. Some records report how long reading the data took. In such a record, the floor also contains this time. It
+# then also contains the operations of the forward passes that measure the network at the end of the epoch.
 
 # %%
 for run in runs_timed:
@@ -507,16 +507,16 @@ if not any("growth" in run for run in runs_timed):
     print("No record of growth here.")
 
 # %% [markdown]
-# The row `repeats` is ULR over its number $K$ of losses for each example. The row `records` is the training of DP-DFA
-# for one epoch, over the number of records. The row `jobs` is four runs that are shared by several processes, where
-# $-1$ would be a perfect share.
+# The axis `repeats` is ULR over its number $K$ of losses for each example. The axis `records` is the training of
+# DP-DFA for one epoch of that many records. The axis `jobs` is four runs that are shared by that many processes.
+# There, an exponent of $-1$ would be a perfect share.
 #
-# **If other programs are faster**, the list above shows it. Two methods of this page make our private step fast: norms
+# **If other programs are faster**, the list above shows it. A method of this page makes our private step faster: norms
 # by identities, and no gradient for each example.
 #
 # ## What you have learnt
 #
-# - For a batch of 128, the time of the noise is not small compared with that of the matrix products.
+# - For a batch of 128, the noise takes a time that is not small compared with that of the matrix products.
 # - The norm of an outer product is the product of the norms, so DP-SGD on dense layers need not form 128 gradients.
 # - If the examples are split and not the products, the cores wait only once, and the numbers stay bitwise identical.
 # - Without a chain on the way back, DFA can gain from many cores, but the forward pass stays a chain.

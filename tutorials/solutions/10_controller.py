@@ -84,8 +84,8 @@ for adjacency, sampling, steps, rate in (("replace-one", "epoch-partition", 25 *
 # ## 5. Write it yourself
 #
 # The proof conditions on the inner noise. Given the inner noise, the clipped sum is a function of the data with a
-# bounded sensitivity, and the outer noise does not depend on the data. This step needs the inner noise to have the
-# same law in both worlds. With Equation 8, the size of the inner noise is a function of the losses of the batch. So
-# the two worlds draw inner noise of different sizes, and there is no common noise on which the proof could condition.
-# An audit refutes such a rule, `nfa.papers.dpulr2024.audit_public_noise.with_controller`. It is in the table "The
-# sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials 20000`.
+# bounded sensitivity. The outer noise does not depend on the data. This step needs the inner noise to have the same
+# law in both worlds. With Equation 8, the size of the inner noise is a function of the losses of the batch. So the two
+# worlds draw inner noise of different sizes, and there is no common noise on which the proof could condition. An audit
+# refutes such a rule, `nfa.papers.dpulr2024.audit_public_noise.with_controller`. It is in the table "The sound rule,
+# and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials 20000`.
