@@ -594,7 +594,8 @@ for rate in (0.002, 0.02, 0.2, 1.9):
 #
 # - If only the last iterate is published, the record used first is hidden best, and the last one is not hidden.
 # - With feedback, the variance of an iterate stays just above $\sigma^2$, and does not fall below it.
-# - If all iterates are published, a whole pass costs one full release, and only passes that stop early can cost less.
+# - If all iterates are published, a whole pass costs one full release, and only passes that stop early might cost
+#   less.
 # - With 1000 records and $\sigma = 2L$, the leading term of Conjecture 1 is a bound only up to order 13.
 # - The saving of partial passes is a conjecture. Our proof for batches of one has been reviewed by nobody else.
 #
