@@ -15,7 +15,7 @@ printed      its formulas as the document sets them, a list of LaTeX without dol
 claims       what the document says, in our words, and what it leaves unsaid
 verdict      one of `VERDICTS`; ``pending`` means not judged yet, then only kind and where are filled
 right        what is right instead, or how to read it; every verdict but ``holds`` and ``ours`` needs it
-use          what a user of the statement should do; needed by verdicts that a user must heed
+use          what a user of the statement should do, with the main thing first; needed by verdicts that a user must heed
 number       the computed number that shows it
 check        a command with which a reader can check it
 certificate  ``certificates/NAME.py`` beside the TOML, a file that refutes without nfa (`nfa.ledger.certificates`)
