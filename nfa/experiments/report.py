@@ -222,12 +222,13 @@ def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
     if experiment.legend:
         return experiment.legend
     printed, spread = (any(row[name] is not None for row in table) for name in ("paper", "sd"))
-    told = "paper: as printed. " if printed else ""
-    told += f"ours: {experiment.measures}, mean over n runs ({_seeds(seeds)})"
-    told += "; sd: standard deviation over these runs." if spread else "."
+    told = ["paper: the printed value."] if printed else []
+    told.append(f"ours: {experiment.measures}, mean over n runs ({_seeds(seeds)}).")
+    told += ["sd: standard deviation over these runs."] if spread else []
     if printed:
-        told += f" A row is `inside` when ours is within {experiment.tolerance} points of the paper; {experiment.band}."
-    return told
+        band = f"{experiment.band[0].upper()}{experiment.band[1:]}"
+        told.append(f"verdict: a row is `inside` if ours is within {experiment.tolerance} points of the paper. {band}.")
+    return _listed(told)
 
 
 def computed_report(experiment: Analytic, table: Rows) -> str:

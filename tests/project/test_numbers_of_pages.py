@@ -328,7 +328,7 @@ def by_adam():
     gaps = []
     for row in adam:
         same = {name: row[name] for name in ("batch", "sigma_0")}
-        (sound,) = rows_of("dpulr2024-table1-paper", rule="DP-ULR sound", reading="chosen", **same)
+        (sound,) = rows_of("dpulr2024-table1-paper", rule="corrected DP-ULR", reading="chosen", **same)
         gaps.append(abs(float(row["ours"]) - float(sound["ours"])))
     return (f"{max(gaps):.2f}",)
 
@@ -573,7 +573,7 @@ def forward_beside_the_paper():
     names = [(shown, rule, {"batch": batch}) for shown, rule, batches in (
         ("DP-ULR as printed", "DP-ULR printed", ("64", "200", "500")),
         ("DP-SGD", "DP-SGD", ("64", "200", "500")),
-        ("corrected DP-ULR", "DP-ULR sound", ("500",)),
+        ("corrected DP-ULR", "corrected DP-ULR", ("500",)),
     ) for batch in batches]  # fmt: skip
     return beside_the_paper("dpulr2024-table1-paper", names, columns, reading="chosen", n="1")
 

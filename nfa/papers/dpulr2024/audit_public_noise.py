@@ -137,7 +137,7 @@ def part(settings: AuditOptions) -> tuple[Part, dict]:
         "public, one record": play_alone(settings, trials=runs, stream=9),
     }
     found = Part(
-        heading="The sound rule, and Equation 8 put into it",
+        heading="The corrected DP-ULR, with and without Equation 8",
         before=(
             "These games run nfa.rules.dp_ulr_sound itself. The rule clips jointly, adds N(0, (sigma_0 C)^2 I) to the"
             f" sum and draws Poisson batches with q = {Q:g} and sigma_0 = {SIGMA_0:g}. One step costs exactly epsilon"

@@ -9,7 +9,7 @@ from nfa.papers.dpulr2024.runs import METHODS, PRIVATE_AS_PRINTED, TOML
 from nfa.papers.paired import BySeed, Difference, by_seed, intervals, paired, unbroken
 
 BASE = "DP-SGD"  # what the others are held against
-RULES = {PRIVATE_AS_PRINTED: "DP-ULR as printed", "DP-ULR sound": "DP-ULR made sound"}
+RULES = {PRIVATE_AS_PRINTED: "DP-ULR as printed", "corrected DP-ULR": "corrected DP-ULR"}
 SAID = {
     "table1": '"DP-ULR outperforms DP-SGD with the large batch, underperforms with the small batch"',
     "tableC1": '"with smaller batch sizes, the performance advantage of DP-ULR over DP-SGD diminishes as model size'
@@ -82,14 +82,15 @@ def beside_dp_sgd(runs: Trained, first: str) -> list[str]:
         gaps = {name: ahead[rule][place] for rule, name in RULES.items() if place in ahead[rule]}
         shown += gaps.values()
         less = ", ".join(f"{name} {gap}" for name, gap in gaps.items())
+        beside = f" Difference to DP-SGD: {less}." if less else ""
         at = f"Batches of {batch}{f', {model}' if model else ''}, sigma_0 = {sigma_0} ({reading})"
-        lines.append(f"- {at}: {told}{f'; less DP-SGD: {less}' if less else ''}.")
+        lines.append(f"- {at}: {told}.{beside}")
     if not lines:
         return []
     head = (
-        "The numbers are the validation accuracy of these runs in percent. As in the paper, DP-SGD uses SGD, and the"
-        " other rules use Adam. Made sound, DP-ULR has the epsilon of DP-SGD. As printed, DP-ULR has no"
-        f" epsilon.{f' {intervals(shown)}' if shown else ''}"
+        "The numbers are the validation accuracy of these runs in percent, and differences in points. As in the paper,"
+        " DP-SGD uses SGD, and the other rules use Adam. The corrected DP-ULR has the epsilon of DP-SGD. DP-ULR as"
+        f" printed has no epsilon.{f' {intervals(shown)}' if shown else ''}"
     )
     return [head, "", *lines, ""]
 
@@ -146,13 +147,15 @@ def convergence(runs: Trained) -> list[str]:
         )
         gaps = {name: ahead[rule][place] for rule, name in RULES.items() if place in ahead[rule]}
         shown += [*gaps.values(), *(gained[batch, sigma_0, rule] for rule in rules)]
-        less = "; less DP-SGD: " + ", ".join(f"{name} {gap}" for name, gap in gaps.items()) if gaps else ""
-        lines.append(f"- Batches of {batch}, sigma_0 = {sigma_0}: {told}{less}.")
+        less = ", ".join(f"{name} {gap}" for name, gap in gaps.items())
+        beside = f" Difference to DP-SGD: {less}." if less else ""
+        lines.append(f"- Batches of {batch}, sigma_0 = {sigma_0}: {told}.{beside}")
     if not lines:
         return []
     head = (
         "The numbers are the validation accuracy of these runs after the last epoch, in percent. In brackets are the"
-        f" points gained since the middle epoch. A negative gain means that the accuracy falls. {intervals(shown)}"
+        f" points gained since the middle epoch. A negative gain means that the accuracy falls. Differences are in points."
+        f" {intervals(shown)}"
     )
     return [head, "", *lines, ""]
 

@@ -57,7 +57,7 @@ def ratio_figure(path: Path, grids: dict[str, tuple], lines: dict[str, list[tupl
 LINES: dict[str, dict[str, Any]] = {  # a fixed style a method
     "ULR": {"color": "0.45"},
     "DP-ULR printed": {"color": "#CC79A7"},
-    "DP-ULR sound": {"color": "#009E73"},
+    "corrected DP-ULR": {"color": "#009E73"},
     "DP-SGD": {"color": "#0072B2"},
 }
 
@@ -105,7 +105,7 @@ def dots_figure(
             axes.plot(x, [row["ours"] for row in own], "o-", **style, markersize=7, linewidth=1.8, label=rule)
             spread = [row["sd"] or 0.0 for row in own]
             axes.errorbar(x, [row["ours"] for row in own], spread, fmt="none", ecolor=style["color"], capsize=4)
-            if rule != "DP-ULR sound":  # its paper numbers are those of the printed rule
+            if rule != "corrected DP-ULR":  # its paper numbers are those of the printed rule
                 told = [row["paper"] for row in own]
                 axes.plot(x, told, "D:", **style, markersize=7, markerfacecolor="white", linewidth=1.0)
         axes.set_xticks(range(len(places)), places)

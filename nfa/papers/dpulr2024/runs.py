@@ -43,7 +43,8 @@ def cells(item: str, scale: str, seeds: list[int], runs: Sequence[dict[str, Any]
                 key = {"batch": str(batch)} | ({"model": model} if model else {})
                 key |= {"rule": method, "sigma_0": sigma_0, "reading": run["reading"]}
                 for seed in seeds:
-                    name = "-".join(["-".join(key.values()).lower().replace(" ", "-"), f"seed{seed}"])
+                    named = key | {"rule": TOML["method"][method].get("in_names", method)}
+                    name = "-".join(["-".join(named.values()).lower().replace(" ", "-"), f"seed{seed}"])
                     cell = Cell(name, settings(item, **key, scale=scale, seed=seed), key)
                     found += [cell] if seed == seeds[0] or cell.fits(beyond) else []
     return found

@@ -20,7 +20,7 @@ from nfa.privacy.rounding import up
 _TABLE1 = TOML["table1"]
 READINGS = readings("table1")
 CHOSEN = next(iter(READINGS))
-PRINTED_OF = {"DP-ULR printed": "DP-ULR", "DP-ULR sound": "DP-ULR", "DP-SGD": "DP-SGD"}  # method: row of the paper
+PRINTED_OF = {"DP-ULR printed": "DP-ULR", "corrected DP-ULR": "DP-ULR", "DP-SGD": "DP-SGD"}  # method: row of the paper
 SIGMA_0 = tuple(_TABLE1["sigma_0"])
 BATCHES = tuple(_TABLE1["batches"])
 

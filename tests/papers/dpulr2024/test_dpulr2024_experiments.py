@@ -244,7 +244,7 @@ def test_readings_differ_in_what_they_name():
     assert (adam.optimizer, adam.lr) == ("adam", 0.01)
     standard = of("paper", batch="200", rule="DP-SGD", sigma_0="8", reading="standard-pixels").settings
     assert standard == replace(of("paper", batch="200", rule="DP-SGD", sigma_0="8").settings, pixels="standard")
-    short, long = (of(scale, batch="500", rule="DP-ULR sound", sigma_0="1").settings for scale in ("small", "paper"))
+    short, long = (of(scale, batch="500", rule="corrected DP-ULR", sigma_0="1").settings for scale in ("small", "paper"))
     assert long == replace(short, epochs=25)
 
 
@@ -310,7 +310,7 @@ def test_only_the_sound_rule_and_dp_sgd_have_a_guarantee_and_it_is_the_same(shor
         sampling_rate=200 / 1000,
     )
     expected = epsilon([(step, 5)], delta=1e-5, conversion="mironov2017").epsilon
-    for rule in ("DP-ULR sound", "DP-SGD"):
+    for rule in ("corrected DP-ULR", "DP-SGD"):
         guarantee = privacy[rule]["guarantee"]
         assert guarantee["epsilon"] == pytest.approx(expected, rel=1e-9)
         assert (guarantee["adjacency"], guarantee["sampling"], guarantee["steps"]) == ("add-remove", "poisson", 5)
@@ -328,11 +328,11 @@ def test_rows_and_report(short_runs):
     small = "fashion-mnist-small, 1,000 training images; 1 of 25 epochs"
     assert by_rule["DP-SGD"]["verdict"] == f"not comparable: {small}"
     assert by_rule["DP-ULR printed"]["verdict"] == f"not comparable: {small}; K = 2, not the 100 of the reading"
-    assert "the paper's DP-ULR has other noise" in by_rule["DP-ULR sound"]["verdict"]
+    assert "the paper's DP-ULR has other noise" in by_rule["corrected DP-ULR"]["verdict"]
     assert "the paper prints no number" in by_rule["ULR"]["verdict"]
-    assert by_rule["DP-ULR sound"]["paper"] == by_rule["DP-ULR printed"]["paper"] == 90.11
+    assert by_rule["corrected DP-ULR"]["paper"] == by_rule["DP-ULR printed"]["paper"] == 90.11
     assert {rule: row["epsilon"] == "none" for rule, row in by_rule.items()} == {
-        "ULR": True, "DP-ULR printed": True, "DP-ULR sound": False, "DP-SGD": False,
+        "ULR": True, "DP-ULR printed": True, "corrected DP-ULR": False, "DP-SGD": False,
     }  # fmt: skip
     text = report.report(TABLE1, "demo", [1], rows, short_runs)
     for words in (
@@ -386,7 +386,7 @@ CURVES = {
     ("ULR", "none"): {1: [80, 90, 95]},
     ("DP-SGD", "8"): {1: [30, 40, 35], 2: [32, 41, 38], 3: [31, 42, 36]},
     ("DP-ULR printed", "8"): {1: [40, 45, 50], 2: [41, 46, 52], 3: [40, 47, 54]},
-    ("DP-ULR sound", "8"): {2: [20, 21, 22]},
+    ("corrected DP-ULR", "8"): {2: [20, 21, 22]},
 }
 
 
@@ -412,7 +412,7 @@ def test_who_is_ahead_of_dp_sgd_seed_by_seed():
     lead = leads(runs, "DP-ULR printed")[place]
     assert (lead.mean, lead.n) == (pytest.approx(47 / 3, abs=1e-4), 3)
     assert lead.half == pytest.approx(4.3027 * 2.0817 / math.sqrt(3), abs=1e-3)
-    assert str(leads(runs, "DP-ULR sound")[place]) == "-16.00"  # of the one seed that both have
+    assert str(leads(runs, "corrected DP-ULR")[place]) == "-16.00"  # of the one seed that both have
     said, seen, sound = caption("table1", runs)
     assert said.startswith('The paper: "DP-ULR outperforms DP-SGD with the large batch')
     assert seen.replace("\N{NO-BREAK SPACE}", " ") == (
@@ -421,11 +421,11 @@ def test_who_is_ahead_of_dp_sgd_seed_by_seed():
     )
     assert "in batches of 64, \N{MINUS SIGN}16.0" in sound
     text = "\n".join(table1.runs_notes(runs))
-    assert "DP-ULR sound 22.00, DP-SGD 36.33; less DP-SGD: DP-ULR as printed +15.67 ± 5.17, DP-ULR made sound" in text
+    assert "corrected DP-ULR 22.00, DP-SGD 36.33; less DP-SGD: DP-ULR as printed +15.67 ± 5.17, corrected DP-ULR" in text
     assert "half of Student's 95 % interval over 3 seeds. A number without ± comes from one seed." in text
     without = by_hand({place: seeds for place, seeds in CURVES.items() if place[0] != "DP-SGD"})
     assert leads(without, "DP-ULR printed") == {}
-    assert "DP-ULR printed 52.00, DP-ULR sound 22.00." in "\n".join(table1.runs_notes(without))
+    assert "DP-ULR printed 52.00, corrected DP-ULR 22.00." in "\n".join(table1.runs_notes(without))
     alone = by_hand({place: seeds for place, seeds in CURVES.items() if place[0] == "ULR"})
     assert "What these runs show" not in "\n".join(table1.runs_notes(alone))
     assert caption("table1", alone)[1].endswith("There is no other rule to compare with DP-SGD.")
@@ -442,12 +442,12 @@ def test_what_accuracy_does_after_the_middle_epoch():
         .replace("\N{NO-BREAK SPACE}", " ")
         .endswith(
             "Points gained from the middle epoch to the last at σ₀ = 8: in batches of 64, DP-ULR printed +6.0 ± 2.5,"
-            " DP-ULR sound +1.0, DP-SGD \N{MINUS SIGN}4.7 ± 3.8."
+            " corrected DP-ULR +1.0, DP-SGD \N{MINUS SIGN}4.7 ± 3.8."
         )
     )
     (line,) = [line for line in FIG3.runs_notes(runs) if line.startswith("- ")]
-    assert "DP-ULR printed 52.00 (+6.00 ± 2.48), DP-ULR sound 22.00 (+1.00), DP-SGD 36.33 (-4.67 ± 3.79);" in line
-    assert line.endswith("less DP-SGD: DP-ULR as printed +15.67 ± 5.17, DP-ULR made sound -16.00.")
+    assert "DP-ULR printed 52.00 (+6.00 ± 2.48), corrected DP-ULR 22.00 (+1.00), DP-SGD 36.33 (-4.67 ± 3.79);" in line
+    assert line.endswith("less DP-SGD: DP-ULR as printed +15.67 ± 5.17, corrected DP-ULR -16.00.")
 
 
 def test_sizes_and_ends_in_words():
@@ -456,7 +456,7 @@ def test_sizes_and_ends_in_words():
     assert "| 64 | small | chosen | 52.00 | 22.00 | 36.33 | +15.67 ± 5.17 | -16.00 |" in table
     assert "in batches of 64, +15.7 ± 5.2 (small)" in caption("tableC1", runs)[1].replace("\N{NO-BREAK SPACE}", " ")
     assert caption("fig4", runs)[1].endswith(
-        "At its best each rule ends at: ULR 95.0 % (batches of 64), DP-ULR printed 52.0 % (batches of 64), DP-ULR sound"
+        "At its best each rule ends at: ULR 95.0 % (batches of 64), DP-ULR printed 52.0 % (batches of 64), corrected DP-ULR"
         " 22.0 % (batches of 64), DP-SGD 36.3 % (batches of 64)."
     )
 
@@ -468,7 +468,7 @@ def test_the_picture_is_drawn(short_runs, tmp_path):
 
 def test_a_whole_run_at_the_paper_scale_can_be_compared():
     data = {"data": {"name": "mnist", "train": 60000, "note": ""}}
-    for rule, told in (("DP-SGD", ""), ("DP-ULR printed", ""), ("DP-ULR sound", "the paper's DP-ULR has other noise")):
+    for rule, told in (("DP-SGD", ""), ("DP-ULR printed", ""), ("corrected DP-ULR", "the paper's DP-ULR has other noise")):
         cell = of("paper", batch="500", rule=rule, sigma_0="1")
         assert TABLE1.not_comparable(cell.settings, data) == told
 

@@ -274,6 +274,6 @@ def test_what_reports_say_and_that_pictures_are_drawn(item, short_runs, tmp_path
     assert all(row["verdict"].startswith("not comparable") for row in rows)
     for cell, record in runs:
         promised = "guarantee" in record["privacy"]
-        assert promised == (cell.key["rule"] in ("DP-ULR sound", "DP-SGD"))
+        assert promised == (cell.key["rule"] in ("corrected DP-ULR", "DP-SGD"))
     experiment.picture(tmp_path / "figure.png", rows, runs)
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
