@@ -1,6 +1,7 @@
 """Who is ahead, over several seeds: differences paired by seed, with Student's 95 % interval."""
 
 import math
+import re
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from nfa.experiments.experiment import Trained
 
 BySeed = Mapping[int, float]  # of one kind of run, in percent
 MINUS = "\N{MINUS SIGN}"
+LONGEST = 35  # words of a caption
 
 
 def half_width(values: list[float]) -> float:
@@ -116,3 +118,19 @@ def intervals(differences: Iterable[Difference]) -> str:
         return "Each of these numbers comes from one seed, so no interval can be given."
     told = f"The number after ± is half of Student's 95 % interval over {' or '.join(map(str, counts))} seeds"
     return f"{told}{'. A number without ± comes from one seed' if any(one.half is None for one in every) else ''}."
+
+
+def brief(first: str, *others: str) -> list[str]:
+    """The first sentence, and the others as long as all of them have at most `LONGEST` words; for below a picture.
+
+    Examples
+    --------
+    >>> brief("The paper: more.", "Here, less.", "word " * 30)
+    ['The paper: more.', 'Here, less.']
+    """
+    kept = [first]
+    for other in others:
+        if sum(len(re.findall(r"\S*\w\S*", sentence)) for sentence in [*kept, other]) > LONGEST:
+            break
+        kept.append(other)
+    return kept

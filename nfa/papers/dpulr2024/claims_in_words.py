@@ -1,12 +1,11 @@
 """What the paper says in words of DP-ULR beside DP-SGD, held against runs, seed by seed (`nfa.papers.paired`)."""
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
 
 from nfa.experiments.experiment import Trained
 from nfa.experiments.report import markdown_table
 from nfa.papers.dpulr2024.runs import METHODS, PRIVATE_AS_PRINTED, TOML
-from nfa.papers.paired import BySeed, Difference, by_seed, intervals, paired, unbroken
+from nfa.papers.paired import BySeed, Difference, brief, by_seed, intervals, paired
 
 BASE = "DP-SGD"  # what the others are held against
 RULES = {PRIVATE_AS_PRINTED: "DP-ULR as printed", "corrected DP-ULR": "corrected DP-ULR"}
@@ -154,8 +153,8 @@ def convergence(runs: Trained) -> list[str]:
         return []
     head = (
         "The numbers are the validation accuracy of these runs after the last epoch, in percent. In brackets are the"
-        f" points gained since the middle epoch. A negative gain means that the accuracy falls. Differences are in points."
-        f" {intervals(shown)}"
+        " points gained since the middle epoch. A negative gain means that the accuracy falls. Differences are in"
+        f" points. {intervals(shown)}"
     )
     return [head, "", *lines, ""]
 
@@ -168,72 +167,22 @@ def caption(item: str, runs: Trained) -> list[str]:
     item : "table1", "tableC1", "fig3" or "fig4"
     runs : those that the picture shows
     """
-    told = {"table1": _at_either_end, "tableC1": _by_model, "fig3": _second_half, "fig4": _in_the_end}[item](runs)
     _, record = runs[0]
     of = TOML["table1" if item == "fig3" else item]["setting"].get("epochs")
     done = " and ".join(map(str, sorted({len(record["history"]) for _, record in runs})))
-    length = f"{done} epochs" if of is None else f"{'' if done == str(of) else f'{done} of '}the paper's {of} epochs"
+    length = f"{done} epochs" if of is None or done == str(of) else f"{done} of {of} epochs"
     seeds = len({record["seed"] for _, record in runs})
     data = f"{record['data']['name']}, {record['data']['train']:,} images"
     here = f"Here, {data}, {length}, {seeds} seed{'s' if seeds > 1 else ''}"
-    first, *others = told or ["there is no other rule to compare with DP-SGD"]
-    return [f"The paper: {SAID[item]}.", f"{here}. {first[0].upper()}{first[1:]}.", *(f"{other}." for other in others)]
+    told = _of_settings(runs) or ["There is no other rule to compare with DP-SGD"]
+    return brief(f"The paper: {SAID[item]}.", f"{here}.", *(f"{one[0].upper()}{one[1:]}." for one in told))
 
 
-def _at_either_end(runs: Trained) -> list[str]:
-    """Leads at the least and the most noise that has as many seeds as any, in each batch."""
+def _of_settings(runs: Trained) -> list[str]:
+    """In how many batches and noises each rule is more accurate than DP-SGD, in the mean over the seeds."""
     told = []
     for rule, name in RULES.items():
-        each: dict[str, list[tuple[float, Difference]]] = {}
-        for (batch, _, _, sigma_0), lead in leads(runs, rule).items():
-            each.setdefault(batch, []).append((float(sigma_0), lead))
-        told += _by_batch(name, {batch: _ends(found) for batch, found in each.items()})
+        if every := leads(runs, rule).values():
+            more = sum(lead.mean > 0 for lead in every)
+            told.append(f"{name} is more accurate in {more} of {len(every)} settings")
     return told
-
-
-def _by_batch(name: str, words: Mapping[str, str]) -> list[str]:
-    batches = "; ".join(f"in batches of {batch}, {told}" for batch, told in words.items())
-    return [f"{name} less DP-SGD, in points: {batches}"] if words else []
-
-
-def _ends(found: Sequence[tuple[float, Difference]]) -> str:
-    most = max(lead.n for _, lead in found)
-    kept = sorted(((sigma, lead) for sigma, lead in found if lead.n == most), key=lambda pair: pair[0])
-    return " and ".join(f"{lead.short} at {unbroken(f'σ₀ = {s:g}')}" for s, lead in dict.fromkeys([kept[0], kept[-1]]))
-
-
-def _by_model(runs: Trained) -> list[str]:
-    told = []
-    for rule, name in RULES.items():
-        each: dict[str, list[str]] = {}
-        for (batch, model, _, _), lead in leads(runs, rule).items():
-            each.setdefault(batch, []).append(f"{lead.short} ({model})")
-        told += _by_batch(name, {batch: ", ".join(found) for batch, found in each.items()})
-    return told
-
-
-def _second_half(runs: Trained) -> list[str]:
-    """What each rule gains after the middle epoch, at the most noise."""
-    gained = {place: gain for place, gain in later(runs).items() if place[1] != "none"}
-    if not gained:
-        return []
-    most = max((sigma_0 for _, sigma_0, _ in gained), key=float)
-    told = []
-    for batch in dict.fromkeys(batch for batch, sigma_0, _ in gained if sigma_0 == most):
-        rules = _listed((rule, gained[batch, most, rule]) for rule in METHODS if (batch, most, rule) in gained)
-        told.append(f"in batches of {batch}, {rules}")
-    return [f"points gained from the middle epoch to the last at {unbroken(f'σ₀ = {most}')}: {'; '.join(told)}"]
-
-
-def _listed(rules: Iterable[tuple[str, Difference]]) -> str:
-    return ", ".join(f"{rule} {gain.short}" for rule, gain in rules)
-
-
-def _in_the_end(runs: Trained) -> list[str]:
-    """Each rule in the batches where it ends best, in percent."""
-    best: dict[str, tuple[float, str]] = {}
-    for (batch, *_), own in accuracies(runs).items():
-        for rule, values in own.items():
-            best[rule] = max(best.get(rule, (0.0, "")), (statistics.fmean(values.values()), batch))
-    ranked = [f"{rule} {best[rule][0]:.1f} % (batches of {best[rule][1]})" for rule in METHODS if rule in best]
-    return [f"at its best each rule ends at: {', '.join(ranked)}"] if ranked else []

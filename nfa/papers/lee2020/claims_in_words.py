@@ -14,7 +14,7 @@ from nfa.experiments.experiment import Trained
 from nfa.experiments.report import proved_epsilon
 from nfa.mechanism import NoGuarantee
 from nfa.papers.lee2020.run_scope import as_long, length, of_data, shortfalls
-from nfa.papers.paired import BySeed, Difference, by_seed, intervals, paired, unbroken
+from nfa.papers.paired import BySeed, Difference, brief, by_seed, intervals, paired, unbroken
 from nfa.rules import dp_dfa
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
@@ -191,13 +191,15 @@ def _gain(found: Accuracies, whole: bool) -> list[str]:
     told = "; ".join(f"{_points(gain)} ({reading})" for reading, gain in each.items() if gain)
     sure = [gain for gain in every if gain.half is not None]
     beyond = (
-        f" and the interval lies below {LEAST} in {sum(g.below(LEAST) for g in sure)} of {len(sure)}" if sure else ""
+        f" The interval is below {LEAST} in {sum(g.below(LEAST) for g in sure)} of {len(sure)} comparisons, and below 0"
+        f" in {sum(g.below(0) for g in sure)}."
+        if sure
+        else ""
     )
-    behind = f", below 0 in {sum(g.below(0) for g in sure)}" if sure else ""
     return [
-        f'- "Significant gains in accuracy (often by {LEAST}-{MOST}%)" over DP-BP (`lee2020:claim-gain`). {verdict}:'
-        f" at the same sensitivity, DP-DFA is more accurate in {ahead} of {len(every)} comparisons, by {LEAST} points"
-        f" or more in {reached}{beyond}{behind}. DP-DFA less DP-BP, in points: {told}.{chance}"
+        f'- "Significant gains in accuracy (often by {LEAST}-{MOST}%)" over DP-BP (`lee2020:claim-gain`). {verdict}.'
+        f" At the same sensitivity, DP-DFA is more accurate in {ahead} of {len(every)} comparisons, and by {LEAST}"
+        f" points or more in {reached}.{beyond} DP-DFA less DP-BP, in points: {told}.{chance}"
     ]
 
 
@@ -261,8 +263,9 @@ def _printed_threshold(runs: Trained, gains: str) -> list[str]:
         return []
     return [
         f"- DP-DFA with tau_h from the printed sensitivity. nfa refuses this claim by name: {refusal()} The epsilon"
-        " that the corrected sensitivity proves (a lower epsilon would hold if sigmoid layers cannot reach tau_h):"
-        f" {'; '.join(told)}.{f' The accuracy of DP-DFA less that of DP-BP, in points: {gains}.' if gains else ''}"
+        " that the corrected sensitivity proves (a lower epsilon would hold if sigmoid layers cannot reach tau_h):",
+        *(f"  - {one}." for one in told),
+        *([f"  - DP-DFA less DP-BP, in points: {gains}."] if gains else []),
     ]
 
 
@@ -299,7 +302,8 @@ def _epochs(runs: Trained) -> list[str]:
     return [
         '- "DP DFA achieving good accuracy with fewer epochs than DP BP" (`lee2020:claim-epochs`). Here DP-DFA is the'
         f" first at {sum(first)} of {len(first)} levels. Epochs after which DP-BP and DP-DFA reach each mean test"
-        f" accuracy, or none if no run reaches this accuracy: {'; '.join(told)}."
+        " accuracy, or none if no run reaches this accuracy:",
+        *(f"  - {one}." for one in told),
     ]
 
 
@@ -319,10 +323,10 @@ def caption(figure: str, runs: Trained) -> list[str]:
         told = []
         for rule in ("DP-DFA", "hybrid"):
             ahead = [f"{gain.short} at {unbroken(f'σ = {s}')}" for s, gain in gains(found, rule=rule).items()]
-            told += [f"{rule} less DP-BP, in points: {', '.join(ahead)}"] if ahead else []
-        seen = "; ".join(told) or "There is no other private rule to compare with DP-BP"
-        lines.append(f"Here, {data}, {length(figure, own)}. {seen}.")
-    return lines
+            told += [f"{rule[0].upper()}{rule[1:]} less DP-BP, in points: {', '.join(ahead)}."] if ahead else []
+        lines.append(f"Here, {data}, {length(figure, own)}.")
+        lines += told or ["There is no other private rule to compare with DP-BP."]
+    return brief(*lines)
 
 
 def _points(differences: Mapping[str, Difference]) -> str:

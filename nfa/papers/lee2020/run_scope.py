@@ -77,11 +77,11 @@ def length(figure: str, runs: Trained) -> str:
     Examples
     --------
     >>> length("fig4", [(None, {"history": [0] * 25, "seed": seed}) for seed in (1, 2)])
-    "25 of the paper's 300 epochs, 2 seeds"
+    '25 of 300 epochs, 2 seeds'
     >>> length("fig4", [(None, {"history": [0] * 300, "seed": 1})])
-    "the paper's 300 epochs, 1 seed"
+    '300 epochs, 1 seed'
     """
     of, done = _TOML[figure]["epochs"], sorted({len(record["history"]) for _, record in runs})
     told = "" if done == [of] else f"{' and '.join(map(str, done))} of "
     seeds = len({record["seed"] for _, record in runs})
-    return f"{told}the paper's {of} epochs, {seeds} seed{'s' if seeds > 1 else ''}"
+    return f"{told}{of} epochs, {seeds} seed{'s' if seeds > 1 else ''}"

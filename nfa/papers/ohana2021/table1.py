@@ -208,11 +208,11 @@ def _claims(ours: Accuracies, columns: list[str]) -> list[str]:
     printed = {rule: {sigma: row[sigma] for sigma in columns} for rule, row in PRINTED.items()}
     both = (("ours", ours), ("paper", printed))
     gaps = [(name, gaps_to_dfa(table).values()) for name, table in both]
-    ahead = "; ".join(f"{name} {min(gap):.2f} to {max(gap):.2f}" for name, gap in gaps)
+    ahead = ", ".join(f"{min(gap):.2f} to {max(gap):.2f} points ({name})" for name, gap in gaps)
     told = [
         f"- Mean absolute difference to the paper over the {3 * len(columns)} cells of DFA, TDFA and PDFA:"
         f" {mean_distance(ours):.2f} points.",
-        f'- "PDFA always within 1% of DFA" (`ohana2021:table1-c1`). DFA is more accurate by: {ahead} points.',
+        f'- "PDFA always within 1% of DFA" (`ohana2021:table1-c1`). DFA is more accurate by {ahead}.',
     ]
     if "non-private" not in columns:
         return told
@@ -221,12 +221,15 @@ def _claims(ours: Accuracies, columns: list[str]) -> list[str]:
     for sigma in [sigma for sigma in ("0.05", "0.2") if {"0", sigma} <= set(columns)]:
         lost, parts = [], []
         for name, table in both:
-            lost.append(f"{name} " + ", ".join(f"{rule} {drops(table, sigma)[rule]:.2f}" for rule in printed))
+            each = ", ".join(f"{rule} {drops(table, sigma)[rule]:.2f}" for rule in printed)
+            lost.append(f"{name.capitalize()}: {each}.")
             parts.append(
-                "{} {:.2f} by the clips, {:.2f} by noise".format(name, *clipping_and_noise(table, "DFA", sigma))
+                "{:.2f} by the clips and {:.2f} by noise ({})".format(*clipping_and_noise(table, "DFA", sigma), name)
             )
-        told.append(f"- Lost from the non-private run to sigma {sigma} (`ohana2021:table1-c2`): {'; '.join(lost)}.")
-        told.append(f"- Of this loss, for DFA (`ohana2021:table1-c3`): {'; '.join(parts)}.")
+        told.append(
+            f"- Points lost from the non-private run to sigma {sigma} (`ohana2021:table1-c2`). {' '.join(lost)}"
+        )
+        told.append(f"- Parts of this loss for DFA (`ohana2021:table1-c3`): {', '.join(parts)}.")
     return told
 
 

@@ -155,7 +155,7 @@ def notes(rows: Rows) -> list[str]:
         return []
     lost = costs(rows)
     lines = [
-        "## What privacy costs",
+        "## Loss of accuracy from the guarantee",
         "",
         f"Test accuracy in percent, and in brackets the points lost to the guarantee. Delta is {DELTA:g} in all"
         " columns.",
@@ -171,9 +171,8 @@ def notes(rows: Rows) -> list[str]:
     lines += [markdown_table(table), ""]
     for protected, epsilon in columns:
         points = [lost[rule, protected, epsilon] for rule in RULES]
-        lines.append(
-            f"- ({epsilon}, {DELTA:g}) for {protected} costs {min(points):.1f} to {max(points):.1f} points of accuracy."
-        )
+        told = f"{min(points):.1f} to {max(points):.1f} points"
+        lines.append(f"- The loss of accuracy from ({epsilon}, {DELTA:g}) for {protected} is {told}.")
     alike = [rule for rule in RULES if abs(lost[rule, "records", "8"] - lost[rule, "records", "3"]) < 0.5]
     if alike:
         lines.append(_REPAIRED["alike"].format(rules=" and ".join(alike)))
@@ -185,7 +184,9 @@ def notes(rows: Rows) -> list[str]:
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.ohana2021.pictures import budget_figure
 
-    budget_figure(path, rows, runs, title="What a guarantee costs: photonic DFA on Fashion-MNIST", delta=DELTA)
+    budget_figure(
+        path, rows, runs, title="Loss of accuracy from a guarantee: photonic DFA on Fashion-MNIST", delta=DELTA
+    )
 
 
 PUBLISHED = table1.TABLE1

@@ -66,8 +66,10 @@ def notes(rows: Rows) -> list[str]:
         if BASE not in own:
             continue
         ranked = sorted((value - own[BASE], name) for name, value in own.items() if name != BASE)[::-1]
-        told = ", ".join(f"{name} {gain:+.1f}" for gain, name in ranked)
-        lines += [f"- {rule}, {own[BASE]:.1f} {BASE}: {told}."]
+        gained = ", ".join(f"{name} {gain:+.1f}" for gain, name in ranked if gain >= 0)
+        lost = ", ".join(f"{name} {gain:+.1f}" for gain, name in ranked if gain < 0)
+        lines.append(f"- {rule} has {own[BASE]:.1f} {BASE}.")
+        lines += [f"- {rule}, points gained: {gained or 'none'}.", f"- {rule}, points lost: {lost or 'none'}."]
     return lines
 
 
@@ -80,8 +82,8 @@ def _draw(path: Path, rows: Rows, runs: Trained) -> None:
 EXPERIMENT = Experiment(
     id="ours:screen",
     title="What limits the joint clip: one thing changed at a time, at epsilon 3",
-    where="none: ours",
-    transcription="nothing is printed anywhere",
+    where="an experiment of ours",
+    transcription="There are none.",
     cells=cells,
     scales={
         "demo": "fashion-mnist-small, 1 epoch, three variants of one rule",

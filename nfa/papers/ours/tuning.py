@@ -131,7 +131,7 @@ def choice(contest: Contest, trials: Path, finalists: Path | None) -> dict[str, 
 
 def no_paper(settings: Settings, record: dict[str, Any]) -> str:
     """Why no number is held against a paper's."""
-    return "none of the papers compares at equal epsilon"
+    return "no paper compares rules at equal epsilon"
 
 
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:
@@ -144,8 +144,8 @@ def _experiment(contest: Contest, id: str, title: str, cells, scales: dict[str, 
     return Experiment(
         id=id,
         title=title,
-        where="none: ours",
-        transcription="nothing is printed anywhere",
+        where="an experiment of ours",
+        transcription="There are none.",
         cells=partial(cells, contest=contest),
         scales=scales,
         seeds=dict.fromkeys(scales, 1),

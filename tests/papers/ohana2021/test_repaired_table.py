@@ -70,7 +70,7 @@ def test_costs_are_points_below_the_run_without_privacy():
     assert table1_repaired.costs(rows())["PDFA", "labels", "3"] == 4.0
     text = "\n".join(table1_repaired.notes(rows()))
     assert "| TDFA | 86.00 | 85.00 (-1.00) | 84.00 (-2.00) | 83.00 (-3.00) | 82.00 (-4.00) |" in text
-    assert "- (3, 1e-05) for records costs 2.0 to 2.0 points of accuracy." in text
+    assert "- The loss of accuracy from (3, 1e-05) for records is 2.0 to 2.0 points." in text
 
 
 def test_the_paper_has_a_number_for_the_runs_without_privacy_only():

@@ -184,7 +184,7 @@ FIG12 = Analytic.from_toml(
         "proved",
         "verdict",
     ),
-    measures=f"by the leading term of Conjecture 2 with C = 16, at delta = {DELTA:g} and sigma = 2L: no guarantee",
+    measures=f"epsilon by the leading term of Conjecture 2 (C = 16, delta = {DELTA:g}, sigma = 2L), no guarantee",
     digits=4,
     within="our number equals the report's number, but the report prints none",
     summary=summary,

@@ -149,20 +149,22 @@ def notes_fig10(rows: Rows) -> list[str]:
     lines = [
         _HEAD,
         "",
-        '"Sampling without replacement (tau = 1) is one order of magnitude better than with (tau = 1/n)":',
+        '"Sampling without replacement (tau = 1) is one order of magnitude better than with (tau = 1/n)". Here,',
     ]
+    told = []
     for reading in _readings(rows):
         times = gain(rows, reading)
-        lines.append(f"{reading}: {times:.1f} times;" if times else f"{reading}: not run with both;")
+        told.append(f"{times:.1f} times smaller at {reading}" if times else f"not run with both tau at {reading}")
+    lines.append(f"the suboptimality with tau = 1 is {', '.join(told)}.")
     interpolate = all(
         [row["ours"] for row in rows if row["reading"] == reading]
         == sorted((row["ours"] for row in rows if row["reading"] == reading), reverse=True)
         for reading in _readings(rows)
     )
-    lines.append(f"the values of tau between {'' if interpolate else 'do not '}interpolate, as the text has it.")
+    lines.append(f"The values of tau between them {'' if interpolate else 'do not '}interpolate, as the text claims.")
     low = min(float(row["train. acc. %"]) for row in rows if row["reading"] == _readings(rows)[0])
     lines.append(
-        f'"More than {WORDS["accuracy"]:g} % training accuracy": at least {low:.1f} % at {_readings(rows)[0]}.'
+        f'"More than {WORDS["accuracy"]:g} % training accuracy": we have at least {low:.1f} % at {_readings(rows)[0]}.'
     )
     return [*lines, "", _TOML["fig10"]["closing"], ""]
 
@@ -175,15 +177,18 @@ def notes_fig11(rows: Rows) -> list[str]:
     lines = [
         _HEAD,
         "",
-        '"We see no difference of loss between values of tau". Runs of one seed have the same noise, whatever tau:',
+        '"We see no difference of loss between values of tau". Runs of one seed have the same noise for all tau. The',
+        "list has the largest difference between tau, and the standard deviation between seeds.",
+        "",
     ]
     for reading in _readings(rows):
         own = [row for row in rows if row["reading"] == reading]
         sd, most = max(row["sd"] or 0 for row in own), largest_difference(rows, reading)
         told = "only one tau was run" if most is None else f"{most:.6f} at most"
-        lines.append(f"{reading}: {told}; seeds differ by a deviation of {sd:.6f};")
+        lines.append(f"- {reading}: {told}, standard deviation {sd:.6f}.")
+    lines.append("")
     accuracies = [float(row["train. acc. %"]) for row in rows if row["reading"] == _readings(rows)[0]]
-    lines.append(f'"around {WORDS["private_accuracy"]:g} %" training accuracy: {min(accuracies):.1f} to')
+    lines.append(f'"Around {WORDS["private_accuracy"]:g} %" training accuracy: we have {min(accuracies):.1f} to')
     lines.append(f"{max(accuracies):.1f} % at {_readings(rows)[0]}.")
     return [*lines, "", _TOML["fig11"]["closing"], ""]
 
