@@ -12,7 +12,10 @@ from nfa.experiments.experiment import Trained, unfinished
 from nfa.experiments.records import epochs_of
 from nfa.whole import write_whole
 
-BANDS = "Lines: means over the seeds; bands: from the lowest to the highest seed; ±: half of Student's 95 % interval."
+BANDS = (
+    "Lines are means over the seeds, and bands reach from the lowest to the highest seed. The number after ± is half of"
+    " Student's 95 % interval."
+)
 LETTERS = 13.4  # of a caption, on an inch
 
 # Of a picture: what each says of the day it was drawn, which is left out.

@@ -108,9 +108,9 @@ def _key(runs: Trained, printed: Mapping[str, Mapping[int, float]], delta: float
     proved = [(cell, record) for cell, record in runs if "guarantee" in record["privacy"]]
     if not proved:
         return []
-    but = r" but DP-DFA with printed $\tau_h$" if any(cell.key["reading"] == "printed" for cell, _ in proved) else ""
+    but = r" except DP-DFA with printed $\tau_h$" if any(cell.key["reading"] == "printed" for cell, _ in proved) else ""
     both = any(epoch <= len(r["history"]) for cell, r in proved for epoch in printed.get(cell.key["sigma"], ()))
-    beside = "; in brackets that of the paper's captions, of 60,000 records" if both else ""
+    beside = ", and in brackets that of the paper's captions, for 60,000 records" if both else ""
     at = f"{delta:g}".replace("e-0", "e-")
     return [f"Above the panels: the ε at δ = {at} that is proved for every private rule{but}{beside}."]
 

@@ -503,7 +503,7 @@ def test_our_epsilons_stand_above_the_panel_and_the_printed_ones_in_brackets(mon
     runs = with_mechanism(runs_of(**WHOLE), 60_000)
     found = texts(drawn(FIG4, runs, monkeypatch))
     assert {"9.78\n(9.77)", "17.81\n(17.80)", "26.20\n(26.19)"} <= set(found)
-    assert any("in brackets that of the" in text and "Lines: means over the seeds; bands" in text for text in found)
+    assert any("in brackets that of the" in text and "Lines are means over the seeds" in text for text in found)
     smaller = with_mechanism(runs_of(**WHOLE, images=20_000), 20_000)
     for _, record in smaller:
         record["data"] |= {"name": "cifar-10", "note": "JPEG copies"}
