@@ -169,8 +169,8 @@ FIG2 = Analytic.from_toml(
     measures="the column ratio, four digits",
     digits=3,
     tolerance=CLAIMED,
-    within=f"the ratio is below the {CLAIMED:g} that the text gives; `slightly less than q N` is read as from"
-    f" {_FIG2['slightly']:g} q N up, and q is a reading throughout",
+    within=f"the ratio is below {CLAIMED:g}, as in the text (we read `slightly less than q N` as at least"
+    f" {_FIG2['slightly']:g} q N, and every q is a reading)",
     summary=fig2_summary,
     notes=fig2_notes,
     picture=_draw,

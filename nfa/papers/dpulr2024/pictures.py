@@ -87,7 +87,7 @@ def dots_figure(
     """
     batches = list(dict.fromkeys(row["batch"] for row in rows))
     figure = new_figure(title, max(7.5, 2.6 + 3.4 * len(batches)), runs)  # no narrower than its title
-    several = ["Bars are one standard deviation over our seeds. The number after ± is half of Student's 95 % interval."]
+    several = ["Bars are one standard deviation over our seeds."]
     part = captioned(figure, [*caption, *(several if any(row["n"] > 1 for row in rows) else [])])
     panels = part.subplots(1, len(batches), sharey=True, squeeze=False)[0]
     for axes, batch in zip(panels, batches, strict=True):

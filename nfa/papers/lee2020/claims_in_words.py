@@ -162,8 +162,8 @@ def _weight(figure: str, runs: Trained) -> list[str]:
             " They cannot refute the results of the paper."
         ]
     return [
-        f"These runs, {told}, are shorter or smaller than the paper's ({'; '.join(missing)}), and {open_} are our"
-        " readings. The runs show what happens in this case, but cannot refute the results of the paper."
+        f"These runs, {told}, are shorter or smaller than the paper's ({'; '.join(missing)}). We chose readings"
+        f" of {open_}. The runs show what happens in this case, but cannot refute the results of the paper."
     ]
 
 
@@ -209,11 +209,11 @@ def _hybrid(found: Accuracies, whole: bool) -> list[str]:
     if not over_bp:
         return []
     both = [s for s in over_bp if over_bp[s].above(0) and (s not in over_dfa or over_dfa[s].above(0))]
-    beside = f"; less DP-DFA: {_points(over_dfa)}" if over_dfa else ""
+    beside = f" Hybrid less DP-DFA, in points: {_points(over_dfa)}." if over_dfa else ""
     return [
         '- "The hybrid approach clearly outperforming both" (`lee2020:claim-hybrid`): here the hybrid is more accurate'
         f" than both other rules at {len(both)} of {len(over_bp)} noises. Hybrid less DP-BP, in points:"
-        f" {_points(over_bp)}{beside}.{_idle(found, 'hybrid', over_bp, whole)}"
+        f" {_points(over_bp)}.{beside}{_idle(found, 'hybrid', over_bp, whole)}"
     ]
 
 
@@ -232,7 +232,7 @@ def _clip_bias(found: Accuracies) -> list[str]:
     lost = clip_losses(found)
     if ("DP-BP", SOUND) not in lost:
         return []
-    told = "; ".join(f"{rule} {points} ({reading})" for (rule, reading), points in lost.items())
+    told = ", ".join(f"{rule} {points} ({reading})" for (rule, reading), points in lost.items())
     own = lost["DP-BP", SOUND]
     verdict = "Seen here" if own.above(BY_CHANCE if own.half is None else 0) else "Not seen here"
     return [

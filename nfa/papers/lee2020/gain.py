@@ -209,17 +209,19 @@ def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
         if where := reached[one["reading"]]:
             proves = "as much as" if all(one[s]["fair"] for s in where) else "less than"
             points = ", ".join(f"{one[s]['gain']:+.1f} at sigma {s}" for s in where)
-            told.append(f"{one['reading']} ({points}; DP-DFA proves {proves} DP-BP)")
+            told.append(f"  - {one['reading']}: {points}. DP-DFA proves {proves} DP-BP.")
     share = [one["reading"] for one in found if any(one[s]["relative"] >= LEAST for s in sigmas)]
     also = [reading for reading in share if not reached[reading]]
     ahead = [one["reading"] for one in found if any(one[s]["gain"] > 0 for s in sigmas)]
     lines = [
-        f"- {LEAST} points or more under {len(told)} of {len(found)} readings"
-        + (f": {'; '.join(told)}." if told else f"; the largest gain is {gain:+.1f}, at sigma {at}."),
-        f"- As a share of DP-BP's accuracy, {LEAST} % or more"
-        f" {'also under ' + ', '.join(also) if also else 'under no other'}.",
+        f"- DP-DFA is more accurate by {LEAST} points or more under {len(told)} of {len(found)} readings. The largest gain is"
+        f" {gain:+.1f}, at sigma {at}.",
+        *told,
+        f"- As a share of DP-BP's accuracy, the gain is {LEAST} % or more"
+        f" {'also under ' + ', '.join(also) if also else 'under no other reading'}.",
         f"- DP-DFA is more accurate than DP-BP at some noise under {len(ahead)} of {len(found)} readings"
-        + (f": {', '.join(ahead)}." if ahead else "."),
+        + (":" if ahead else "."),
+        *(f"  - {reading}" for reading in ahead),
     ]
     if fair := [(one, sigma) for one, sigma in every if one[sigma]["fair"]]:
         one, sigma = max(fair, key=lambda pair: pair[0][pair[1]]["gain"])

@@ -343,7 +343,7 @@ def test_the_report_says_what_was_and_was_not_seen():
     assert "At sigma 0.05 DP-DFA stays below 20 %: so few steps show nothing about this rule" in text
     assert "At sigma 0.05 hybrid stays below 20 %" in text
     assert "more accurate than both other rules at 1 of 2 noises" in text
-    assert "less DP-DFA: -1.00 at sigma 0.01, +4.00 at sigma 0.05" in text
+    assert "Hybrid less DP-DFA, in points: -1.00 at sigma 0.01, +4.00 at sigma 0.05" in text
     assert "`lee2020:claim-clip-bias`). Seen here for DP-BP" in text
     assert "`lee2020:sens-total`" in text
     assert "  - sigma 0.01: 7.00 proved, 1.00 if the formula held.\n  - DP-DFA less DP-BP, in points: +3.00" in text

@@ -257,13 +257,13 @@ def test_gains_are_points_ahead_of_dp_bp_on_the_images_held_out():
 def test_the_report_says_which_readings_give_the_gain():
     text = "\n".join(gain.notes(ROWS))
     assert (
-        "- 10 points or more under 1 of 4 readings: top layer's error not clipped (+11.0 at sigma 0.01; DP-DFA proves"
-        " less than DP-BP)." in text
+        "by 10 points or more under 1 of 4 readings. The largest gain is +11.0, at sigma 0.01.\n"
+        "  - top layer's error not clipped: +11.0 at sigma 0.01. DP-DFA proves less than DP-BP.\n" in text
     )
-    assert "- As a share of DP-BP's accuracy, 10 % or more also under both tanh." in text
+    assert "- As a share of DP-BP's accuracy, the gain is 10 % or more also under both tanh." in text
     assert (
-        "- DP-DFA is more accurate than DP-BP at some noise under 2 of 4 readings: top layer's error not clipped,"
-        " both tanh." in text
+        "- DP-DFA is more accurate than DP-BP at some noise under 2 of 4 readings:\n"
+        "  - top layer's error not clipped\n  - both tanh\n" in text
     )
     assert "the largest gain of DP-DFA is +6.0 points, at sigma 0.05 under both tanh." in text
     assert "| both tanh | +1.0 (-0.5) | 78.5, 78.0 | 7.12, 7.13 | +6.0 (+6.5) | 50.0, 56.5 | 0.73 |" in text
@@ -284,7 +284,7 @@ def test_a_pair_holds_rules_of_two_readings_against_each_other():
 
 def test_the_report_says_where_none_does():
     text = "\n".join(gain.notes(ROWS[:4]))
-    assert "- 10 points or more under 0 of 1 readings; the largest gain is -10.0, at sigma 0.05." in text
+    assert "by 10 points or more under 0 of 1 readings. The largest gain is -10.0, at sigma 0.05." in text
     assert "- DP-DFA is more accurate than DP-BP at some noise under 0 of 1 readings." in text
 
 

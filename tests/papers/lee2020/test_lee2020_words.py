@@ -470,7 +470,7 @@ def test_dp_bp_is_ahead_on_cifar_10_too():
     }
     text = " ".join(claims_in_words.notes("fig4", runs))
     assert "40 % after 186 and none." in text  # at 0.05 no level is reached
-    assert "DP-BP -0.98 (sound); DP-DFA +3.02 (sound); DP-DFA +1.18 (printed)" in text
+    assert "DP-BP -0.98 (sound), DP-DFA +3.02 (sound), DP-DFA +1.18 (printed)" in text
 
 
 @pytest.mark.verifies("lee2020:claim-gap", "lee2020:claim-clip-bias")
