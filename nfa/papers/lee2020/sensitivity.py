@@ -157,8 +157,8 @@ def sensitivity_summary(rows: list[dict[str, Any]]) -> list[str]:
         f"The paper's own network with the tau_h that the printed formula gives for S = {own['paper']:.0f} moves by"
         f" {own['attained']:.2f}, and not at most {own['paper']:.0f}.",
         f"The printed formula is exact in {len(exact)} settings with another top layer: tanh units and beta e, or"
-        " sigmoid units and beta e y(1-y). If gamma beta is at least 1, the formula is also a bound, although not a tight"
-        " one here. The same is true if gamma is one bound for sigmoid layers and the output together.",
+        " sigmoid units and beta e y(1-y). If gamma beta is at least 1, the formula is also a bound, although not a"
+        " tight one here. The same is true if gamma is one bound for sigmoid layers and the output together.",
     ]
 
 
