@@ -1,4 +1,5 @@
-"""Experiments: training runs with records, and what reruns a table or a figure.
+"""Experiments: training runs and their records, and the reruns of tables and figures.
 
-`run.run` trains once; `reproduce.reproduce` takes an `experiment.Experiment`. The papers' own are in `nfa.papers`.
+`run.run` trains once. `reproduce.reproduce` reruns an `experiment.Experiment`. The experiments of the papers are in
+`nfa.papers`.
 """

@@ -1,4 +1,4 @@
-"""How well a rule's direction points along the gradient: the cosine that Figure 2 (right) of Ohana et al. shows."""
+"""How well a rule's direction agrees with the gradient: the cosine of Figure 2 (right) of Ohana et al."""
 
 import math
 import statistics
@@ -14,7 +14,9 @@ from nfa.rules.spec import spec
 
 
 def alignment(dW_a: list, dW_b: list, l: int) -> float:
-    r"""Cosine between two directions for the weights of layer l, entries taken as one vector; 0 if either is 0.
+    r"""Cosine between two directions for the weights of layer l.
+
+    Each direction is read as one vector; 0 if either is zero.
 
     .. math:: \cos = \frac{\langle dW_a^l, dW_b^l \rangle_F}{\|dW_a^l\|_F \, \|dW_b^l\|_F}
 
@@ -32,18 +34,19 @@ def alignment(dW_a: list, dW_b: list, l: int) -> float:
 
 
 class Watched:
-    """A rule that is compared now and then with backpropagation at the same weights on the same batch.
+    """A rule whose direction is compared with backpropagation at some steps, at the same weights on the same batch.
 
     Parameters
     ----------
     rule : function (net, x, y, *, rng) -> (dW, db)
-    every : int >= 1, compare at the steps that this divides
+    every : int >= 1. The directions are compared at the steps that this number divides
     start : int >= 0, steps already done
-    noted : cosines noted since the last epoch ended, one list a comparison with an entry a layer
+    noted : cosines noted since the end of the last epoch, one list for each comparison, with one entry for each layer
 
     Notes
     -----
-    Guarantee: answers what the rule answers. The gradient takes an extra pass, and draws nothing from the rng.
+    Guarantee: the rule's direction is returned unchanged. The gradient takes an extra pass and draws nothing from the
+    rng.
     """
 
     def __init__(self, rule: Callable, every: int, start: int = 0, noted: Sequence = ()) -> None:
@@ -62,7 +65,7 @@ class Watched:
         return dW, db
 
     def means(self) -> list[float]:
-        """The mean cosine of each layer over what was noted, which is forgotten; empty if nothing was."""
+        """Return the mean cosine of each layer and delete the notes; an empty list if nothing was noted."""
         means = [statistics.fmean(cosines) for cosines in zip(*self.noted, strict=True)]
         self.noted.clear()
         return means

@@ -1,7 +1,9 @@
-"""The mean of the weights after each of the last steps: what a run with the setting ``average`` evaluates and keeps.
+"""The mean of the weights after each of the last steps.
 
-Training goes on from the last weights, so the mean changes no step. It is computed from weights that the steps have
-released, and is therefore post-processing: epsilon is the same as without it.
+A run with the setting ``average`` evaluates and keeps this mean.
+
+The training continues from the last weights, so the mean changes no step. The mean is computed from weights that the
+steps have already released. It is therefore post-processing, and epsilon is the same as without it.
 """
 
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from nfa.network import Net
 
 
 def first_averaged(share: float, steps: int) -> int:
-    """The first step whose weights count, if the last ``share`` of so many steps are averaged, at least one step.
+    """The first step whose weights count, if the last ``share`` of the steps is averaged. At least one step counts.
 
     Examples
     --------
@@ -29,7 +31,7 @@ def _parameters(net: Net) -> Iterator[np.ndarray]:
 
 
 class TailAverage:
-    """The sum of the weights after each step from a first step on, in float64.
+    """The sum of the weights after each step, from the step ``first`` on, in float64.
 
     Parameters
     ----------
@@ -47,22 +49,22 @@ class TailAverage:
         self.sums = [np.zeros(p.shape) for p in _parameters(net)]
 
     def add(self, net: Net, t: int) -> None:
-        """Count the weights of net after step t, if the step is one of those that count."""
+        """Add the weights of net after step t, if step t counts."""
         if t < self.first:
             return
-        with np.errstate(over="ignore", invalid="ignore"):  # the run itself reports that it has diverged
+        with np.errstate(over="ignore", invalid="ignore"):  # the run itself reports divergence
             for total, p in zip(self.sums, _parameters(net), strict=True):
                 total += p
         self.count += 1
 
     def restore(self, sums: list[np.ndarray], t: int) -> None:
-        """Go on after step t from sums that were saved. Raises ValueError if they do not fit."""
+        """Continue after step t from sums that were saved. Raise ValueError if they do not fit."""
         if [(a.shape, a.dtype) for a in sums] != [(a.shape, a.dtype) for a in self.sums]:
             raise ValueError("the average does not fit the network")
         self.sums, self.count = sums, max(0, t - self.first + 1)
 
     def network(self, net: Net) -> Net:
-        """The network with the mean of the weights; net itself before the first step that counts."""
+        """Return the network with the mean of the weights, or net itself before the first step that counts."""
         if not self.count:
             return net
         twin = net.copy()

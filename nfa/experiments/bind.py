@@ -1,4 +1,4 @@
-"""A rule's keyword arguments, from the settings of a run: feedback, OPUs, kernels, its own settings."""
+"""A rule's keyword arguments, made from the settings of a run: feedback, OPUs, kernels and the rule's own settings."""
 
 import inspect
 import json
@@ -30,9 +30,9 @@ CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera) if f.name != "count")
 
 @cache
 def cannot_compile() -> str:
-    """Why numba cannot compile a kernel in this process, in a clause; "" if it can.
+    """The reason why numba cannot compile a kernel in this process, as a clause; "" if it can.
 
-    A switch such as NUMBA_DISABLE_JIT would leave the kernels to Python's loops, which are far slower than NumPy.
+    With a switch such as NUMBA_DISABLE_JIT the kernels would be Python loops, which are far slower than NumPy.
     """
     try:
         import numba
@@ -41,26 +41,26 @@ def cannot_compile() -> str:
             return "NUMBA_DISABLE_JIT is set"
         _kernels()
         numba.njit("int64(int64)")(lambda number: number + 1)
-    except Exception as problem:  # numba and the compiler below it raise errors of many kinds
+    except Exception as problem:  # numba and its compiler raise errors of many kinds
         cause = problem.__cause__ or problem
         return " ".join(f"{type(cause).__name__}: {cause}".split())
     return ""
 
 
 def possible(settings: Settings) -> Settings:
-    """The settings, without kernels if none can be compiled here."""
+    """Return the settings, without kernels if no kernel can be compiled here."""
     return replace(settings, kernels=False) if settings.kernels and cannot_compile() else settings
 
 
 def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: int) -> tuple[dict, dict | None]:
-    """The keyword arguments of the rule, m being the size of a batch, and the state dict of a rule that remembers."""
+    """Return the rule's keyword arguments for batches of m examples, and the rule's state dict, if it keeps one."""
     own = {one.name: one for one in rule.settings}
     for name, value in settings.rule_settings.items():
         if name not in own:
             has = f"The settings of this rule are {', '.join(own)}" if own else "This rule has no settings"
             raise ValueError(f"rule {rule.name} has no setting {name!r}. {has}")
         check_type(name, value, own[name].type)
-    # Plain numbers, the same to the rule and to its mechanism.
+    # The rule and its mechanism get the same plain numbers.
     types = {name: one.type for name, one in own.items()}
     bound = whole_as_counts(json.loads(json.dumps(settings.rule_settings)), types)
     if settings.opu is not None:
@@ -83,7 +83,7 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
         bound["at"] = settings.at
     if settings.first_weights == "aligned":
         _align(settings, net, bound, streams("feedback", 1))
-    # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
+    # A public normaliser, if the rule requires one or if the size of a batch is random.
     if "m" in own and (own["m"].required or SAMPLERS[settings.sampling].size_varies):
         bound.setdefault("m", m)
     if "N_B" in own and settings.N_B is not None:
@@ -99,11 +99,12 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
 
 
 def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
-    """The kernels that the rule takes as keyword arguments and that can do this run.
+    """Return the kernels that the rule takes as keyword arguments and that support this run.
 
-    Seeded runs take their noise from Philox, which is made for speed. Secure runs take `nfa.kernels.rounded`, whose
-    ``add_normal`` still needs the unit of its grid. A secure run binds no ``add_normal_each``: no rule of nfa that
-    takes it may be secure. A secure rule from outside keeps its own default, and draws from the cipher of the run.
+    Seeded runs take their noise from Philox, which is made for speed. Secure runs take it from `nfa.kernels.rounded`.
+    Its ``add_normal`` still needs the unit of the grid. A secure run binds no ``add_normal_each``, because no rule of
+    nfa that takes it may be secure. A secure rule from outside keeps its own default and draws from the cipher of the
+    run.
 
     Raises OSError if numba cannot be imported.
     """
@@ -119,10 +120,11 @@ def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
 
 
 def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -> None:
-    """Give the layers of a network, a rule's stored feedback and an optimizer their kernels.
+    """Give their kernels to the layers of a network, to a rule's stored feedback and to an optimizer.
 
-    In a secure run the products of an example's own pass, by W and by B, have rows that do not depend on each other.
-    Of the activations those that nfa brings get theirs; another of the same name stays.
+    In a secure run, the kernels compute the products by W and by B in an example's own pass, so that the rows do not
+    depend on each other. Activations of nfa get kernels; an activation from outside with the same name keeps its own
+    functions.
 
     Raises OSError if numba cannot be imported.
     """
@@ -149,7 +151,7 @@ def layers_with_kernels(net: Net, secure: bool) -> None:
 
 
 def _kernels() -> ModuleType:
-    """The package of the kernels with its modules, imported here, for numba takes a while."""
+    """Return the package of the kernels with its modules. It is imported here because importing numba is slow."""
     try:
         from nfa import kernels
         from nfa.kernels import (  # noqa: F401
@@ -173,7 +175,7 @@ def _kernels() -> ModuleType:
 
 
 def kernels_of(rule: partial | InParts, net: Net, optimizer: Any) -> list[str]:
-    """The names of the kernels of a run: of its layers, a module each, and the functions of its rule and optimizer."""
+    """The names of a run's kernels: the module of each layer's kernels, and the functions of its rule and optimizer."""
     layers = [getattr(part, "ops", None) for part in (*net.map[1:], *net.pool[1:])]
     modules = {layer.__name__ for layer in layers if isinstance(layer, ModuleType)}
     modules |= {getattr(phi.phi, "__module__", "") for phi in net.phi[1 : net.L]}
@@ -181,28 +183,28 @@ def kernels_of(rule: partial | InParts, net: Net, optimizer: Any) -> list[str]:
     makers = [getattr(matrix, name, None) for matrix in matrices for name in ("make", "product")]
     makers += [getattr(getattr(matrix, "camera", None), "count", None) for matrix in matrices]
     functions = [*rule.keywords.values(), *makers, getattr(optimizer, "update", None)]
-    functions = [getattr(f, "func", f) for f in functions]  # of a function with some of its arguments bound
+    functions = [getattr(f, "func", f) for f in functions]  # unwrap functions with some arguments bound
     names = {f"{getattr(f, '__module__', '')}.{getattr(f, '__name__', '')}" for f in functions}
     return sorted(name for name in modules | names if name.startswith("nfa.kernels."))
 
 
 def _tiles(settings: Settings) -> dict[str, Any]:
-    """What makes the tiles of a matrix that is not stored."""
+    """The function that makes the tiles of a matrix that is not stored."""
     return {"make": _kernels().projection.tile if settings.kernels else never_stored.tile}
 
 
 def _product(settings: Settings) -> dict[str, Any]:
-    """What multiplies by a matrix that is not stored, and by the medium of an OPU."""
+    """The function that multiplies by a matrix that is not stored, and by the medium of an OPU."""
     return {"product": _kernels().rows.matmul} if settings.kernels and settings.secure else {}
 
 
 def kernel_product(phi: ops.Activation) -> tuple[Callable, ops.Activation]:
-    """The kernels of random features: the product whose rows are independent, and the activation with its kernels."""
+    """The kernels of random features: a product with independent rows, and the activation with its kernels."""
     return _kernels().rows.matmul, _activation(phi)
 
 
 def _activation(phi: ops.Activation) -> ops.Activation:
-    """An activation with its kernels if nfa brings both; another one as it is."""
+    """Return an activation with its kernels if nfa provides both; otherwise return it unchanged."""
     if any(phi is one for one in (ops.tanh, ops.sigmoid, ops.relu)):
         kernels = _kernels()
         return replace(phi, **{d + "phi": getattr(kernels.activations, d + phi.name) for d in ("", "d")})
@@ -210,7 +212,10 @@ def _activation(phi: ops.Activation) -> ops.Activation:
 
 
 def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
-    """One simulated OPU a hidden layer, layer 1 drawn first, with the parameters that the settings name."""
+    """One simulated OPU for each hidden layer, with the parameters of the settings.
+
+    The OPU of layer 1 is drawn first.
+    """
     given = dict(settings.opu or {})
     for name, value in given.items():
         if name not in OPU_PARAMETERS + CAMERA_PARAMETERS:
@@ -237,7 +242,7 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
 
 
 def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
-    """One matrix a hidden layer that is never stored, layer 1 drawn first."""
+    """For each hidden layer a matrix that is never stored. The matrix of layer 1 is drawn first."""
     if settings.feedback_law != "normal":
         raise ValueError(
             f"feedback_law must be normal if stored is false, got {settings.feedback_law!r}: set stored to true, or"
@@ -248,7 +253,7 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
 
 
 def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.Generator) -> None:
-    """Turn the first weights towards the feedback of a run."""
+    """Align the first weights with the feedback of a run."""
     if "B" not in bound:
         raise ValueError(
             f"first_weights='aligned' needs a rule with feedback B, but rule {settings.rule} has no feedback B"
@@ -259,16 +264,19 @@ def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.G
 
 
 def in_parts(rule: RuleSpec, bound: dict, net: Net, m: int) -> partial | InParts:
-    """The rule with its keyword arguments, on parts of each batch of m examples if its direction is a sum over them."""
+    """The rule with its keyword arguments.
+
+    If its direction is a sum over examples, each batch of m is split into parts.
+    """
     whole = partial(rule.function, **bound)
     return InParts(whole, rule, size=part_size(net, m), run=cores.together) if rule.sum_over_examples else whole
 
 
 def try_rule(rule: RuleSpec, bound: dict, net: Net, batches) -> None:
-    """One call on two examples, so that a rule's complaint about its settings comes before anything is written.
+    """Call a rule once on two examples, so that an error in its settings is raised before anything is written.
 
-    A rule may need more than two: then the first batch decides. What the rule returns is dropped. So its noise is
-    seeded here, and the streams of a secure run keep theirs for its steps.
+    If the rule needs more than two examples, it is called on the first batch. The result is dropped. The noise of this
+    call is seeded, so the streams of a secure run are left for its steps.
     """
     streams = Streams(0)
     extra: dict[str, Any] = {"state": {}} if "state" in rule.given else {}

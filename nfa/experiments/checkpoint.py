@@ -1,4 +1,4 @@
-"""Checkpoints, from which a run goes on as if it had never stopped; sessions, which write them; signals, which wait."""
+"""Checkpoints, from which a run continues as if it had never stopped, and the sessions that write them."""
 
 import hashlib
 import io
@@ -26,7 +26,7 @@ from nfa.experiments.steps_spent import Spent
 from nfa.network import Net
 from nfa.whole import write_whole
 
-# All that a secure run records of an epoch. The accuracy is that on public examples of weights that are released.
+# A secure run records nothing else of an epoch. The accuracy is measured on public examples, with released weights.
 OF_A_SECURE_EPOCH = ("epoch", "step", "test_accuracy")
 
 
@@ -41,20 +41,21 @@ def save_checkpoint(
     sealed: bool = False,
     average: TailAverage | None = None,
 ) -> None:
-    """Write all that a run needs to go on from step t: W, b, the optimizer's state, the rule's state, t and meta.
+    """Write all that a run needs to continue: W, b, the states of the optimizer and the rule, the step t and meta.
 
     Parameters
     ----------
-    path : file to write, replaced atomically: a reader sees the old file or the new one, never part of one
+    path : file to write, replaced atomically: a reader sees the old file or the whole new file
     state : the rule's state dict, if it keeps one: arrays and JSON values by name
-    meta : any JSON value of the caller's (settings, history)
-    privacy : JSON value, what is said of the privacy of every step up to t: whoever goes on must say the same
-    sealed : whether all of it gets a code under the user's key, see `nfa.data.keyed_digest`
-    average : the sums of the weights of the last steps, for a run that averages these
+    meta : any JSON value of the caller (settings, history)
+    privacy : JSON value, the record's statement about the privacy of every step up to t. A run that continues must make
+        the same statement
+    sealed : whether the whole content gets an authentication code under the user's key, see `nfa.data.keyed_digest`
+    average : sums of the weights of the last steps, for a run that averages the weights
 
     Raises
     ------
-    OSError : if the file cannot be written; an existing one is left as it is
+    OSError : if the file cannot be written. An existing file is then left unchanged
     """
     arrays = {f"W{l}": net.W[l] for l in range(1, net.L + 1)} | {f"b{l}": net.b[l] for l in range(1, net.L + 1)}
     for name, memory in optimizer.state.items():
@@ -90,21 +91,21 @@ def load_checkpoint(
     sealed: bool = False,
     average: TailAverage | None = None,
 ) -> tuple[int, Any]:
-    """Put a saved run back into net, optimizer, the rule's state and the average, and return (t, meta).
+    """Load a saved run into net, optimizer, the rule's state and the average, and return (t, meta).
 
     Parameters
     ----------
     path : file written by `save_checkpoint`
-    net, optimizer : of the same shapes, dtype and kind as those saved; changed only if everything fits
+    net, optimizer : of the same shapes, dtype and kind as the saved ones. They are changed only if everything fits
     state : the rule's state dict, filled in place
-    privacy : what this run says of the privacy of its steps
-    sealed : whether the file must be as the user's key has sealed it
-    average : the sums of the weights of the last steps, filled in place; None for a run that averages none
+    privacy : what this run reports about the privacy of its steps
+    sealed : whether the file must have a valid seal under the user's key
+    average : sums of the weights of the last steps, filled in place; None for a run that does not average
 
     Raises
     ------
-    ValueError : if the file is not a whole checkpoint, is one of another network or optimizer, was not sealed, or does
-        not say of the privacy of its steps what this run says
+    ValueError : if the file is not a whole checkpoint, belongs to another network or optimizer, was not sealed, or
+        reports another privacy of its steps than this run
     OSError : if the file cannot be read
     """
     name = os.fspath(path)
@@ -175,21 +176,23 @@ def load_checkpoint(
 
 @dataclass(kw_only=True)
 class Session:
-    """One process at work on a run: from its first step, or an earlier session's checkpoint, to its last or a signal.
+    """The work of one process on a run.
+
+    It begins at step 1 or at a checkpoint, and ends at the last step or at a signal.
 
     Parameters
     ----------
-    parts : of the run; net, optimizer and state move on with its steps
-    identity : of the run, as `nfa.experiments.records.identify` gives it
-    checkpoint : file to go on from, and to write; None for a run in memory, which has no other session
-    start : int >= 0, steps done by earlier sessions
-    spent_before : what each earlier session of a secure run has spent, see `nfa.experiments.steps_spent`
-    history : an entry for each epoch that is over
-    seconds_before : float >= 0, seconds that earlier sessions of a seeded run took; a secure run records no time
-    began : by `time.monotonic`
-    costs : what a step of it costs, memory and processor time, where that was looked at
-    watched : the rule where it is compared with the gradient; None elsewhere
-    average : of the weights after the last steps; None where the settings ask for none
+    parts : parts of the run. The steps change net, optimizer and state
+    identity : identity of the run, from `nfa.experiments.records.identify`
+    checkpoint : file to continue from, and to write; None for a run in memory, which has only one session
+    start : int >= 0, steps of earlier sessions
+    spent_before : steps that each earlier session of a secure run has spent, see `nfa.experiments.steps_spent`
+    history : one entry for each finished epoch
+    seconds_before : float >= 0, seconds of earlier sessions of a seeded run; a secure run records no time
+    began : time of the start, by `time.monotonic`
+    costs : memory and processor time of a step, if they were measured
+    watched : the rule, if it is compared with the gradient; otherwise None
+    average : average of the weights after the last steps; None if the settings ask for none
     """
 
     parts: Prepared
@@ -212,12 +215,12 @@ class Session:
         self.average = None if share is None else TailAverage(net, first_averaged(share, self.parts.steps))
 
     def go_on(self) -> None:
-        """Take over where an earlier session stopped, if there was one: its state goes into the parts.
+        """Load the state of an earlier session into the parts, if there was one.
 
         Raises
         ------
-        ValueError : if its files are damaged, or do not say of its steps what this run says
-        OSError : if they cannot be read
+        ValueError : if its files are damaged, or report another privacy of its steps than this run
+        OSError : if its files cannot be read
         """
         parts, saved, secure = self.parts, None, self.parts.privacy.secure
         if self.checkpoint is None:
@@ -242,30 +245,33 @@ class Session:
             self.spent_before = steps_spent.earlier(self.checkpoint, saved, self.identity)
 
     def _said_of_steps(self) -> dict[str, Any]:
-        """What a checkpoint must say of the privacy of its steps for this run to go on from it."""
+        """The privacy that a checkpoint must report so that this run can continue from it."""
         return {"rule": self.identity["settings"]["rule"], **self.parts.privacy.known}
 
     @property
     def net(self) -> Net:
-        """The network that is evaluated and kept: of averaged weights, once a step counts that the settings average."""
+        """The network that is evaluated and kept.
+
+        It has averaged weights as soon as one step counts for the average.
+        """
         return self.parts.net if self.average is None else self.average.network(self.parts.net)
 
     @property
     def seconds(self) -> float:
-        """Spent on the run until now, earlier sessions included."""
+        """Seconds spent on the run until now, earlier sessions included."""
         return self.seconds_before + time.monotonic() - self.began
 
     def counted(self, t: int) -> list[Spent]:
-        """The steps to account for at step t: those done, or of a secure run those of every session."""
+        """The steps to account for at step t: the steps done or, in a secure run, the steps of every session."""
         if not self.parts.privacy.secure:
             return [(1, t)]
         return [*self.spent_before, (self.start + 1, t - self.start)] if t > self.start else self.spent_before
 
     def end_epoch(self, entry: dict[str, Any]) -> None:
-        """Add an epoch to the history: what was measured, and the share of its last batch that each clip scaled down.
+        """Add an epoch to the history, with the share of its last batch that each clip scaled down.
 
-        The shares are what the rule wrote in its state, in the order of its clips. A secure run records
-        `OF_A_SECURE_EPOCH` alone.
+        The rule has written these shares in its state, in the order of its clips. A secure run records only
+        `OF_A_SECURE_EPOCH`.
         """
         if clipped := (self.parts.state or {}).get("clipped"):
             entry["clipped"] = clipped
@@ -276,11 +282,14 @@ class Session:
         self.history.append(entry)
 
     def account(self, t: int) -> dict[str, Any]:
-        """The privacy part of the record that is about to be written at step t; see `_with_sessions`."""
+        """The privacy part of the record that is about to be written at step t, see `_with_sessions`."""
         return self._with_sessions(t, self.parts.privacy.account)
 
     def _with_sessions(self, t: int, account: Callable[[list[Spent]], dict[str, Any]]) -> dict[str, Any]:
-        """What is said of the steps up to t; of a secure run they are noted first, and its sessions are told."""
+        """The privacy part for the steps up to t.
+
+        A secure run first notes these steps as spent, and the part then lists its sessions.
+        """
         self.note_spent(t)
         counted = self.counted(t)
         said = account(counted)
@@ -289,18 +298,18 @@ class Session:
         return said | {"sessions": [list(session) for session in counted]}
 
     def note_spent(self, t: int) -> None:
-        """Of a secure run, note its steps up to t as spent. Raises OSError if that cannot be written."""
+        """In a secure run, note the steps up to t as spent. Raise OSError if the note cannot be written."""
         if self.parts.privacy.secure and self.checkpoint is not None:
             steps_spent.note(self.checkpoint, self.counted(t), self.identity)
 
     def save(self, t: int) -> None:
-        """Write a checkpoint after step t, of a run in memory none. Raises OSError if it cannot be written."""
+        """Write a checkpoint after step t; for a run in memory, do nothing. Raise OSError if it cannot be written."""
         if self.checkpoint is None:
             return
         parts, secure = self.parts, self.parts.privacy.secure
-        said = self._with_sessions(t, parts.privacy.by_renyi().counted)  # which takes no time
+        said = self._with_sessions(t, parts.privacy.by_renyi().counted)  # this accountant takes almost no time
         meta = self.identity | {"history": self.history, "spent": said}
-        if not secure:  # the time tells how many examples were drawn
+        if not secure:  # the time would reveal how many examples were drawn
             meta["seconds"] = self.seconds
         if self.watched:
             meta["noted"] = self.watched.noted
@@ -315,9 +324,12 @@ class Session:
 
 @contextmanager
 def signals_noted() -> Iterator[list[int]]:
-    """Collect Ctrl-C and SIGTERM instead of obeying at once: in the middle of a step, W and b are of two steps."""
+    """Collect Ctrl-C and SIGTERM until a step is complete.
+
+    In the middle of a step, some weights are new and some are old.
+    """
     seen: list[int] = []
-    if threading.current_thread() is not threading.main_thread():  # signals go to the main thread
+    if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield seen
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -1,4 +1,4 @@
-"""`Classifier`: a network that is trained on arrays in memory, with the methods of a classifier of scikit-learn."""
+"""`Classifier`: a network that is trained on arrays in memory and has the methods of a classifier of scikit-learn."""
 
 import csv
 import inspect
@@ -25,12 +25,12 @@ from nfa.experiments.wording import KEYWORDS
 from nfa.features.kind import read
 from nfa.rules.spec import spec
 
-EXACT = 2**53  # up to which a float tells whole numbers apart
+EXACT = 2**53  # the largest range in which a float represents every whole number
 KINDS = {"U": "text", "S": "bytes", "m": "time spans", "M": "dates", "V": "structured values"}  # by NumPy's kinds
 NOTHING = ("NoneType", "NAType", "NaTType")  # the types of missing values, of Python and of pandas
 HIDDEN = 100  # units of the hidden layer of a network that is not named
 NOT_FOR_ARRAYS = ("dataset", "test", "tested", "data_dir")  # settings of a run about files and test sets
-# Settings that have another name, or another default, than those of `nfa train`.
+# Settings whose name or default differs from that of `nfa train`.
 CALLED = KEYWORDS.called
 DEFAULTS = {
     "rule_settings": None,
@@ -53,24 +53,24 @@ PARAMETERS = _parameters()
 
 
 class Classifier:
-    """A network with one hidden layer or more, trained by a rule of nfa on arrays; a classifier of scikit-learn.
+    """A network with one or more hidden layers, trained on arrays by a rule of nfa, as a classifier of scikit-learn.
 
-    A parameter has the meaning and the default of the setting of `nfa.experiments.settings.Settings` with its name. The
-    exceptions are listed below. `Classifier` needs no scikit-learn.
+    Each parameter has the meaning and the default of the setting in `nfa.experiments.settings.Settings` with the same
+    name. The exceptions are listed below. `Classifier` does not need scikit-learn.
 
     Parameters
     ----------
-    epsilon : the setting ``target_epsilon``; the noise of the rule follows from it
-    rule_settings : dict of the rule's own settings. A rule that needs a bound C gets C = 1 if there is none
-    classes : list of the labels, in the order of the columns of `predict_proba`; or as the setting, such as "cat,dog"
-        or 3. A fit that is counted or secure needs them. None: the labels that occur
-    records : int, the public number of training examples; a fit that is counted under add-remove needs it
+    epsilon : the setting ``target_epsilon``, from which the noise of the rule follows
+    rule_settings : dict of the rule's own settings. If a rule needs a bound C and none is given, C = 1
+    classes : list of the labels, in the order of the columns of `predict_proba`, or the value of the setting, such as
+        "cat,dog" or 3. You must give them if the fit computes epsilon or is secure. None: the labels in y
+    records : int, the public number of training examples. You must give it if the fit computes epsilon under add-remove
     architecture : None for one hidden layer of 100 units
-    batch : None for 32, or all examples where there are fewer
-    sampling : None for poisson in a fit that is counted or secure, otherwise epoch-partition
-    adjacency : None for add-remove in a fit that is counted or secure
-    pixels : None for standard. In a fit that is counted or secure, which may not take the mean of the data, None is
-        unit for uint8 and as-is for other numbers
+    batch : None for 32, or for all examples if there are fewer
+    sampling : None for poisson if the fit computes epsilon or is secure, otherwise for epoch-partition
+    adjacency : None for add-remove if the fit computes epsilon or is secure
+    pixels : None for standard. A fit that computes epsilon or is secure may not use the mean of the data. In such a
+        fit, None is unit for uint8 and as-is for other numbers
     epochs : 100 by default
     dtype : float64 by default
     **settings : all other settings
@@ -78,8 +78,8 @@ class Classifier:
     Attributes
     ----------
     classes_ : (K,) array of the labels, in the order of the columns
-    n_features_in_ : int, values of one example
-    feature_names_in_ : array of the names of the features, if all columns of x have a text as name
+    n_features_in_ : int, number of values of one example
+    feature_names_in_ : array of the names of the features, if every column name of x is a text
     record_ : dict, the record of the run, as `nfa train` writes it
     trained_ : `nfa.experiments.trained.Trained`
 
@@ -103,11 +103,11 @@ class Classifier:
             setattr(self, name, settings.get(name, default))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by their names; ``deep`` changes nothing, because no parameter has parameters."""
+        """Return the parameters by name. ``deep`` changes nothing, because no parameter has parameters."""
         return {name: getattr(self, name) for name in PARAMETERS}
 
     def set_params(self, **settings: Any) -> Self:
-        """Change parameters. Raises ValueError for an unknown name; then nothing is changed."""
+        """Change parameters. If a name is unknown, raise ValueError and change nothing."""
         _refuse_unknown(settings, ValueError)
         for name, value in settings.items():
             setattr(self, name, value)
@@ -118,7 +118,10 @@ class Classifier:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or a pickle holds: of the network its weights, because compiled kernels cannot be pickled."""
+        """The state for a copy or a pickle.
+
+        It has the network's weights only, because compiled kernels cannot be pickled.
+        """
         state = dict(vars(self))
         if (trained := state.get("trained_")) is not None:
             state["trained_"] = {
@@ -148,7 +151,7 @@ class Classifier:
         return "trained_" in vars(self)
 
     def fit(self, x: Any, y: Any) -> Self:
-        """Train on the examples, and keep the network and the record of the run.
+        """Train on the examples, and store the network and the record of the run.
 
         Parameters
         ----------
@@ -157,15 +160,15 @@ class Classifier:
 
         Raises
         ------
-        ValueError : for data or parameters that do not fit, and for a fit that is to be counted or secure and lacks a
-            declaration or a count
-        NoGuarantee : for noise that is asked for where no theorem stands behind it
+        ValueError : if data or parameters do not fit, or if a fit that computes epsilon or is secure lacks a
+            declaration or a setting that the count needs
+        NoGuarantee : if you ask for noise from epsilon but no theorem covers the run
         nfa.train.Diverged : if the run diverges
 
         Notes
         -----
-        Guarantee: nothing is written, but the key of a secure run, which is made if there is none. Equal data and
-        parameters give the weights of `nfa train`.
+        Guarantee: nothing is written to a file, except the user's key for a secure run if there is no key yet. Equal
+        data and parameters give the same weights as `nfa train`.
         """
         names = _feature_names(x)
         examples, labels = _examples(x), _labels(y)
@@ -209,10 +212,10 @@ class Classifier:
         return self
 
     def predict_proba(self, x: Any) -> np.ndarray:
-        """The probability of each class, (n, K), for n examples, with the columns in the order of `classes_`.
+        """Return the probability of each class, (n, K), for n examples. The columns are in the order of `classes_`.
 
-        Raises ValueError for examples of another shape or other features, or before the fit (`NotFittedError` of
-        scikit-learn, where that is installed).
+        Raises ValueError for examples of another shape or with other features, or before the fit (`NotFittedError` of
+        scikit-learn, if that is installed).
         """
         self._check_fitted()
         self._check_names(_feature_names(x))
@@ -228,12 +231,12 @@ class Classifier:
         return self.trained_.probabilities(examples)
 
     def predict(self, x: Any) -> np.ndarray:
-        """The label of the most probable class of each example, (n,). Raises as `predict_proba`."""
+        """Return the label of the most probable class of each example, (n,). Raises as `predict_proba`."""
         places = self.predict_proba(x).argmax(axis=1)
         return self.classes_[places]
 
     def score(self, x: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the examples whose label is predicted, each with its weight if there are any."""
+        """Return the share of the examples whose label is predicted correctly, weighted if weights are given."""
         predicted = self.predict(x)
         labels = _labels(y)
         if labels.shape != predicted.shape:
@@ -243,13 +246,13 @@ class Classifier:
         return float(np.average(predicted == labels, weights=sample_weight))
 
     def _given(self) -> dict[str, Any]:
-        """The settings that are not left at their default, by the names of `Settings`."""
+        """The settings that differ from their defaults, by the names of `Settings`."""
         of = {CALLED.get(one.name, one.name): one.name for one in declared(Settings)}
         changed = {name: value for name, value in self.get_params().items() if _differs(value, PARAMETERS[name])}
         return {of[name]: value for name, value in changed.items()}
 
     def _settings(self, x: np.ndarray) -> Settings:
-        """The settings of the run, but for the network, which needs the classes."""
+        """The settings of the run without the network, which depends on the classes."""
         given = {"epochs": self.epochs, "dtype": self.dtype} | self._given()  # type: ignore[attr-defined]
         given["rule_settings"] = dict(given.get("rule_settings") or {})
         given["classes"] = _declared_classes(given.get("classes"))
@@ -271,7 +274,7 @@ class Classifier:
         return Settings(dataset=IN_MEMORY, **given)
 
     def _classes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-        """The labels in the order of the columns, the places of the labels of y among them, and their names."""
+        """The labels in the order of the columns, the position of each label of y among them, and their names."""
         text = _declared_classes(self.classes)  # type: ignore[attr-defined]
         if text is None:
             order, codes = np.unique(labels, return_inverse=True)
@@ -298,7 +301,7 @@ class Classifier:
         raise NotFittedError(words)
 
     def _check_names(self, names: list[str] | None) -> None:
-        """Raise ValueError for features of other names than in the fit; warn where one of the two has none."""
+        """Raise ValueError if the features have other names than in the fit. Warn if only one of the two has names."""
         fitted = getattr(self, "feature_names_in_", None)
         who = type(self).__name__
         if fitted is None and names is not None:
@@ -311,7 +314,7 @@ class Classifier:
 
 
 def fit(x: Any, y: Any, **settings: Any) -> Classifier:
-    """Train a network on arrays: the short form of ``Classifier(**settings).fit(x, y)``, with the same errors.
+    """Train a network on arrays. This is short for ``Classifier(**settings).fit(x, y)`` and raises the same errors.
 
     Examples
     --------
@@ -324,7 +327,7 @@ def fit(x: Any, y: Any, **settings: Any) -> Classifier:
 
 
 def _sign(function: Any, *first: str) -> None:
-    """Give a function that takes ``**settings`` the signature that the parameters declare."""
+    """Give a function that takes ``**settings`` the signature of the declared parameters."""
     kind = inspect.Parameter
     own = [kind(name, kind.POSITIONAL_OR_KEYWORD) for name in first]
     own += [kind(name, kind.KEYWORD_ONLY, default=default) for name, default in PARAMETERS.items()]
@@ -347,7 +350,7 @@ def _refuse_unknown(settings: dict[str, Any], error: type[Exception]) -> None:
 
 
 def _declared_classes(classes: Any) -> str | None:
-    """The classes as the setting of a run declares them: one text."""
+    """The classes as one text, the form of the setting of a run."""
     if classes is None or isinstance(classes, str):
         return classes
     if isinstance(classes, int | np.integer):
@@ -360,7 +363,7 @@ def _declared_classes(classes: Any) -> str | None:
 
 
 def _is_whole(one: Any) -> bool:
-    """Whether a label is a float that stands for a whole number."""
+    """Whether a label is a float that represents a whole number."""
     return isinstance(one, float | np.floating) and float(one).is_integer()
 
 
@@ -387,7 +390,7 @@ def _names_differ(fitted: list[str], names: Sequence[str]) -> str:
 
 
 def _examples(x: Any) -> np.ndarray:
-    """The examples as an array of numbers with at least one example and one value in each."""
+    """Return the examples as an array of numbers, with at least one example and at least one value in each."""
     if hasattr(x, "toarray"):
         raise ValueError("X must be dense, got a sparse matrix: pass X.toarray()")
     array = np.asarray(x)
@@ -414,7 +417,7 @@ def _examples(x: Any) -> np.ndarray:
 
 
 def _labels(y: Any) -> np.ndarray:
-    """The labels as an array of whole numbers, true and false, or text."""
+    """Return the labels as an array of whole numbers, of booleans, or of text."""
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")
     if hasattr(y, "toarray"):
@@ -444,7 +447,7 @@ def _labels(y: Any) -> np.ndarray:
 
 
 def _of_one_kind(objects: list[Any]) -> np.ndarray:
-    """Labels as an array, if all are text, or all are numbers, or all are true or false; ValueError if not."""
+    """Return the labels as an array if all are text, numbers, or booleans; otherwise raise ValueError."""
     for i, one in enumerate(objects):
         if _is_missing(one):
             raise ValueError(f"y must have a label for each example, but the label of example {i + 1} is missing")
@@ -456,7 +459,7 @@ def _of_one_kind(objects: list[Any]) -> np.ndarray:
         raise ValueError(f"y must hold labels of one kind, got {' together with '.join(sorted(kinds))}")
     if kinds == {"text"}:
         for i, one in enumerate(objects):
-            if not one.strip() or "\0" in one:  # NumPy drops a NUL at the end, so that two labels would become one
+            if not one.strip() or "\0" in one:  # NumPy drops a NUL at the end, so two labels would become equal
                 raise ValueError(
                     f"the label of example {i + 1} is empty or contains the character NUL: rename the class"
                 )
@@ -465,7 +468,7 @@ def _of_one_kind(objects: list[Any]) -> np.ndarray:
 
 
 def _refuse_objects(array: np.ndarray) -> None:
-    """Raise ValueError for text, a date or a missing value among the values of the examples."""
+    """Raise ValueError if a value of the examples is a text, a date or missing."""
     kinds = map(type, array.ravel().tolist())
     bad = {kind for kind in kinds if issubclass(kind, str) or hasattr(kind, "isoformat") or kind.__name__ in NOTHING}
     for place, one in np.ndenumerate(array) if bad else ():
@@ -481,7 +484,7 @@ def _is_missing(one: Any) -> bool:
 
 
 def _conversion() -> type[Warning]:
-    """The warning of scikit-learn for a column of labels, where that is installed."""
+    """The warning of scikit-learn for a column of labels, if scikit-learn is installed."""
     try:
         from sklearn.exceptions import DataConversionWarning
     except ImportError:

@@ -1,8 +1,9 @@
-"""Whether an example's own pass depends on its company: on the size of its batch, its place there, the other examples.
+"""Whether an example's own pass depends on the size of its batch, its position in the batch, or the other examples.
 
-In exact arithmetic it does not. In floats a product can round a row otherwise in another batch, because a linear
-algebra library takes other loops for other sizes. A secure run needs a pass that is bitwise the same in every batch.
-The kernel `nfa.kernels.rows` is such by construction. Without kernels `check` tries NumPy's own products.
+In exact arithmetic the pass does not depend on them. In floats, a product can round a row differently in another batch,
+because a linear algebra library uses different loops for different sizes. A secure run needs a pass that is bitwise
+identical in every batch. The kernel `nfa.kernels.rows` gives such a pass by construction. Without kernels, `check`
+tests NumPy's own products.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,17 +26,17 @@ def own_pass(
     clip_l2: Callable = clip.clip_l2,
 ) -> Iterator[tuple[str, np.ndarray]]:
     """What the rules compute of each example by itself, before any sum over examples.
+    Yield what the rules compute from each example alone, before any sum over examples.
+        Parameters
+        ----------
+        net : Net
+        x, y : (m, *in_shape) and (m, n_L) arrays, the examples and their targets
+        B, at, project, clip_l2 : as a rule takes them. Without B no error is projected
 
-    Parameters
-    ----------
-    net : Net
-    x, y : (m, *in_shape) and (m, n_L) arrays, the examples and their targets
-    B, at, project, clip_l2 : as a rule takes them; without B no error is projected
-
-    Yields
-    ------
-    name, values : the passes forward and back, every projection, the squared norms of each example's own terms and the
-        clipped inputs; values is (m, ...), an example a row
+        Yields
+        ------
+        name, values : the forward and backward passes, every projection, the squared norms of each example's own terms, and
+            the clipped inputs. The array values is (m, ...), with one row for each example
     """
     z, h = forward(net, x)
     v: list = [0.0] * (net.L + 1)
@@ -68,13 +69,15 @@ def first_difference(
     sizes: Any,
     rng: np.random.Generator,
 ) -> tuple[str, int] | None:
-    """The first value of an example that another company changes, and the size of that batch; None if none does.
+    """Return the name of the first result of an example that differs in another batch, and the size of that batch.
+
+    Returns None if no result differs.
 
     Parameters
     ----------
-    values : function as `own_pass` with everything bound but x and y
-    x, y : n examples and their targets; the values that others are compared with are those of all n together
-    sizes : of the batches that are tried, each 1..n: as many of the n, drawn and ordered at random
+    values : function as `own_pass` with all arguments bound except x and y
+    x, y : n examples and their targets. The reference results are those of the batch of all n examples
+    sizes : sizes of the tested batches, each in 1..n. The examples of each batch and their order are random
     rng : numpy.random.Generator
     """
     whole = dict(values(x, y))
@@ -87,18 +90,19 @@ def first_difference(
 
 
 def check(net: Net, dtype: np.dtype, largest: int, **how: Any) -> None:
-    """Try whether NumPy's own products give an example the same pass in any company, on random examples.
+    """Test on random examples whether NumPy's own products give an example the same pass in every batch.
 
     Parameters
     ----------
     net : Net, with the shapes of the run
     dtype : of the examples
-    largest : int >= 1, examples that a rule is called on at most (`nfa.parts.part_size`); all sizes up to it are tried
+    largest : int >= 1, largest number of examples in one call of a rule (`nfa.parts.part_size`). All sizes up to this
+        number are tested
     how : further keyword arguments of `own_pass`
 
     Raises
     ------
-    ValueError : if they do not
+    ValueError : if the passes differ
     """
     rng, n = np.random.default_rng(0), largest
     x = rng.standard_normal((n, *net.shape_h[0])).astype(dtype)

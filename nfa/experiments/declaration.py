@@ -1,7 +1,8 @@
-"""How a setting is declared: ``Annotated[type, Setting(range=...)]``, its meaning in the docstring of the class.
+"""How a setting is declared: ``Annotated[type, Setting(range=...)]``, with its meaning in the docstring of the class.
 
-All else is read from there: the documentation of the class, the checks, what a record leaves out, and the option of
-`nfa train`. Nothing heavy is imported here, since every start of the command line reads the declarations.
+The documentation of the class, the checks, the values that a record leaves out, and the option of `nfa train` all
+follow from the declaration. Every start of the command line reads the declarations, so this module imports nothing
+heavy.
 """
 
 import inspect
@@ -19,22 +20,22 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from nfa.docstrings import meanings_of
 
 AnyClass = TypeVar("AnyClass", bound=type)
-_MEANINGS: dict[type, dict[str, str]] = {}  # as the docstring had them before `documented` completed it
+_MEANINGS: dict[type, dict[str, str]] = {}  # as the docstrings had them before `documented` completed them
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a field may be, and what it is called on the command line.
+    """The allowed values of a field, and its name on the command line.
 
     Parameters
     ----------
-    range : called with the value by its name, ``range(batch=32)``, raises ValueError for a wrong one; not called for a
-        None that the field's type allows. None for what another part of the run checks
-    option : the names of its option where they are others than that of the field: ``"--net --architecture"``
-    metavar : what the help shows in place of a value; None for the type
-    unset : what the help gives as default if that is None or no parameters; "" for nothing
-    empty : the word on the command line for no parameters at all, where there is one
-    null : whether a record says null where it is None; a record leaves out others that are None
+    range : called with the value by its name, ``range(batch=32)``. It raises ValueError for a wrong value. It is not
+        called for None if the field's type allows None. If range is None, another part of the run checks the value
+    option : the names of its option if they differ from the name of the field: ``"--net --architecture"``
+    metavar : placeholder of the value in the help; None for the type
+    unset : default that the help prints if the default is None or no parameters; "" to print none
+    empty : word for no parameters at all on the command line, if there is one
+    null : whether a record contains null if the value is None. A record leaves out other settings that are None
     """
 
     range: Callable[..., None] | None = None
@@ -47,9 +48,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Declared:
-    """A field as it was declared: its type is ``kind``, or None too if it is ``optional``.
+    """A field as it was declared. Its type is ``kind``, or also None if it is ``optional``.
 
-    The first sentence of the docstring's entry is its ``meaning``, the help of its option; the others are ``more``.
+    The first sentence of the entry in the docstring is the ``meaning``, which is the help of the option. The other
+    sentences are ``more``.
     """
 
     name: str
@@ -62,7 +64,7 @@ class Declared:
 
 
 def declared(settings: type) -> list[Declared]:
-    """The fields of a dataclass of settings, in their order; TypeError for one that does not say what it means."""
+    """The fields of a dataclass of settings, in their order. Raises TypeError for a field without a meaning."""
     found = []
     hints = get_type_hints(settings, include_extras=True)
     meanings: dict[str, str] = {}
@@ -71,7 +73,7 @@ def declared(settings: type) -> list[Declared]:
     for f in fields(settings):
         annotation, *notes = get_args(hints[f.name]) if get_origin(hints[f.name]) is Annotated else (hints[f.name],)
         said = [note for note in notes if isinstance(note, Setting)]
-        if f.name not in meanings and sys.flags.optimize < 2:  # -OO leaves docstrings out
+        if f.name not in meanings and sys.flags.optimize < 2:  # -OO removes docstrings
             raise TypeError(f"the docstring of {settings.__name__} must describe the setting {f.name}")
         meaning, stop, more = meanings.get(f.name, "").partition(". ")
         kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
@@ -83,9 +85,9 @@ def declared(settings: type) -> list[Declared]:
 
 
 def check(settings: Any, called: Mapping[str, str] | None = None) -> None:
-    """Raise a ValueError for the first setting that is out of its own range.
+    """Raise ValueError for the first setting that is out of its own range.
 
-    ``called`` has the names that settings have in the sentence, if they have others there.
+    ``called`` maps names of settings to other names for the error message.
     """
     for one in declared(type(settings)):
         value = getattr(settings, one.name)
@@ -94,7 +96,7 @@ def check(settings: Any, called: Mapping[str, str] | None = None) -> None:
 
 
 def documented(settings: AnyClass) -> AnyClass:
-    """The class as `help` shows it best: what its fields declare in the docstring, bare types in the signature."""
+    """Complete the class docstring with the declarations of its fields, and simplify the types in its signature."""
     entries, meanings = [], meanings_of(inspect.cleandoc(settings.__doc__ or ""))
     for one in declared(settings):
         said = [one.meaning]
@@ -104,7 +106,7 @@ def documented(settings: AnyClass) -> AnyClass:
         if one.optional and one.setting.unset not in ("", "none"):
             said.append(f"None: {one.setting.unset}.")
         text = f"{one.name} : {' '.join(filter(None, said))}"
-        text = re.sub(r"\{(nfa[.\w]+)\}", r"`\1`", text)  # of a list that help spells out
+        text = re.sub(r"\{(nfa[.\w]+)\}", r"`\1`", text)  # a list that the help prints in full
         entries.append(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
     head = inspect.cleandoc(settings.__doc__ or "").partition("\n\nParameters\n")[0]
     settings.__doc__ = "\n".join([head, "", "Parameters", "----------", *entries])
@@ -118,7 +120,7 @@ def documented(settings: AnyClass) -> AnyClass:
 
 @dataclass(frozen=True)
 class Range:
-    """What a setting must be, in words that follow "must be", and whether a value is.
+    """An allowed range: words that follow "must be", and a test of a value.
 
     Examples
     --------
@@ -130,7 +132,7 @@ class Range:
 
     words: str
     holds: Callable[[Any], bool]
-    first: "Range | None" = None  # what must hold before
+    first: "Range | None" = None  # a condition that must hold first
 
     def __call__(self, /, **named: Any) -> None:
         for name, value in named.items():
@@ -146,19 +148,19 @@ POSITIVE = Range("positive", lambda value: value > 0, first=FINITE)
 SHARE = Range("a share in [0, 1)", lambda value: 0 <= value < 1, first=FINITE)
 SHARE_OF_STEPS = Range("a share in (0, 1]", lambda value: 0 < value <= 1, first=FINITE)
 PROBABILITY = Range("a number between 0 and 1", lambda value: isinstance(value, float) and 0 < value < 1)
-SEED = Range("a whole number >= 0", lambda value: isinstance(value, int))  # streams refuse one below 0
+SEED = Range("a whole number >= 0", lambda value: isinstance(value, int))  # the streams refuse a negative seed
 TRUE_OR_FALSE = Range("true or false", lambda value: isinstance(value, bool))
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of these names, or of those that a module lists, such as "nfa.mechanism.LAWS", loaded for the first check."""
+    """One of some names. They may be a list of a module, such as "nfa.mechanism.LAWS", which the first check loads."""
 
     names: tuple[str, ...] | str
 
     @property
     def words(self) -> str:
-        """For the documentation; a setting with names of its own explains each."""
+        """For the documentation. A setting with its own names explains each of them."""
         return f"one of `{self.names}`" if isinstance(self.names, str) else ""
 
     def __call__(self, /, **named: Any) -> None:
@@ -167,7 +169,7 @@ class OneOf:
 
 
 def named_features(**named: Any) -> None:
-    """A setting that names public features must be of a kind of `nfa.features`, with parameters in their ranges."""
+    """Check that a setting of public features names a kind of `nfa.features`, with parameters in their ranges."""
     from nfa.features.kind import read
 
     for name, value in named.items():
@@ -177,7 +179,7 @@ def named_features(**named: Any) -> None:
 
 
 def parameters(**named: Any) -> None:
-    """Settings that hold parameters of something else must do so by name, in JSON values."""
+    """Check that a setting of parameters for something else has them by name, with JSON values."""
     for name, value in named.items():
         if not isinstance(value, dict):
             raise ValueError(f"{name} must be a dictionary of parameters, got {value!r}")
@@ -191,7 +193,7 @@ def parameters(**named: Any) -> None:
 
 
 def check_type(name: str, value: Any, annotation: Any) -> None:
-    """Raise ValueError where an annotation asks for a number or for true or false, and the value is none."""
+    """Raise ValueError if an annotation asks for a number or a boolean and the value is neither."""
     if annotation is bool and not isinstance(value, bool):
         raise ValueError(f"{name} must be true or false, got {value!r}")
     if annotation in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
@@ -201,7 +203,7 @@ def check_type(name: str, value: Any, annotation: Any) -> None:
 
 
 def whole_as_counts(values: Mapping[str, Any], types: Mapping[str, Any]) -> dict[str, Any]:
-    """The values, with 8.0 or 1e3 as an int where the type that was declared is int; others stay.
+    """Return the values with 8.0 or 1e3 as an int where the declared type is int. Other values stay.
 
     Examples
     --------

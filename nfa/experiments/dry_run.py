@@ -1,6 +1,6 @@
-"""What runs would take, in time and memory: a few steps of each kind are timed, or parts of one where it is long.
+"""Estimates of the time and memory of runs. A few steps of each kind are timed, or parts of one step if it is long.
 
-A trial has some of the records only: what the others take is counted from their number, and not made.
+A trial uses only some of the records. The cost of the others follows from their number.
 """
 
 import math
@@ -26,27 +26,27 @@ from nfa.rules.spec import spec
 from nfa.sampling import ALL_RECORDS, OPTIONS, EpochPartition
 from nfa.train import train
 
-BUDGET = 10.0  # seconds in which all kinds of runs are timed
-ROUNDS = 3  # of the steps that are scaled
-CLEAR = 0.05  # seconds of a step that other work on the machine does not hide
-TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # enough, where a kind has the time
-FEW = 8  # examples that a trial begins with
-NO_STEP = 1e-20  # learning rate of a trial: no parameter moves, and no update is too small for fast arithmetic
-SOME = 1000  # records of a data set that trials have
+BUDGET = 10.0  # seconds to time all kinds of runs
+ROUNDS = 3  # of timing the steps that are scaled
+CLEAR = 0.05  # seconds of a step that stand out from other work on the machine
+TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # enough steps or seconds, if the kind has the time
+FEW = 8  # number of examples at the start of a trial
+NO_STEP = 1e-20  # learning rate of a trial: no parameter moves, and no update is so small that arithmetic is slow
+SOME = 1000  # records of a data set in a trial
 BASE_BYTES = 150e6  # Python with NumPy and SciPy
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A data set as far as an estimate needs it.
+    """The facts about a data set that an estimate needs.
 
     Parameters
     ----------
-    train, test, size : numbers of examples, and of values that one has
-    declared : the number of training records that the registry declares; None for a file of one's own
-    classes : how many there are
-    nbytes, seconds : memory of what is read, and time to read it
-    some : {name of an array: some of its rows}, every class among them
+    train, test, size : numbers of training and of test examples, and number of values of one example
+    declared : number of training records in the registry; None for a file of the user
+    classes : number of classes
+    nbytes, seconds : memory of the arrays, and time to read them
+    some : {name of an array: some of its rows}, with every class among them
     """
 
     digest: str
@@ -62,7 +62,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one run should take: time, memory of its process, and what was timed, in words."""
+    """The cost of one run: its time, the memory of its process, and the parts that were timed, in words."""
 
     seconds: float
     nbytes: float
@@ -70,13 +70,13 @@ class Estimate:
 
 
 def kind(cell: Cell) -> str:
-    """Runs of one kind take equally long: a rule and its ways, OPUs or not, network, data, epochs, size of batches."""
+    """Return the kind of a run. Runs of one kind take equally long: same rule, network, data, epochs and batch size."""
     batches = "whole epochs at once" if cell.settings.sampling in ALL_RECORDS else f"batches of {cell.settings.batch}"
     return f"{_work(cell.settings)}, {cell.epochs} {'epoch' if cell.epochs == 1 else 'epochs'} in {batches}"
 
 
 def sources(cells: Iterable[Cell]) -> dict[str, Source]:
-    """Every data set that the cells are trained on, read once; OSError if one is not to be had."""
+    """Read every data set of the cells once. Raises OSError if one is not available."""
     found: dict[str, Source] = {}
     for settings in (cell.settings for cell in cells):
         if settings.dataset not in found:
@@ -98,8 +98,8 @@ def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float 
     Parameters
     ----------
     known : from `sources`
-    budget : seconds that all trials share. A kind that gets no more is timed on a few examples all the same: that, and
-        what compiling takes, comes on top.
+    budget : seconds that all trials share. If a kind has no time left, it is still timed on a few examples. The time
+        for this and for compiling is extra
 
     Raises
     ------
@@ -121,7 +121,7 @@ def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float 
 
 
 def _work(settings: Settings) -> str:
-    """What a step does, whatever the size of its batch and how many there are."""
+    """The computation of a step, apart from the size of its batch and the number of its batches."""
     ways = [f"{k} = {v}" for k, v in settings.rule_settings.items() if k == "K" or isinstance(v, str)]
     by = " by OPU" if settings.opu is not None else ""
     some = "" if settings.train_examples is None else f"{settings.train_examples} examples of "
@@ -131,7 +131,10 @@ def _work(settings: Settings) -> str:
 
 
 def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: float) -> dict[str, Estimate]:
-    """The estimates of kinds that differ in batches and epochs alone, from one set of parts; file has some records."""
+    """Return the estimates of kinds that differ only in batches and epochs, from one set of parts.
+
+    The file has some of the records.
+    """
     most = max((cell.settings for cell in samples.values()), key=lambda settings: settings.batch)
     sizes = public.sizes(most, source.declared, source.train)
     n, held = sizes.N, sizes.held
@@ -143,7 +146,7 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
         trial, found = _Trial(parts, most), {}
         for left, (name, cell) in zip(range(len(samples), 0, -1), samples.items(), strict=True):
             settings, now = cell.settings, time.perf_counter()
-            record_numbers = np.broadcast_to(np.zeros(1, np.float32), (n, 1))  # of a data set of that size, without it
+            record_numbers = np.broadcast_to(np.zeros(1, np.float32), (n, 1))  # of that size, without the data
             batches = prepare.make_batches(settings, record_numbers, record_numbers, parts.streams, n)
             rows = n if settings.sampling in ALL_RECORDS else settings.batch
             step, how = trial.step(batches, rows, now + (until - now) / left)
@@ -153,13 +156,13 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
 
 
 def _smaller(settings: Settings, file: str, source: Source) -> Settings:
-    """The same work on some of the records, with the fewest repeats, in batches of which nothing is counted."""
+    """The same work on some of the records, with the fewest repeats, and with batches that need no epsilon."""
     n = len(source.some["x_train"])
     given = dict(own := settings.rule_settings) | ({"K": fewest_repeats(own)} if "K" in own else {})
     given |= {} if settings.N_B is None else {"N_B": settings.N_B}
     scheme = settings.sampling if settings.sampling in ALL_RECORDS else EpochPartition.scheme
     some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
-    some["tested"] = True  # the time to classify an example is measured on test examples
+    some["tested"] = True  # test examples are used to time the classification of an example
     some |= dict.fromkeys(
         ("test", "data_dir", "records", "train_examples", *OPTIONS, "adjacency", "delta", "accountant", "conversion")
     )
@@ -168,29 +171,29 @@ def _smaller(settings: Settings, file: str, source: Source) -> Settings:
 
 
 def fewest_repeats(rule_settings: dict[str, Any]) -> int:
-    """How many repeats K go together: one, or two of antithetic pairs, or all where no pairs can be made of them."""
+    """Number of repeats K that belong together: one, a pair of antithetic repeats, or all if no pairs are possible."""
     K = rule_settings.get("K", 1)
     return 1 if not rule_settings.get("antithetic") else K if K % 2 else 2
 
 
 class _Trial:
-    """Steps on some of the examples of a batch with some of the repeats, and how long one took.
+    """Steps on some of the examples of a batch with some of the repeats, and the time of each.
 
     Parameters
     ----------
-    parts : of a run on some of the records; its parameters stay as they are, the steps being too short
-    settings : of the run that they were made for
+    parts : parts of a run on some of the records. Its parameters stay as they are, because the learning rate is tiny
+    settings : settings of the full run
     """
 
     def __init__(self, parts: prepare.Prepared, settings: Settings) -> None:
         self.parts, self.each = parts, fewest_repeats(settings.rule_settings)
-        self.repeats = settings.rule_settings.get("K", 1) // self.each  # single ones or pairs
+        self.repeats = settings.rule_settings.get("K", 1) // self.each  # single repeats or pairs
         self.took: dict[tuple[int, int], float] = {}  # seconds of a step, by examples and repeats
 
     def step(self, batches, rows: int, until: float) -> tuple[float, str]:
-        """Seconds of a whole step on so many examples, and how that is known."""
+        """Return the seconds of a whole step on this number of examples, and how they were determined."""
         m = self._first(batches, rows)
-        plain = min(CLEAR, 2 * self.took[m, 1])  # below that, what grows does not stand out from what does not
+        plain = min(CLEAR, 2 * self.took[m, 1])  # below it, the growing part does not stand out from the fixed part
         while True:
             left, once = until - time.perf_counter(), self.took[m, 1]
             if 2 * once * (rows / m) * self.repeats <= left:
@@ -203,19 +206,19 @@ class _Trial:
             self._time(batches, m, 1)
 
     def _first(self, batches, rows: int) -> int:
-        """Time the fewest examples that the rule takes, and return how many they are."""
+        """Time the smallest number of examples that the rule takes, and return this number."""
         m = min(FEW, rows)
         while True:
             try:
                 self._time(batches, m, 1)
                 return m
-            except ValueError:  # a rule may need more of them
+            except ValueError:  # a rule may need more examples
                 if m == rows:
                     raise
                 m = min(2 * m, rows)
 
     def _time(self, batches, m: int, repeats: int) -> float:
-        """The shortest of a few steps after a first one, which makes its arrays and compiles."""
+        """The shortest time of a few steps after a first one, which allocates its arrays and compiles its kernels."""
         if (m, repeats) not in self.took:
             loop, rounds = self._loop(batches, m, repeats), []
             next(loop)
@@ -243,7 +246,7 @@ class _Trial:
         return step, f"timed {taken} step{'s' if taken > 1 else ''}"
 
     def _scaled(self, batches, m: int, rows: int, until: float) -> tuple[float, str]:
-        """A step is a part that does not depend on its examples, and one that grows with them and with the repeats."""
+        """Scale up the time of a step: it has a fixed part, and a part that grows with the examples and the repeats."""
         once, several, part = self.took[m, 1], 1, ""
         whole = once
         if self.repeats > 1:
@@ -256,10 +259,10 @@ class _Trial:
             part = f"{several * self.each} of K = {self.repeats * self.each} repeats"
         smaller = max((k for k, repeats in self.took if repeats == 1 and k < m), default=0)
         if not smaller and 1 < m < rows:
-            with suppress(ValueError):  # a rule may need as many
+            with suppress(ValueError):  # the rule may need all of them
                 self._time(batches, m // 2, 1)
                 smaller = m // 2
-        line = (self.took[smaller, 1] * m - once * smaller) / (m - smaller) if smaller else 0.0  # where m would be 0
+        line = (self.took[smaller, 1] * m - once * smaller) / (m - smaller) if smaller else 0.0  # else m - smaller is 0
         alone = min(max(0.0, line), once)
         step = alone + (whole - alone) * rows / m
         if m < rows:
@@ -268,31 +271,31 @@ class _Trial:
 
 
 class _Few:
-    """The first examples of a run's batches, taken from a data set of fewer records."""
+    """The first examples of a run's batches, taken from a data set with fewer records."""
 
     def __init__(self, batches, few, m: int) -> None:
         self.batches, self.x, self.y, self.m = batches, few.x, few.y, m
 
     def at(self, t: int) -> tuple[np.ndarray, np.ndarray]:
-        chosen = np.resize(self.batches.indices(t), self.m) % len(self.x)  # a batch may be drawn smaller
+        chosen = np.resize(self.batches.indices(t), self.m) % len(self.x)  # a batch may be drawn smaller than m
         return self.x[chosen], self.y[chosen]
 
 
 def _features(parts: prepare.Prepared) -> float:
-    """Seconds to compute the features of one example; runs that share features take less."""
+    """Return the seconds to compute the features of one example. Runs that share features take less."""
     if parts.features is None:
         return 0.0
     examples = np.ones((4 * FEW, *parts.features.shape), parts.net.W[1].dtype)
-    parts.features(examples[:1])  # which makes the filters
+    parts.features(examples[:1])  # this call makes the filters
     began = time.perf_counter()
     parts.features(examples)
     return (time.perf_counter() - began) / len(examples)
 
 
 def _evaluation(parts: prepare.Prepared, most: float) -> float:
-    """Seconds to classify one example, from as many as can be classified in so many seconds."""
+    """Return the seconds to classify one example, measured on all examples that fit into the allowed seconds."""
     examples, m = parts.x_test, 1
-    predict(parts.net, examples[:1])  # which compiles
+    predict(parts.net, examples[:1])  # this call compiles
     while True:
         began = time.perf_counter()
         predict(parts.net, examples[:m])
@@ -303,7 +306,11 @@ def _evaluation(parts: prepare.Prepared, most: float) -> float:
 
 
 def _bytes(parts: prepare.Prepared, source: Source, n: int, held: int, rows: int) -> float:
-    """Memory of one run: data as read and as floats, parameters with their memory and direction, what layers hold."""
+    """Memory of one run.
+
+    It holds the data as read and as floats, the parameters with their optimizer state and direction, and the arrays of
+    the layers.
+    """
     net = parts.net
     size = source.size if parts.features is None else math.prod(parts.features.out_shape)
     floats = (n + held + source.test) * size + n * math.prod(net.shape_h[net.L])

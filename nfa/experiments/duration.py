@@ -1,4 +1,4 @@
-"""A span of time in words, for plans, progress and reports."""
+"""Write a span of time in words, for plans, progress and reports."""
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""What an experiment is: numbers of a paper, runs or formulas, a comparison of the two, claims, a picture."""
+"""The parts of an experiment: the paper's numbers, runs or formulas, their comparison, claims, and a picture."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -9,8 +9,8 @@ from nfa.experiments.settings import Settings
 
 SCALES = ("demo", "small", "paper")
 VARIANTS = ("published", "repaired")
-Chosen = Mapping[str, Sequence[str]]  # values in a cell's key, any of them for each name
-Records = Mapping[str, Mapping[str, Any]]  # of finished runs, by the cells' names
+Chosen = Mapping[str, Sequence[str]]  # for each name, the allowed values in a cell's key
+Records = Mapping[str, Mapping[str, Any]]  # of finished runs, by the names of the cells
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,13 @@ class Cell:
 
     Parameters
     ----------
-    name : of the record's file, unique within the experiment
-    settings : of the run
-    key : what the run's row in the table is called, such as {"rule": "DFA", "sigma": "non-private", "reading": ...}
-    until : epochs after which it stops, fewer than its settings have; None for all of them
-    follow : function of the records of earlier cells -> the settings, None as long as a record is missing that they
-        depend on. Until then, ``settings`` are those of a run that takes about as long. None if nothing is to follow
+    name : name of the record's file, unique within the experiment
+    settings : settings of the run
+    key : identifies the run's row in the table, such as {"rule": "DFA", "sigma": "non-private", "reading": ...}
+    until : number of epochs after which it stops, if it does not run all epochs of its settings; otherwise None
+    follow : function (records of earlier cells) -> settings, or None while a record that they depend on is missing.
+        Until then, ``settings`` are those of a run that takes about as long. None if the settings depend on no other
+        run
     """
 
     name: str
@@ -35,13 +36,13 @@ class Cell:
 
     @property
     def epochs(self) -> int:
-        """How many it is run for."""
+        """The number of epochs that it is run for."""
         return self.settings.epochs if self.until is None else self.until
 
     def known(self, done: Records) -> "Cell":
-        """The cell with the settings that follow from these records, or itself if they do not follow yet.
+        """The cell with the settings that follow from these records, or the cell itself if they do not follow yet.
 
-        The folder of the data and the choice of kernels, of which no paper says anything, stay.
+        The folder of the data and the choice of kernels stay, because no paper specifies them.
         """
         if self.follow is None or (settings := self.follow(done)) is None:
             return self
@@ -49,12 +50,12 @@ class Cell:
         return replace(self, settings=settings, follow=None)
 
     def fits(self, chosen: Chosen) -> bool:
-        """Whether its key has one of the values of every name."""
+        """Whether the key has an allowed value for every name."""
         return all(self.key.get(name) in values for name, values in chosen.items())
 
 
 def in_words(chosen: Chosen) -> str:
-    """What cells have in common, in words.
+    """The common values of some cells, in words.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def in_words(chosen: Chosen) -> str:
 
 
 class TableCell(str):
-    """What a cell of a table shows, and the numbers that it is made of: in table.csv each has a column, all digits.
+    """The text in a cell of a table, and the numbers in it. In table.csv each number has a column, with all digits.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class TableCell(str):
 
 
 Rows = list[dict[str, Any]]  # of a table
-Trained = list[tuple[Cell, dict[str, Any]]]  # runs that are finished: cell and record
+Trained = list[tuple[Cell, dict[str, Any]]]  # finished runs: cell and record
 
 
 def final_accuracy(cell: Cell, record: dict[str, Any]) -> float:
@@ -93,11 +94,11 @@ def final_accuracy(cell: Cell, record: dict[str, Any]) -> float:
 
 
 def unfinished(runs: Iterable[tuple[int, int]]) -> str:
-    """Where runs stop before their last epoch, in words; empty where all are whole.
+    """Describe where runs stop before their last epoch, in words; empty if all runs are complete.
 
     Parameters
     ----------
-    runs : (epochs done, epochs of the whole run) each
+    runs : pairs (epochs done, epochs of the whole run)
 
     Examples
     --------
@@ -112,17 +113,17 @@ def unfinished(runs: Iterable[tuple[int, int]]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Rerunnable:
-    """A table or figure of a paper: what is said of it, whether networks are trained for it or formulas computed.
+    """A table or figure of a paper. Its numbers come from trained networks or from formulas.
 
     Parameters
     ----------
-    id : an id or alias of the ledger
+    id : an id or alias in the ledger
     title : one line, for the head of the table
     where : place in the paper
-    transcription : how the paper's numbers were taken over, and what could not be checked
-    measures : what the column "ours" is, in words
+    transcription : how the paper's numbers were copied, and what could not be checked
+    measures : meaning of the column "ours", in words
     digits : decimals of the numbers in the table
-    tolerance : largest difference from the paper with which a row is "inside", in the unit of its numbers
+    tolerance : a row is "inside" if it differs from the paper by at most this number, in the unit of its numbers
     notes : function of the rows -> lines of Markdown for the report
     """
 
@@ -137,11 +138,13 @@ class Rerunnable:
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Any], **others: Any) -> Self:
-        """The item of a table in a paper's toml, which has where, transcription and tolerance; others come first.
+        """Make the item from a table in a paper's toml, which has where, transcription and tolerance.
+
+        ``others`` override it.
 
         Raises
         ------
-        ValueError : if a field without a default is missing, or the tolerance of an `Analytic` without `within`
+        ValueError : if a field without a default is missing, or if an `Analytic` without `within` has no tolerance
         """
         given = {name: table[name] for name in ("where", "transcription", "tolerance") if name in table} | others
         needed = {one.name for one in fields(cls) if one.default is one.default_factory is MISSING}
@@ -154,32 +157,35 @@ class Rerunnable:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(Rerunnable):
-    """A table or figure for which networks are trained: its runs, and how they are compared with the paper.
+    """A table or figure for which networks are trained: its runs, and their comparison with the paper.
 
     Parameters
     ----------
-    cells : function (scale, seeds) -> list of Cell, in the order of the runs: those that others follow come first
-    scales : {scale: one line that says what is run}
+    cells : function (scale, seeds) -> list of Cell, in the order of the runs. Cells that others follow come first
+    scales : {scale: one line that describes the runs}
     seeds : {scale: default number of seeds}
-    readings : {name: what it fixes that the paper leaves open, and why}
-    tried : what was measured before a reading was chosen: tables, each a dict with what, columns and rows of texts
-    of : id of the experiment whose runs these are, or some of them, if not its own; then the folder is that one's
-    examples : what the data sets hold, in words
-    paper : function of a cell's key -> the paper's number, None where it prints none
-    band : where the tolerance comes from
-    value : function (cell, record) -> what a row compares, None for a run without a row; the final test accuracy
-    not_comparable : function of a cell's settings and record -> why its number is not the paper's, or ""
-    extra_columns : function of the runs of a row -> more entries of the row, such as the epsilon that they prove; where
-        one is numbers in words, it is `TableCell`
+    readings : {name: the choice for something that the paper leaves open, and the reason}
+    tried : measurements made before a reading was chosen: tables, each a dict with what, columns and rows of texts
+    of : id of the experiment that the runs belong to, if it is another one. The runs are then in the folder of that
+        experiment
+    examples : content of the data sets, in words
+    paper : function of a cell's key -> the paper's number, or None if the paper prints none
+    band : reason for the tolerance
+    value : function (cell, record) -> the number to compare, by default the final test accuracy. None: the run has no
+        row
+    not_comparable : function of a cell's settings and record -> reason why its number is not comparable with the
+        paper's, or ""
+    extra_columns : function of the runs of a row -> more entries of the row, such as the epsilon that they prove. An
+        entry with numbers and words is a `TableCell`
     runs_notes : function of the runs -> more lines of Markdown for the report
-    caption : function of the runs -> what stands below their picture, sentences of plain text: what the paper says of
-        it, and what is seen here
-    picture : function (path, rows, runs), draws it
-    reported : function of a cell -> whether its run is in rows, report and picture; all are, if not given
-    shown : function of the rows -> the table that is shown, where that is another one
-    legend : what the columns of that table are
-    variant : "published", or "repaired" where sound mechanisms take the place of the published ones
-    chosen : what its cells have in common where they are some of the item's (`nfa.papers.run_selection.only`)
+    caption : function of the runs -> text below their picture, sentences of plain text. They describe the paper's
+        result and ours
+    picture : function (path, rows, runs) that draws the picture
+    reported : function of a cell -> whether its run is in rows, report and picture; by default, all runs are
+    shown : function of the rows -> the table to print, if it is another one
+    legend : meaning of the columns of that table
+    variant : "published", or "repaired" if sound mechanisms replace the published ones
+    chosen : common values of the cells, if they are some of the item's cells (`nfa.papers.run_selection.only`)
     """
 
     cells: Callable[[str, list[int]], list[Cell]]
@@ -205,17 +211,17 @@ class Experiment(Rerunnable):
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Any], **others: Any) -> Self:
-        """The item of a table in a paper's toml, with what only code can say; others come before the table.
+        """Make the item from a table in a paper's toml, with the fields that need code. ``others`` override the table.
 
         Parameters
         ----------
-        table : besides what `Rerunnable.from_toml` reads: band and tried; [scale.NAME] with what is run, and seeds if
-            more than one; [[reading]] with name and why
+        table : as in `Rerunnable.from_toml`, with three more parts: band and tried; [scale.NAME] with what is run, and
+            seeds if more than one; [[reading]] with name and why
         others : the other fields
 
         Raises
         ------
-        ValueError : if a scale or a reading lacks a field, and what `Rerunnable.from_toml` raises
+        ValueError : if a scale or a reading lacks a field, or as `Rerunnable.from_toml`
         """
         found = {name: table[name] for name in ("band", "tried") if name in table}
         try:
@@ -230,17 +236,17 @@ class Experiment(Rerunnable):
 
     @property
     def home(self) -> str:
-        """The id under which the runs are kept."""
+        """The id of the folder of the runs."""
         return self.of or self.id
 
     @property
     def prefix(self) -> str:
-        """What its files' names begin with, where they lie beside those of the experiment whose runs it shows."""
+        """The prefix of its file names, if the files are in the folder of another experiment."""
         beside = "" if self.home == self.id else self.id.partition(":")[2] + "-"
         return beside if self.variant == "published" else f"{self.variant}-{beside}"
 
     def repaired(self, sound: Callable[[Cell], bool]) -> Self:
-        """The same without the runs whose mechanism nothing guarantees anything of."""
+        """The same experiment without the runs of mechanisms that have no guarantee."""
         return replace(
             self,
             title=self.title.replace(":", ", repaired:", 1),
@@ -256,12 +262,12 @@ class Analytic(Rerunnable):
 
     Parameters
     ----------
-    rows : function -> rows, each a dict with paper, ours and verdict among its entries, as `report.compare` makes it
-    columns : names of the rows' entries that the table shows; the JSON document has them all
-    within : when a row is "inside", in words, where that is not a matter of the tolerance
-    made : how the rows come about, in words
-    summary : function of the rows -> a sentence each, for the report's head and the terminal
-    picture : function (path, rows), draws it
+    rows : function -> rows, each a dict with paper, ours and verdict among its entries, as `report.compare` makes them
+    columns : names of the entries that the table contains. The JSON document has all entries
+    within : condition for "inside", in words, if it does not follow from the tolerance
+    made : how the rows are computed, in words
+    summary : function of the rows -> sentences for the head of the report and for the terminal
+    picture : function (path, rows) that draws the picture
     """
 
     rows: Callable[[], Rows]
@@ -272,22 +278,22 @@ class Analytic(Rerunnable):
     picture: Callable[[Path, Rows], None]
 
     def shown(self, rows: Rows) -> Rows:
-        """The rows with the entries of the table only."""
+        """The rows with only the entries of the table."""
         return [{name: row[name] for name in self.columns} for row in rows]
 
 
 @dataclass(frozen=True)
 class Result:
-    """What `reproduce` hands back.
+    """The result of `reproduce`.
 
     Parameters
     ----------
     experiment : str
-    scale : of an item that is computed always "paper": nothing about it is made smaller
+    scale : for an item that is computed always "paper", because it is the same at every scale
     rows : list of dicts with the row's key, paper, ours, sd (None for one run), n, difference, verdict
-    files : paths of what was written
+    files : paths of the files that were written
     text : the table, or for a dry run the plan, as plain text
-    stopped : where the runs stopped before their last epoch, such as "25 of 200 epochs"; empty where all are whole
+    stopped : where the runs stopped before their last epoch, such as "25 of 200 epochs"; empty if all runs are complete
     """
 
     experiment: str

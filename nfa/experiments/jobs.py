@@ -1,4 +1,4 @@
-"""Running the cells of an experiment: here, in worker processes, or on the workers of a dask scheduler.
+"""Run the cells of an experiment: in this process, in worker processes, or on the workers of a dask scheduler.
 
 The numbers are the same wherever a cell runs.
 """
@@ -22,16 +22,16 @@ from nfa.experiments.run import Progress, run
 logger = logging.getLogger(__name__)
 
 BACKENDS = ("local", "dask")
-WATCH_EVERY = 0.2  # seconds between two looks of a process at its parent, or at its workers' notes
+WATCH_EVERY = 0.2  # seconds between two checks of a process for its parent, or for its workers' notes
 ANSWER = 10.0  # seconds in which a scheduler must answer
-LOOK_EVERY = 1.0  # seconds between two looks at whether the scheduler is still there
+LOOK_EVERY = 1.0  # seconds between two checks whether the scheduler still runs
 TELL_EVERY = 0.5  # seconds between two notes of a worker on how far it is
 
-_one_at_a_time = threading.Lock()  # threads that limit the linear algebra of one process would undo each other's limit
+_one_at_a_time = threading.Lock()  # threads that each limit the linear algebra would undo each other's limit
 
 
 class Abandoned(RuntimeError):
-    """Raised in a worker whose cell nobody waits for any more."""
+    """Raised in a worker if no process waits for its cell any more."""
 
 
 def run_cells(
@@ -47,14 +47,14 @@ def run_cells(
     """Run every cell and return the records by the cells' names, in the order of the cells.
 
     Parameters
-    ----------
+    jobs : number of parallel processes. With 1, the cells run in this process, one after the other
     jobs : number of processes at work at the same time; 1 runs the cells in this process, one after the other
-    client : of a dask scheduler, from `connected`, whose workers run the cells instead
-    progress : as for `nfa.experiments.run.run`; called in this process, from a second thread too when jobs > 1
+    client : client of a dask scheduler, from `connected`. Its workers then run the cells
+    progress : as for `nfa.experiments.run.run`. It is called in this process; with jobs > 1, also from a second thread
 
     Raises
     ------
-    what a run raises : records of the cells that are finished stay, the other runs are stopped
+    what a run raises : the records of finished cells stay, and the other runs are stopped
     """
     train = partial(_run_cell, folder=folder, experiment=experiment, resume=resume)
     if client is not None:
@@ -81,7 +81,7 @@ def _run_cell(cell: Cell, *, folder: Path, experiment: str, resume: bool, progre
     )
 
 
-# In worker processes of this machine.
+# Code for worker processes on this machine.
 
 
 def _in_processes(train, cells: list[Cell], jobs: int, progress: Progress | None) -> dict[str, dict[str, Any]]:
@@ -97,7 +97,7 @@ def _in_processes(train, cells: list[Cell], jobs: int, progress: Progress | None
 
 
 def _finished(record: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
-    """The record, of which the progress callback is told."""
+    """Return the record, after passing it to the progress callback."""
     if progress:
         progress(record["cell"], record["steps"], record["steps"], record)
     return record
@@ -111,7 +111,7 @@ def _in_worker(train, cell: Cell, notes: str, parent: int) -> dict[str, Any]:
 
 @cache
 def _end_with(parent: int) -> None:
-    """From now on, end this process as soon as its parent is gone: nobody could stop it any more, or wants its work."""
+    """From now on, end this process when its parent ends, because then no process can stop it or use its result."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -122,15 +122,15 @@ def _end_with(parent: int) -> None:
 
 
 def _note(folder: str, cell: str, step: int, steps: int, record: dict[str, Any] | None) -> None:
-    """The progress callback of a worker process: it leaves the last step in a file, one for each cell."""
+    """The progress callback of a worker process. It writes the last step to a file, one file for each cell."""
     if record is None:
-        with suppress(OSError):  # a full disk, or a parent that was killed and its folder removed
+        with suppress(OSError):  # a full disk, or a parent that was killed and whose folder was removed
             Path(folder, cell).write_text(f"{step} {steps}")
 
 
 @contextmanager
 def _watching(notes: Path, progress: Progress) -> Iterator[None]:
-    """Hand the workers' notes on to the progress callback while the body runs."""
+    """Pass the workers' notes to the progress callback while the body runs."""
     over = threading.Event()
 
     def watch() -> None:
@@ -138,7 +138,7 @@ def _watching(notes: Path, progress: Progress) -> Iterator[None]:
         while not over.wait(WATCH_EVERY):
             for note in notes.iterdir():
                 step, _, steps = note.read_text().partition(" ")
-                if steps and last.get(note.name) != int(step):  # else the worker is just writing it
+                if steps and last.get(note.name) != int(step):  # otherwise the worker is just writing it
                     last[note.name] = int(step)
                     progress(note.name, int(step), int(steps), None)
 
@@ -151,17 +151,17 @@ def _watching(notes: Path, progress: Progress) -> Iterator[None]:
         watcher.join()
 
 
-# On the workers of a dask scheduler, on this machine or on many.
+# Code for the workers of a dask scheduler, on this machine or on several.
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """A client of the scheduler at this address, "tcp://host:8786" say.
+    """A client of the scheduler at this address, for example "tcp://host:8786".
 
     Raises
     ------
     OSError : if dask[distributed] is not installed
-    ValueError : if no scheduler answers there, or a worker has several threads
+    ValueError : if no scheduler answers there, or if a worker has several threads
     """
     try:
         from distributed import Client
@@ -191,7 +191,7 @@ def connected(address: str) -> Iterator[Any]:
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Without the log lines and the warnings of the library: what went wrong is told in a sentence."""
+    """Suppress the log lines and the warnings of the library. Errors are reported in one sentence instead."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -203,20 +203,20 @@ def _silent() -> Iterator[None]:
 
 
 def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progress | None) -> dict[str, dict[str, Any]]:
-    """Run every cell on some worker and return the records by the cells' names.
+    """Run every cell on some worker and return the records by the names of the cells.
 
-    A cell whose worker is gone is begun again on another, and goes on from its checkpoint if it left one.
+    If the worker of a cell is lost, another worker runs the cell, from its checkpoint if there is one.
 
     Parameters
     ----------
     client : from `connected`
-    train : function (cell, progress=...) -> record, which the workers can import; it names folders in full
-    progress : called in this process, from a second thread too
+    train : function (cell, progress=...) -> record. The workers can import it, and it uses absolute paths
+    progress : called in this process, also from a second thread
 
     Raises
     ------
-    what a run raises : records of the cells that are finished stay, the other runs are stopped
-    OSError : if the scheduler is gone; the records stay
+    what a run raises : the records of finished cells stay, and the other runs are stopped
+    OSError : if the scheduler is lost. The records stay
     """
     from distributed import CancelledError, KilledWorker, wait
     from distributed.comm import CommClosedError
@@ -234,7 +234,7 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
             for future in [future for future in waiting if future.done()]:
                 found.append(_finished(future.result(), progress))
                 waiting.remove(future)
-    except (CancelledError, CommClosedError):  # the latter if it goes while a record comes from it
+    except (CancelledError, CommClosedError):  # CommClosedError if the scheduler is lost while it sends a record
         raise OSError(
             f"the dask scheduler at {client.scheduler.address} does not answer. Finished runs are kept. To continue the"
             " other runs, run the same command again"
@@ -253,7 +253,10 @@ def _on_worker(train: Callable, cell: Cell, topic: str) -> dict[str, Any]:
 
 
 class _Report:
-    """A progress callback for a worker: it reports the last step to the client and stops a run nobody waits for."""
+    """A progress callback for a worker.
+
+    It reports the last step to the client, and stops a run that no client waits for.
+    """
 
     def __init__(self, topic: str) -> None:
         from distributed import get_worker

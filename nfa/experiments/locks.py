@@ -1,4 +1,4 @@
-"""A lock that keeps two processes from working on the same run, or on the same folder, at the same time."""
+"""A lock that prevents two processes from working on the same run or in the same folder at the same time."""
 
 import errno
 import os
@@ -13,7 +13,7 @@ if sys.platform != "win32":
     import fcntl
 
 ASK_EVERY = 0.05  # seconds
-STALE = 1.0  # seconds in which a network file system tells that another machine has removed the file
+STALE = 1.0  # seconds until a network file system reports that another machine has removed the file
 
 
 @contextmanager
@@ -22,18 +22,18 @@ def locked(path: Path, what: str, wait: float = 0.0) -> Iterator[None]:
 
     Parameters
     ----------
-    path : of the lock file, in a folder that exists; it is gone afterwards
-    what : for the sentence, such as "bp-seed1 in the output folder runs/table1"
-    wait : seconds to go on asking while another process holds it
+    path : path of the lock file, in a folder that exists. The file is removed afterwards
+    what : words for the error message, such as "bp-seed1 in the output folder runs/table1"
+    wait : seconds to wait while another process holds the lock
 
     Raises
     ------
-    OSError : if another process holds it, or if the file cannot be written
+    OSError : if another process holds the lock, or if the file cannot be written
 
     Notes
     -----
     Guarantee: of all processes that ask for one path, at most one is in its body. The kernel holds the lock (flock) and
-    frees it when its owner is gone, however that ended: a file that a killed process left behind locks nothing. On
+    frees it when its owner ends, for whatever reason. So a file that a killed process left behind locks nothing. On
     Windows, and on a file system without flock, nothing is locked.
     """
     if sys.platform == "win32":
@@ -41,13 +41,13 @@ def locked(path: Path, what: str, wait: float = 0.0) -> Iterator[None]:
         return
     file = _acquired(path, what, time.monotonic() + wait)
     try:
-        with suppress(OSError):  # a full disk: the name is for the sentence only
+        with suppress(OSError):  # a full disk: the name is only for the error message
             os.ftruncate(file, 0)
             os.pwrite(file, f"process {os.getpid()} on {platform.node()}".encode(), 0)
         yield
     finally:
         with suppress(OSError):
-            path.unlink()  # while it is still ours
+            path.unlink()  # while we still hold the lock
         os.close(file)
 
 
@@ -78,7 +78,7 @@ def _acquired(path: Path, what: str, until: float) -> int:
 
 
 def _still_there(path: Path, file: int) -> bool:
-    """Whether the file that is locked is the one of that name: its last owner may just have removed it."""
+    """Whether the locked file still has this name. Its last owner may just have removed it."""
     try:
         return os.path.samestat(os.fstat(file), os.stat(path))
     except FileNotFoundError:

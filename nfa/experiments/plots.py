@@ -1,4 +1,4 @@
-"""Pictures of experiments. matplotlib is imported when one is drawn, and draws to files only."""
+"""Pictures of experiments. matplotlib is imported when a picture is drawn, and it draws only to files."""
 
 import io
 import statistics
@@ -16,14 +16,17 @@ BANDS = (
     "Lines are means over the seeds, and bands reach from the lowest to the highest seed. The number after ± is half of"
     " Student's 95 % interval."
 )
-LETTERS = 13.4  # of a caption, on an inch
+LETTERS = 13.4  # letters of a caption in one inch
 
-# Of a picture: what each says of the day it was drawn, which is left out.
+# For each format, the metadata about the day of drawing. They are left out.
 FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
 def new_figure(title: str, width: float, runs: Trained | None = None):
-    """An empty figure, inches wide and 4.8 high: its title at the top left, and below that where its runs stopped."""
+    """An empty figure, 4.8 inches high, with its title at the top left.
+
+    Below the title it says where its runs stopped.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -36,7 +39,7 @@ def new_figure(title: str, width: float, runs: Trained | None = None):
 
 
 def captioned(figure, sentences: Sequence[str]):
-    """Write sentences below a figure, each on a line of its own or more; the part of the figure that is above them."""
+    """Write sentences below a figure, each on its own lines. Return the part of the figure above them."""
     width, height = figure.get_size_inches()
     lines = [
         line for sentence in sentences for line in textwrap.wrap(sentence, int(LETTERS * width), break_on_hyphens=False)
@@ -51,23 +54,26 @@ def captioned(figure, sentences: Sequence[str]):
 
 
 def empty_figure(path: Path, why: str) -> None:
-    """A picture that says why there is nothing to draw, where some of an item's runs alone were asked for; a PNG."""
+    """Draw a PNG that gives the reason for an empty picture.
+
+    This happens if only some runs of an item were requested.
+    """
     figure = new_figure("Nothing to draw", 9)
     figure.text(0.5, 0.5, why, ha="center", fontsize=12, color="0.3")
     save_figure(figure, path)
 
 
 def picture_names(format: str, prefix: str = "") -> tuple[str, ...]:
-    """figure.png, and beside it the one in another of `FORMATS`; ValueError for what is none of them."""
+    """The names of figure.png and of the picture in another of `FORMATS`. Raises ValueError for any other format."""
     if format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
     return tuple(dict.fromkeys((f"{prefix}figure.png", f"{prefix}figure.{format}")))
 
 
 def save_figure(figure, path: Path) -> None:
-    """Write a figure in the format that its name ends in, whole or not at all; its title is in the file as text too.
+    """Write a figure in the format of its file name, whole or not at all. The file also contains its title as text.
 
-    Equal figures give equal files: no date is in them.
+    Equal figures give equal files, because the files contain no date.
     """
     from matplotlib import rc_context
 
@@ -78,7 +84,7 @@ def save_figure(figure, path: Path) -> None:
 
 
 def tidy(axes) -> None:
-    """Leave of the frame what is needed, and pale lines to read heights by."""
+    """Remove the unnecessary sides of the frame, and draw pale lines to read heights."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=11)
     axes.grid(axis="y", color="0.92")
@@ -86,7 +92,7 @@ def tidy(axes) -> None:
 
 
 def mean_curve(found: list[dict[str, Any]], value) -> tuple[range, list[float]]:
-    """The epochs that all records have, and the mean over them of a value of their histories' entries."""
+    """The epochs that all records have, and for each epoch the mean of a value over the records' histories."""
     curves = [[value(entry) for entry in record["history"]] for record in found]
     mean = [statistics.fmean(values) for values in zip(*curves, strict=False)]
     return range(1, len(mean) + 1), mean
@@ -95,14 +101,15 @@ def mean_curve(found: list[dict[str, Any]], value) -> tuple[range, list[float]]:
 def seeds_curve(
     axes, found: list[dict[str, Any]], value: Callable[[Any], float], style: Mapping[str, Any], label: str
 ) -> tuple[int, float]:
-    """The mean over the records as a line, a band from the lowest to the highest; the longest epochs, and its end.
+    """Draw the mean over the records as a line, and a band from the lowest to the highest value.
 
-    The band is of the epochs that all records have; one that has more goes on as a thin line.
+    Returns the largest number of epochs of a record, and the last value of the mean. The band covers the epochs that all
+    records have. A record with more epochs continues as a thin line.
 
     Parameters
     ----------
-    found : records of one kind of run, a seed each
-    value : function of a history's entry
+    found : records of one kind of run, one for each seed
+    value : function of an entry of a history
     style : colour and kind of the line
     """
     epochs, mean = mean_curve(found, value)
@@ -118,7 +125,7 @@ def seeds_curve(
 
 
 def spread_labels(heights: list[float], gap: float) -> list[float]:
-    """Heights for labels, in the order given, moved apart until none overlap, up as far as down."""
+    """Heights for labels, in the given order. Labels that overlap are moved apart, up as far as down."""
     placed = list(heights)
     order = sorted(range(len(heights)), key=heights.__getitem__)
     for below, above in pairwise(order):

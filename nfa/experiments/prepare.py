@@ -1,4 +1,4 @@
-"""From settings to the parts of a run, data, network, rule, batches, each checked before anything is written."""
+"""Make the parts of a run (data, network, rule, batches) from its settings, and check them before writing any file."""
 
 import inspect
 import logging
@@ -43,28 +43,28 @@ logger = logging.getLogger(__name__)
 
 _in_use: set[str] = set()  # kernels that this process has compiled
 
-STEPS = 2**32  # the steps that streams of randomness tell apart
+STEPS = 2**32  # largest number of steps that the random streams can tell apart
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """The parts of a run, made from its settings and checked: nothing after them asks the settings again.
+    """The parts of a run, made from its settings and checked. Later code does not need the settings again.
 
     Parameters
     ----------
-    settings : those that it was made from, with the noise that they ask for as a setting of the rule
-    kernels_left_out : why the run has no kernels though its settings asked for them, or ""
+    settings : settings of the run. The noise that they ask for is already a setting of the rule
+    kernels_left_out : reason why the run has no kernels although its settings ask for them, or ""
     net, optimizer, batches, streams : as `nfa.train.train` takes them
-    rule, state : the rule with its keyword arguments bound, called on parts of a batch if its direction is a sum over
-        examples, and what it remembers; None where it remembers nothing
+    rule, state : the rule with its keyword arguments bound, and its state dict, or None if it keeps no state. If its
+        direction is a sum over examples, the rule is called on parts of a batch
     steps : int >= 1, of the whole run
-    align_every : compare the rule's direction with the gradient at the steps that this divides; None for never
-    privacy : what is known of it before the first step
+    align_every : compare the rule's direction with the gradient at the steps that this number divides; None for never
+    privacy : facts about its privacy that are known before the first step
     dataset : as loaded
     sizes : the public numbers of examples
-    scale : of the pixels
-    features : of the scaled inputs; None where the network reads the inputs themselves
-    x_val, y_val, x_test, y_test : the examples held out and those of the test set, y as numbers of classes
+    scale : scale of the pixels
+    features : features of the scaled inputs; None if the network reads the inputs themselves
+    x_val, y_val, x_test, y_test : the held-out examples and those of the test set, with y as numbers of classes
     """
 
     settings: Settings
@@ -89,23 +89,25 @@ class Prepared:
 
     @property
     def kernels(self) -> list[str]:
-        """The names of the kernels of its layers, its rule and its optimizer."""
+        """The names of the kernels of the run's layers, rule and optimizer."""
         return kernels_of(self.rule, self.net, self.optimizer)
 
     @property
     def mechanism(self) -> Release | None:
-        """What one step releases, where that is stated and proved."""
+        """The release of one step, if it is stated and proved."""
         return self.privacy.mechanism
 
     @property
     def part(self) -> dict[str, int]:
-        """How many examples are worked on at a time, where a batch has parts: {"part": size}."""
+        """The number of examples in a part, if batches are processed in parts: {"part": size}."""
         return {"part": self.rule.size} if isinstance(self.rule, InParts) else {}
 
     def train(self, start: int = 0, rule: Callable | None = None) -> Iterator[int]:
-        """The training loop from step ``start`` on, as `nfa.train.train`; ``rule`` may be one that watches the rule.
+        """The training loop from step ``start`` on, as `nfa.train.train`.
 
-        A batch that is worked through in parts is copied part by part.
+        ``rule`` may be a rule that watches the run's rule.
+
+        If a batch is processed in parts, it is also copied part by part.
         """
         batches = self.batches
         if isinstance(self.rule, InParts):
@@ -113,9 +115,9 @@ class Prepared:
         return train(self.net, rule or self.rule, batches, self.optimizer, self.streams, start=start)
 
     def compile(self) -> float:
-        """Use every kernel of the run once, so that none is compiled at the first step; the seconds that this took.
+        """Use every kernel of the run once, so that the first step compiles none. Return the seconds that this took.
 
-        A rule from outside is not called, for it may count its calls.
+        A rule from outside is not called, because it may count its calls.
         """
         began = time.perf_counter()
         if self.kernels_left_out:
@@ -130,27 +132,30 @@ class Prepared:
             with np.errstate(all="ignore"):
                 try:
                     dW, db = self.rule(net, self.batches.x[:2], self.batches.y[:2], rng=rng, **state)
-                except ValueError:  # it needs more examples than two
+                except ValueError:  # the rule needs more than two examples
                     dW, db = self.rule(net, *self.batches.at(1), rng=rng, **state)
                 optimizer.step(net, dW, db, 1)
         return time.perf_counter() - began
 
     def told_of_data(self) -> str:
-        """What record and checkpoint say of the data: their digest, which for a secure run is one under a key."""
+        """The digest of the data for records and checkpoints. In a secure run, the digest is computed with a key."""
         return keyed_digest.make(self.dataset.digest) if self.privacy.secure else self.dataset.digest
 
     def has_data(self, told: str) -> bool:
-        """Whether a record or a checkpoint has told of these data. Raises as `nfa.data.keyed_digest.fits`."""
+        """Whether this digest from a record or a checkpoint matches the data.
+
+        Raises as `nfa.data.keyed_digest.fits`.
+        """
         return keyed_digest.fits(told, self.dataset.digest) if self.privacy.secure else told == self.dataset.digest
 
 
 def check(settings: Settings) -> None:
-    """Raise the error that a run with these settings would end in before its first step; nothing is written.
+    """Raise the error that a run with these settings would raise before its first step. Nothing is written.
 
     Raises
     ------
-    ValueError : for a bad setting, in one sentence that names it, or if the rule fails on a batch of two examples
-    NoGuarantee : for a target epsilon or a noise multiplier that no theorem stands behind
+    ValueError : for a wrong setting, with one sentence that names it, or if the rule fails on a batch of two examples
+    NoGuarantee : for a target epsilon or a noise multiplier if no theorem covers the run
     OSError : if the data cannot be read
     """
     prepare(settings)
@@ -159,7 +164,7 @@ def check(settings: Settings) -> None:
 def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -> Prepared:
     """Make and check all parts of a run. Raises as `check` does.
 
-    ``load`` is `nfa.data.load`, or a function that gives data in memory.
+    ``load`` is `nfa.data.load`, or a function that returns data in memory.
     """
     wanted, settings = settings, possible(settings)
     given = _before_noise(settings, load)
@@ -175,7 +180,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
         x, others = (public_features.computed(given.features, one, settings, known) for one in (x, others))
     if given.flat:
         x, others = x.reshape(len(x), -1), others.reshape(len(others), math.prod(others.shape[1:]))
-    if net.shape_h[net.L] == (1,):  # one output tells two classes apart
+    if net.shape_h[net.L] == (1,):  # one output separates two classes
         y = dataset.y_train[kept].astype(dtype)[:, None]
     else:
         y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
@@ -223,20 +228,20 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
 
 
 def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) -> Settings:
-    """The same run with the noise that its settings ask for as a setting of its rule, as `prepare` finds it.
+    """Return the same run with the noise that its settings ask for as a setting of its rule, as `prepare` computes it.
 
     Parameters
     ----------
     settings : Settings
-    load : `nfa.data.load`, or one that remembers what it has read, for many settings on the same data
+    load : `nfa.data.load`, or a function that caches its results, for many settings on the same data
 
     Raises
     ------
-    ValueError, NoGuarantee, OSError : as `check`, but for what only a call of the rule shows
+    ValueError, NoGuarantee, OSError : as `check`, except for errors that only a call of the rule reveals
 
     Notes
     -----
-    Settings that ask for no noise are returned as they are: nothing is read for them.
+    Settings that ask for no noise are returned unchanged, and no data are read for them.
 
     Examples
     --------
@@ -249,22 +254,22 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     if not asked(settings):
         return settings
     given = _before_noise(settings, load)
-    places = given.kept[:, None]  # in the place of the examples
+    places = given.kept[:, None]  # in place of the examples
     batches = make_batches(settings, places, places, given.streams, given.sizes.N)
     return _with_its_noise(settings, given, batches)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Given:
-    """The parts of a run on which its noise depends, before this noise is known: see `_before_noise`.
+    """The parts of a run that determine its noise, see `_before_noise`.
 
     Parameters
     ----------
-    rule, net, streams, dataset, sizes, features, state : as `Prepared` has them, the rule by its description
+    rule, net, streams, dataset, sizes, features, state : as in `Prepared`; rule is the description of the rule
     flat : whether the network reads each example as one row of values
-    kept, held : the places in the file of the training examples, and of those held out
+    kept, held : positions in the file of the training examples and of the held-out examples
     m : the size of a batch
-    bound : the rule's keyword arguments, of noise that is asked for some
+    bound : keyword arguments of the rule. If noise is asked for, they contain some noise
     """
 
     rule: RuleSpec
@@ -282,7 +287,7 @@ class _Given:
 
 
 def _before_noise(settings: Settings, load: Callable[..., data.Dataset]) -> _Given:
-    """Make and check what the noise of a run depends on, for `prepare` and `resolved` alike."""
+    """Make and check the parts of a run that determine its noise, for both `prepare` and `resolved`."""
     check_ranges(settings)
     rule = spec(settings.rule)
     if settings.secure:
@@ -313,7 +318,10 @@ def _before_noise(settings: Settings, load: Callable[..., data.Dataset]) -> _Giv
 
 
 def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tuple[Settings, Statement]:
-    """The settings with the noise that they ask for, which ``given.bound`` gets too, and what is known of privacy."""
+    """Return the settings with the noise that they ask for, and the statement about privacy.
+
+    Also writes the noise into ``given.bound``.
+    """
     steps = settings.epochs * batches.steps_per_epoch
     if steps >= STEPS:
         raise ValueError(
@@ -330,7 +338,7 @@ def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tupl
 
 
 def _scale(settings: Settings, x_train: np.ndarray) -> data.Scale:
-    """The scale of the pixels. Raises as `nfa.data.Scale.of`, and names the setting that other numbers need."""
+    """The scale of the pixels. Raises as `nfa.data.Scale.of`, and names the setting to use for other numbers."""
     try:
         return data.Scale.of(x_train, settings.pixels)
     except ValueError as refusal:
@@ -340,7 +348,7 @@ def _scale(settings: Settings, x_train: np.ndarray) -> data.Scale:
 
 
 def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> None:
-    """Raise ValueError unless a rule's noise comes last, and once, to each array that it returns."""
+    """Raise ValueError unless the rule adds noise as its last operation, once, to each array that it returns."""
     if not (isinstance(in_parts, InParts) and in_parts.adds_noise_last(net, in_parts.keywords)):
         raise ValueError(
             f"a secure run needs a rule that adds its noise last, to the whole sum, but {rule.name} does not add noise"
@@ -349,9 +357,9 @@ def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> 
 
 
 def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str, Any], m: int) -> None:
-    """Raise ValueError unless NumPy's own products give an example the same pass in any company of a secure run.
+    """Raise ValueError unless NumPy's own products give an example the same pass in every batch of a secure run.
 
-    Nor has NumPy each example's own term of a convolution, whose norm a clip needs: see `nfa.network.convolution`.
+    NumPy also lacks each example's own term of a convolution, whose norm a clip needs, see `nfa.network.convolution`.
     """
     if settings.opu is not None:
         raise ValueError("without kernels, a secure run cannot use OPUs")
@@ -363,9 +371,9 @@ def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str
 
 
 def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:
-    """The examples that train nothing, held out or of the test set, none of a run that is not tested.
+    """The examples that are not for training: held-out examples and the test set. Empty if the run is not tested.
 
-    Examples held out of data without a test set take its place.
+    If the data have no test set, the held-out examples take its place.
     """
     x_held, y_held = others[: len(held)], dataset.y_train[held]
     if dataset.unsplit:
@@ -375,7 +383,7 @@ def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> di
 
 
 def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] | None = None) -> Net:
-    """The network that the settings name, for inputs of a shape where its architecture leaves that open."""
+    """The network of the settings. ``shape`` is the shape of its inputs, if the architecture leaves it open."""
     name = settings.architecture
     given = {"loss": LOSSES[settings.loss], "init": settings.init, "dtype": np.dtype(settings.precision).type}
     common = given | {"rng": streams("init")}
@@ -412,7 +420,7 @@ def _network(
     shape = dataset.x_train.shape[1:] if features is None else features.out_shape
     net = network_of(settings, streams, shape)
     flat = len(net.shape_h[0]) == 1
-    fitting = f"{math.prod(shape)}-64-{dataset.classes}"  # inputs and classes are public sizes
+    fitting = f"{math.prod(shape)}-64-{dataset.classes}"  # the numbers of inputs and classes are public
     remedy = f"give a network that fits, such as {public.words_of(settings).setting('architecture', fitting)}"
     if net.shape_h[0] != ((math.prod(shape),) if flat else shape):
         numbers = [str(math.prod(sizes)) for sizes in (net.shape_h[0], shape)]
@@ -436,7 +444,7 @@ def _network(
 
 
 def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray, np.ndarray]:
-    """The places of the training examples in the file, and of those held out: a function of n and the seed alone."""
+    """The positions in the file of the training and of the held-out examples. They depend only on n and the seed."""
     kept, held = np.arange(n), np.arange(0)
     if settings.validation:
         try:
@@ -455,7 +463,7 @@ def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray,
 
 
 def make_batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: AnyStreams, N: int) -> Sampler:
-    """The sampler of the run on N examples, a public number; ValueError where it does not fit that number."""
+    """The sampler of the run on N examples, a public number. Raises ValueError if the sampler does not fit N."""
     sampler = SAMPLERS[settings.sampling]
     options = {name: getattr(settings, name) for name in sampler.options}
     if not sampler.reads_n:

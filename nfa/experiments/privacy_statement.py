@@ -1,4 +1,4 @@
-"""What a run's record says of privacy: the mechanism of a step, and what all steps would guarantee."""
+"""The part of a run's record about privacy: the mechanism of a step, and the guarantee of all steps."""
 
 import math
 import warnings
@@ -23,20 +23,20 @@ from nfa.rules.spec import RuleSpec
 from nfa.sampling import SAMPLERS
 from nfa.sensitivity.rounding import Rounding
 
-# What makes a seeded run not private, and what its guarantee would not cover.
+# The reasons why a seeded run is not private, and what its guarantee would not cover.
 SEEDED = "this seeded run is not private, because its record has the seed and anyone can subtract the noise"
 IF_SECURE = (
     "Anyone who reads the seed in this record can subtract the noise. A secure run also counts the rounding of floats,"
     " which can raise epsilon a little. The guarantee is for the weights of all steps, not for the training loss and"
     " accuracy in this record."
 )
-# What is counted of the floats of a secure run: of nfa's rules, and of one from outside, whose sums nobody has checked.
+# The treatment of floats in a secure run, for the rules of nfa and for a rule from outside, whose sums are not checked.
 FLOATS = "Epsilon counts the exact law of the noise, its grid and the rounding of the sums."
 GRID = "Epsilon counts the exact law of the noise and its grid, but not the rounding of the sums."
 SECURE = "Batches and noise come from keys of the operating system, and the run kept none of these keys."
 SIDE_CHANNELS = "Epsilon does not count what the time of a step or the memory of the process reveals."
 DIGEST = "Anyone who has the key to the digest of the data can test a guess of the data."
-# These stand in the record of every run, in the same words: whether a value overflowed is a fact about the records.
+# Every record contains these same words, because whether a value overflowed is a fact about the records.
 PIXELS_PUBLIC = "We take the mean and the standard deviation of the training pixels as public."
 DRAW_PUBLIC = "We take as public which examples are drawn for training."
 HELD_PUBLIC = "We take as public which examples are held out."
@@ -46,7 +46,7 @@ AVERAGED = "The weights of the last steps are averaged. This is post-processing,
 UNREPORTED = "The run does not report whether there was such a record."
 
 
-# How epsilon is counted: an accountant and a conversion. None for each gives the smallest epsilon that is proved.
+# The way to compute epsilon: an accountant and a conversion. None for each gives the smallest proved epsilon.
 Way = tuple[str | None, str | None]
 SMALLEST, BY_RENYI = (None, None), (RDP, None)
 WAYS: tuple[Way, ...] = (SMALLEST, BY_RENYI, (PLD, None), *((RDP, name) for name in CONVERSIONS))
@@ -54,25 +54,25 @@ WAYS: tuple[Way, ...] = (SMALLEST, BY_RENYI, (PLD, None), *((RDP, name) for name
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """What is known of a run's privacy before its first step, and what its record says of all steps.
+    """The facts about a run's privacy before its first step, and the record's words about all steps.
 
     Parameters
     ----------
     known : the privacy part of the record, as far as it is known before the first step
-    mechanism : of one step; None where none is stated, or no theorem covers it
-    stated_by : the rule that states the mechanism, where it or the network is from outside, which nfa has not checked;
-        None where both are nfa's
-    premise : in words, what the count then rests on
-    delta : in (0, 1), at which epsilon is counted; None for no count
-    accountant, conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest epsilon that is proved
+    mechanism : mechanism of one step; None if none is stated or no theorem covers it
+    stated_by : the rule that states the mechanism, if the rule or the network is from outside and nfa has not checked
+        it; None if both belong to nfa
+    premise : the assumption behind the count in that case, in words
+    delta : in (0, 1), at which epsilon is computed; None to compute none
+    accountant, conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest proved epsilon
     steps_per_epoch : int >= 1, of the batches
     secure : whether batches and noise are drawn under a key of the operating system
     unit : of the grid of a secure run's noise, see `nfa.rounded`; None for a seeded run
-    public : sentences that name what is taken as public for the count
-    same : sentences about what changes no epsilon
+    public : sentences that name the facts that the count treats as public
+    same : sentences about settings that do not change epsilon
     records : int >= 1, the public number of training records; None if it is not known
-    asked, noise : what was asked of the noise, and {setting: value} that follows, see
-        `nfa.privacy.noise_asked.noise_report`; empty where the noise was given itself
+    asked, noise : the settings that ask for noise, and {setting: value} that follows, see
+        `nfa.privacy.noise_asked.noise_report`. Empty if the noise was given directly
     """
 
     known: dict[str, Any]
@@ -95,12 +95,12 @@ class Statement:
     )
 
     def account(self, sessions: Sequence[Spent]) -> dict[str, Any]:
-        """The privacy part of the record of a run that has done its steps: with a delta named, the guarantee too.
+        """The privacy part of a finished run's record. If a delta is named, it includes the guarantee.
 
         Parameters
         ----------
-        sessions : the steps done, counted from 1; of a secure run those of each session, for a session shuffles afresh,
-            and counts the steps that it repeats because they were lost: see `nfa.experiments.steps_spent`
+        sessions : the steps done, counted from 1. In a secure run, the steps of each session, because a session
+            shuffles again and repeats steps that were lost, see `nfa.experiments.steps_spent`
         """
         said = self.counted(sessions)
         if not self.asked or self.mechanism is None:
@@ -111,11 +111,11 @@ class Statement:
         return said | ({"noise": got} if self.stated_by is None else {"unchecked": place | {"noise": got}})
 
     def by_renyi(self) -> Self:
-        """The same statement with the epsilon of Renyi divergences, which takes a tenth of the time."""
+        """The same statement with the epsilon from Renyi divergences, which takes a tenth of the time."""
         return replace(self, accountant=RDP)
 
     def counted(self, sessions: Sequence[Spent]) -> dict[str, Any]:
-        """The same without the noise that was asked for."""
+        """The privacy part without the noise that was asked for."""
         if self.mechanism is None:
             return self.known
         if self.delta is None:
@@ -134,7 +134,7 @@ class Statement:
         return self.known | {"statement": words, "guarantee": guarantee}
 
     def _found(self, sessions: Sequence[Spent]) -> tuple[Guarantee, list[str]]:
-        """The guarantee and its warnings, counted once: privacy losses take half a second."""
+        """The guarantee and its warnings. The result is cached, because privacy losses take half a second."""
         assert self.mechanism is not None
         assert self.delta is not None
         shuffled = SAMPLERS[self.mechanism.sampling].once_an_epoch
@@ -154,11 +154,11 @@ class Statement:
         return self._known[tuple(parts)]
 
     def check_record(self, record: dict[str, Any], steps: int) -> None:
-        """Raise ValueError where the record of a finished secure run says of its privacy what its steps do not give.
+        """Raise ValueError if the record of a finished secure run reports a privacy that its steps do not give.
 
         Parameters
         ----------
-        record : of the run
+        record : record of the run
         steps : int >= 1, of the whole run
         """
         told = record["privacy"]
@@ -179,7 +179,7 @@ class Statement:
             self._refuse_count(counted.way)
 
     def _counts(self) -> Iterator[Self]:
-        """This statement, then the same with an epsilon that is counted in every other way."""
+        """This statement, then the same statement with each other way to compute epsilon."""
         yield self
         for accountant, conversion in WAYS:
             if (accountant, conversion) != self.way:
@@ -187,17 +187,17 @@ class Statement:
 
     @property
     def way(self) -> Way:
-        """How epsilon is counted; a conversion belongs to Renyi divergences."""
+        """The way to compute epsilon. Only the accountant of Renyi divergences uses a conversion."""
         return (RDP if self.conversion else self.accountant), self.conversion
 
     def refuse_other_count(self, told: dict[str, Any]) -> None:
-        """Raise ValueError where a finished seeded run was counted by another accountant or conversion than is named.
+        """Raise ValueError if a finished seeded run used another accountant or conversion than the settings name.
 
         If none is named, the record keeps its epsilon.
 
         Parameters
         ----------
-        told : the privacy part of the record
+        told : privacy part of the record
         """
         guarantee = told.get("guarantee", told.get("unchecked", {}).get("guarantee", {}))
         if self.way == SMALLEST or "conversion" not in guarantee:
@@ -211,7 +211,7 @@ class Statement:
             self._refuse_count(BY_RENYI)
 
     def _refuse_count(self, recorded: Way) -> NoReturn:
-        """Raise ValueError: a finished record counts its epsilon in another way than is asked for."""
+        """Raise ValueError, because a finished record computes its epsilon in another way than the settings ask for."""
         theirs, ours = (_way_in_words(way) for way in (recorded, self.way))
         again = f"give {_options(recorded)}" if recorded != SMALLEST else f"leave out {_options(self.way)}"
         again += f" instead of {_options(self.way)}" if SMALLEST not in (recorded, self.way) else ""
@@ -221,9 +221,11 @@ class Statement:
         )
 
     def warrants(self, privacy: dict[str, Any]) -> bool:
-        """Whether a record with this privacy part may say that its run is private: generator, batches, mechanism.
+        """Whether a record with this privacy part may call its run private.
 
-        Never of a rule or a network from outside, nor at a delta of 1/n or more.
+        This depends on generator, batches and mechanism.
+
+        The answer is never true for a rule or a network from outside, nor for a delta of 1/n or more.
         """
         guarantee = privacy.get("guarantee")
         proved = bool(guarantee and guarantee["epsilon"] != "inf") and self.stated_by is None
@@ -237,7 +239,7 @@ class Statement:
         return caution(self.delta, self.records).removeprefix("Caution: ")
 
     def _words(self, found: Guarantee) -> str:
-        """What the record says of the guarantee that is found: first the state of this run, then what it depends on."""
+        """The words of the record about the guarantee: first the state of this run, then the guarantee's conditions."""
         if found.epsilon == math.inf:
             return f"none: no finite epsilon is proved{'' if self.secure else f'; {SEEDED}'}."
         if self.secure and self.large_delta:
@@ -250,7 +252,7 @@ class Statement:
         elif self.secure:
             parts = [f"{dp}: this secure run is private. The guarantee is for the weights of all steps."]
         else:
-            # A secure run refuses settings that take something as public.
+            # a secure run refuses settings that treat data as public
             when = (
                 "if its noise were secret and the facts named below were public"
                 if self.public
@@ -295,29 +297,31 @@ def describe(
     counted: Rounding | None = None,
     records: int | None = None,
 ) -> Statement:
-    """What one step of a rule releases, and the privacy part of the record as far as it is known before the first step.
+    """Return the release of one step of a rule, and the privacy part of the record.
+
+    This part contains only what is known before the first step.
 
     Parameters
     ----------
-    rule : of the run
-    settings : Settings; where no adjacency is named, the mechanism of the rule is asked only if its own default is
+    rule : rule of the run
+    settings : Settings. If they name no adjacency, the mechanism of the rule is computed only if its own default is
         None
-    bound : the settings of the rule that the run has bound
-    net, batches : of the run
-    counted : what rounding adds to the sensitivity of a secure run; None for a seeded run, whose sensitivity is that of
-        real numbers
+    bound : settings of the rule that the run has bound
+    net, batches : network and batches of the run
+    counted : increase of the sensitivity of a secure run from rounding; None for a seeded run, whose sensitivity is
+        that of real numbers
     records : int >= 1, the public number of training records; None if it is not known
 
     Raises
     ------
-    ValueError : for settings that the mechanism refuses, an adjacency that is not its own, or a rule of nfa that has
-        been replaced in this process; for a secure run that would show something of its examples beside its steps, or
-        of another law than the Gaussian
+    ValueError : for settings that the mechanism refuses, for an adjacency that is not its own, or for a rule of nfa
+        that was replaced in this process. In a secure run, also if the run would reveal facts about its examples
+        besides its steps, or if its noise is not Gaussian
 
     Notes
     -----
-    What a rule from outside states is repeated under its name, and never called a guarantee; nor is what any rule says
-    of a network from outside, whose first weights may be made of the data.
+    The mechanism that a rule from outside states is reported under the rule's name, and never as a guarantee. The same
+    holds for any rule on a network from outside, because its first weights may depend on the data.
     """
     real, known = _first_words(rule, settings, bound, net, batches)
     unit = None if counted is None else unit_of(rule, bound, net, real, counted)
@@ -343,7 +347,7 @@ def describe(
             "the accuracy on held-out examples depends on these examples (leave out validation; `nfa train --test"
             " FILE` takes a public test set)"
         )
-        # With one record more the seed divides the file otherwise; where the number is the same, it divides by place.
+        # With one more record, the seed splits the file differently. If the number is the same, it splits by position.
         if number_differs:
             public.append(HELD_PUBLIC)
     if settings.train_examples and number_differs:
@@ -371,7 +375,7 @@ def describe(
 
 
 def _changing_no_epsilon(settings: Settings) -> list[str]:
-    """What the record says of settings that change the network and no epsilon."""
+    """The record's sentences about settings that change the network but not epsilon."""
     said = {FEATURES_ALONE: settings.features, AVERAGED: settings.average}
     return [sentence for sentence, value in said.items() if value is not None]
 
@@ -379,7 +383,7 @@ def _changing_no_epsilon(settings: Settings) -> list[str]:
 def _first_words(
     rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches
 ) -> tuple[Release | None, dict[str, Any]]:
-    """The mechanism of a step in real numbers, if there is one, and what the record says before any step is counted."""
+    """Return the mechanism of a step in real numbers, if there is one, and the record's words before the first step."""
     if rule.mechanism is None:
         return None, {"statement": f"none: rule {rule.name} states no mechanism"}
     if settings.adjacency is None and rule.needs_adjacency:
@@ -402,9 +406,9 @@ def _as_sentence(words: str) -> str:
 
 
 def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches) -> Release:
-    """What one step releases in real numbers, with the arguments of `describe`.
+    """The release of one step in real numbers, with the arguments of `describe`.
 
-    Raises NoGuarantee where nothing is proved, ValueError as `describe`, or if the rule states no mechanism.
+    Raises NoGuarantee if nothing is proved, and ValueError as `describe` or if the rule states no mechanism.
     """
     if "sampling" in rule.mechanism_defaults:
         refuse_uncounted(batches.scheme)
@@ -413,7 +417,7 @@ def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], 
 
 
 def _premises(settings: Settings) -> list[tuple[str, str]]:
-    """What of a run is from outside, and what its count supposes of that."""
+    """The parts of a run that are from outside, and the assumptions about them that the count makes."""
     rule, net = settings.rule, settings.architecture
     found = []
     if from_outside(rule):
@@ -424,7 +428,10 @@ def _premises(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _part_from_outside(net: Net) -> str | None:
-    """What of a network nfa does not bring: a guarantee takes its word for slopes and norms, which may be anything."""
+    """The part of a network that is not from nfa.
+
+    A guarantee relies on its derivatives and norms, which may be anything.
+    """
     for l in range(1, net.L + 1):
         for part in (net.map[l], net.pool[l]):
             if type(part) not in (Dense, Conv2d, MaxPool, AvgPool, type(None)):
@@ -438,7 +445,7 @@ def _part_from_outside(net: Net) -> str | None:
 
 
 def _in_record(mechanism: Release) -> dict[str, Any]:
-    """A mechanism as a record has it, a curve by the numbers that it is made from."""
+    """A mechanism in the form of a record. A curve is given by the numbers that define it."""
     return {name: "inf" if value == math.inf else value for name, value in asdict(mechanism).items()}
 
 
@@ -453,9 +460,11 @@ ASKING = ("target_epsilon", "noise_multiplier")
 
 
 def asked(settings: Settings) -> dict[str, float]:
-    """What a run's settings ask of its noise: a target with its delta, or a noise multiplier; empty where they do not.
+    """Return what a run's settings ask of its noise: a target with its delta, or a noise multiplier.
 
-    Raises ValueError for both at once, or where what they are counted under is missing.
+    Empty if they ask for none.
+
+    Raises ValueError if they ask for both, or if a setting that the computation needs is missing.
     """
     asking = {name: value for name in ASKING if (value := getattr(settings, name)) is not None}
     if len(asking) > 1:
@@ -467,9 +476,9 @@ def asked(settings: Settings) -> dict[str, float]:
 
 
 def with_some_noise(rule: RuleSpec, settings: Settings) -> Settings:
-    """The same run with noise of size 1 where its settings ask for noise, as they are elsewhere.
+    """The same run with noise of size 1 if its settings ask for noise; otherwise unchanged.
 
-    Raises ValueError as `asked`, or if the setting of the rule that is asked for is given too.
+    Raises ValueError as `asked`, or if the setting of the rule for this noise is also given.
     """
     asking = asked(settings)
     if not asking:
@@ -497,20 +506,20 @@ def resolve_noise(
     counted: Rounding | None = None,
     records: int | None = None,
 ) -> tuple[Settings, Statement]:
-    """The settings with the noise that they ask for as one of the rule's, and what is known of the run's privacy.
+    """Return the settings with the noise that they ask for, as a setting of the rule, and the statement about privacy.
 
     Parameters
     ----------
-    rule : of the run
-    settings : as they were before `with_some_noise`
-    bound, net, batches, counted, records : as for `describe`; if noise is asked for, bound has some noise, and this
-        function writes the noise that follows into it
+    rule : rule of the run
+    settings : settings before `with_some_noise`
+    bound, net, batches, counted, records : as for `describe`. If noise is asked for, bound contains some noise, and
+        this function replaces it by the resulting noise
 
     Raises
     ------
-    NoGuarantee : for noise that is asked for where no theorem covers the rule, or its batches under this adjacency
-    ValueError : as `describe`; for a rule that does not say which setting its noise is proportional to, a target that
-        no noise keeps to, or a noise multiplier of a mechanism known by its Renyi curve
+    NoGuarantee : if noise is asked for, and no theorem covers the rule or its batches under this adjacency
+    ValueError : as `describe`; if the rule does not name the setting that its noise is proportional to; if no noise
+        reaches the target; or for a noise multiplier of a mechanism that is known by its Renyi curve
     """
     asking = asked(settings)
     if not asking:
@@ -521,7 +530,7 @@ def resolve_noise(
         return stated_mechanism(rule, settings, bound | {name: noise}, net, batches)
 
     one = stating(1.0)
-    theorems.smallest(one)  # refuses what none covers
+    theorems.smallest(one)  # raises if no theorem covers it
     if name not in bound:
         raise ValueError(
             f"rule {settings.rule} has no setting {name}: NOISE in its module must name the setting that its noise is"

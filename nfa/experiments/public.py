@@ -1,9 +1,9 @@
-"""What a run knows of its data before its first step: numbers and names that are declared, not read from records.
+"""The facts about a run's data that are public before its first step. They are declared, and not read from records.
 
-A run that is counted or secure promises something about its training examples. So its classes and its number of records
-are declared, by the registry of data sets or by the settings ``classes`` and ``records``. The normaliser, the sampling
-rate and the number of steps follow from this number. If neighbours have the same number of records, nfa may instead
-count the records in the file.
+A run that is counted or secure promises a guarantee for its training examples. So its classes and its number of records
+must be declared, by the registry of data sets or by the settings ``classes`` and ``records``. The normaliser, the
+sampling rate and the number of steps follow from this number. If neighbours have the same number of records, nfa may
+instead count the records in the file.
 """
 
 import os
@@ -17,35 +17,35 @@ from nfa.experiments.wording import KEYWORDS, OPTIONS, Wording
 from nfa.mechanism import ADJACENCIES, NUMBER_DIFFERS, Release
 from nfa.sampling import most_records
 
-IN_MEMORY = "data in memory"  # the name of data that no file holds
+IN_MEMORY = "data in memory"  # name of data that are in no file
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The public numbers of examples: N that a run trains on, and those that it holds out of the training set."""
+    """The public numbers of examples: N for training, and the number of examples held out of the training set."""
 
     N: int
     held: int
 
 
 def hides(settings: Settings) -> bool:
-    """Whether a run promises something about its training examples: it is secure, or it is counted."""
+    """Whether a run promises a guarantee for its training examples: it is secure, or its epsilon is computed."""
     counted = (settings.adjacency, settings.delta, settings.target_epsilon, settings.noise_multiplier)
     return bool(settings.secure) or any(asked is not None for asked in counted)
 
 
 def words_of(settings: Settings) -> Wording:
-    """How a sentence for the user writes the settings of a run: data in memory come from Python."""
+    """How messages to the user name the settings of a run. Data in memory come from Python."""
     return KEYWORDS if settings.dataset == IN_MEMORY else OPTIONS
 
 
 def standardises(settings: Settings, adjacency: str | None) -> bool:
-    """Whether the scale of the pixels is computed from training examples that neighbours do not share."""
+    """Whether the scale of the pixels depends on training examples in which neighbours may differ."""
     return settings.pixels == "standard" and adjacency != "replace-label"
 
 
 def undeclared(settings: Settings, words: Wording = OPTIONS) -> list[str]:
-    """The settings that a run still needs, with what they mean, because nothing public may be read from its data."""
+    """The settings that a run still needs, with their meanings, because nothing public may be read from its data."""
     own = data.is_own(settings.dataset) or settings.dataset == IN_MEMORY
     if not (own and hides(settings)):
         return []
@@ -58,7 +58,7 @@ def undeclared(settings: Settings, words: Wording = OPTIONS) -> list[str]:
 
 
 def refuse_undeclared(settings: Settings, words: Wording = OPTIONS) -> None:
-    """Raise ValueError for a run that is counted or secure if its settings leave out a declaration."""
+    """Raise ValueError if a run that is counted or secure lacks a declaration."""
     if missing := undeclared(settings, words):
         what = "data" if settings.dataset == IN_MEMORY else "file"
         said = f"a secure run, or a run with an epsilon, takes no public fact from your own {what}: give"
@@ -71,13 +71,15 @@ def refuse_undeclared(settings: Settings, words: Wording = OPTIONS) -> None:
 
 
 def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> data.Dataset:
-    """The data of a run, its classes declared where that is needed; ``read`` is `nfa.data.load` or one that remembers.
+    """Load the data of a run, and declare its classes if this is needed.
+
+    ``read`` is `nfa.data.load` or a version with a cache.
 
     Raises
     ------
-    ValueError : as `nfa.data.load`; for a run that is counted or secure, if its settings leave out a declaration; for
-        a file without a test set, if the settings neither name one nor hold examples out; if ``records`` is given for
-        a data set of the registry
+    ValueError : as `nfa.data.load`; if a run that is counted or secure lacks a declaration; if a file has no test set,
+        and the settings neither name one nor hold examples out; or if ``records`` is given for a data set of the
+        registry
     nfa.data.DataUnavailable : as `nfa.data.load`
     """
     refuse_undeclared(settings)
@@ -107,19 +109,19 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
 
     Parameters
     ----------
-    settings : of the run
-    declared : the number of training records that the registry declares; None for a file of one's own
-    found : the number of training records in the file
+    settings : settings of the run
+    declared : number of training records in the registry; None for a file of the user
+    found : number of training records in the file
 
     Raises
     ------
-    ValueError : if the settings ask for more examples than that; if ``records`` is not the number in the file, where
-        neighbours have the same number; if ``validation`` leaves a part empty; or if the file of a secure run has more
-        than `nfa.sampling.most_records`
+    ValueError : if the settings ask for more examples than that; if neighbours have the same number of records, and
+        ``records`` is not the number in the file; if ``validation`` leaves a part empty; or if the file of a secure run
+        has more records than `nfa.sampling.most_records`
 
     Notes
     -----
-    Under an adjacency of `nfa.mechanism.NUMBER_DIFFERS` no answer and no error depends on ``found``, up to that limit.
+    Under an adjacency of `nfa.mechanism.NUMBER_DIFFERS`, no result and no error depends on ``found``, up to that limit.
     """
     n = found
     if settings.adjacency in NUMBER_DIFFERS:
@@ -147,7 +149,7 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
 
 
 def check_adjacency(settings: Settings, mechanism: Release | None, declared: int | None) -> None:
-    """Raise ValueError where a rule from outside counts by its own adjacency, and the number of records was read."""
+    """Raise ValueError if a rule from outside uses its own adjacency and the number of records is from the file."""
     if mechanism is None or settings.adjacency is not None or declared is not None or not hides(settings):
         return
     if mechanism.adjacency in NUMBER_DIFFERS:

@@ -1,7 +1,9 @@
-"""The features of a run: drawn from its seed, computed once before the first step, and shared by the runs of a search.
+"""The features of a run.
 
-Features of data in memory and of secure runs are kept nowhere. Other features are kept in the process. Those that take
-long are also kept in a file of the user cache, if the data set is public.
+They are drawn from its seed, and computed once before the first step. The runs of a search share them.
+
+Features of data in memory and of secure runs are not cached. Other features are cached in the process. If they take
+long to compute and the data set is public, they are also cached in a file of the user cache.
 """
 
 import os
@@ -24,18 +26,18 @@ from nfa.kernels import cores
 from nfa.network.ops import ACTIVATIONS
 from nfa.noise import AnyStreams
 
-IN_PROCESS = 2**31  # bytes of features that a process keeps at most
-IN_FILES = 2**32  # bytes of features that the user cache keeps at most
+IN_PROCESS = 2**31  # bytes of features in the cache of a process, at most
+IN_FILES = 2**32  # bytes of features in the user cache, at most
 
-_kept: OrderedDict[str, np.ndarray] = OrderedDict()  # by digest, the one that was used last at the end
+_kept: OrderedDict[str, np.ndarray] = OrderedDict()  # by digest; the most recently used is last
 
 
 def drawn(settings: Settings, shape: tuple[int, ...], streams: AnyStreams) -> Features | None:
-    """The features that the settings name, for examples of a shape; None for none.
+    """Return the features that the settings name, for examples of a shape; None if they name none.
 
     Raises
     ------
-    ValueError : for a shape that does not fit, or a secure run without kernels whose features need products
+    ValueError : for a shape that does not fit, or for a secure run without kernels if its features need products
     """
     if settings.features is None:
         return None
@@ -47,7 +49,7 @@ def drawn(settings: Settings, shape: tuple[int, ...], streams: AnyStreams) -> Fe
 
 
 def restored(settings: Settings, shape: tuple[int, ...], arrays: Mapping[str, np.ndarray]) -> Features | None:
-    """The features of a run whose arrays were kept. Raises ValueError if the arrays are not those of its settings."""
+    """Restore the features of a run from stored arrays. Raises ValueError if the arrays do not fit its settings."""
     if settings.features is None:
         return None
     kind = read(settings.features)
@@ -60,7 +62,10 @@ def restored(settings: Settings, shape: tuple[int, ...], arrays: Mapping[str, np
 
 
 def _tools(settings: Settings, kind: Kind) -> Tools:
-    """What the features are computed with: in a secure run kernels, of which each row of a product is independent."""
+    """The functions that compute the features.
+
+    In a secure run they are kernels, whose products have independent rows.
+    """
     tools = Tools(init=settings.init, phi=ACTIVATIONS[settings.activation or "tanh"])
     if not (settings.secure and kind.multiplies and possible(settings).kernels):
         return tools
@@ -69,7 +74,7 @@ def _tools(settings: Settings, kind: Kind) -> Tools:
 
 
 def computed(features: Features, x: np.ndarray, settings: Settings, public: bool) -> np.ndarray:
-    """The features of x, of which the caller changes nothing.
+    """Return the features of x. The caller must not change them.
 
     Parameters
     ----------
@@ -89,7 +94,7 @@ def computed(features: Features, x: np.ndarray, settings: Settings, public: bool
     if found is None:
         found = features(x, cores.together)
         if filed:
-            with suppress(OSError):  # a cache that cannot be written only costs time
+            with suppress(OSError):  # without the cache, only time is lost
                 _write(_path(key), found)
     found.flags.writeable = False
     _kept[key] = found
@@ -99,12 +104,15 @@ def computed(features: Features, x: np.ndarray, settings: Settings, public: bool
 
 
 def _path(key: str) -> Path:
-    """The file of features; other versions of NumPy and SciPy can round differently."""
+    """The path of a file of features.
+
+    Its name depends on the versions of NumPy and SciPy, which can round differently.
+    """
     return user_cache() / "features" / f"{key[:40]}-{np.__version__}-{scipy.__version__}.npy"
 
 
 def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
-    """The array of a file, which the operating system reads when it is needed; None if there is no such array."""
+    """The array of a file, memory-mapped; None if there is no such array."""
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -112,12 +120,12 @@ def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray | None:
     if found.shape != shape or found.dtype != np.float32:
         return None
     with suppress(OSError):
-        os.utime(path)  # those that were not used for long are removed first
+        os.utime(path)  # files that were not used for a long time are removed first
     return np.asarray(found)
 
 
 def _write(path: Path, array: np.ndarray) -> None:
-    """Write an array whole or not at all, and remove the files that were not used for long if there are too many.
+    """Write an array whole or not at all. If there are too many files, remove the least recently used ones.
 
     Raises OSError if the file cannot be written.
     """

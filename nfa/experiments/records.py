@@ -1,4 +1,4 @@
-"""Run records: one JSON file a run, written whole or not at all, and the guard of the folder they lie in."""
+"""Run records: one JSON file for each run, written whole or not at all, and a check of their folder."""
 
 import json
 import math
@@ -22,20 +22,20 @@ from nfa.whole import write_whole
 
 FORMAT = 1
 UNSEALED = "does not match the seal of this user's key: the file was edited, or another version of nfa wrote the file"
-# Said wherever a secure run is told to begin again.
+# This advice is part of every message that asks the user to begin a secure run again.
 COUNT_BESIDE = (
     "The record of the new run does not count the steps that are already taken: add these steps to the count of the new"
     " run"
 )
-OF_FILES = {"rule": "rule", "network": "architecture"}  # what may be one's own, and the setting that names it
-HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint is of the data at hand
-# Every record has these; "timing" is the only part in which two runs of the same settings differ.
+OF_FILES = {"rule": "rule", "network": "architecture"}  # a user's own file, and the setting that names it
+HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint matches the data of the run
+# Every record has these fields. Two runs with the same settings differ only in "timing".
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "format": int,
     "experiment": str,
     "cell": str,
     "reading": (str, type(None)),
-    "seed": (int, type(None)),  # None: a secure run
+    "seed": (int, type(None)),  # None for a secure run
     "settings": dict,
     "private": bool,
     "privacy": dict,
@@ -43,21 +43,21 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "n_parameters": int,
     "steps": int,
     "history": list,
-    "test_accuracy": (float, type(None)),  # None: a run in memory without a test set
+    "test_accuracy": (float, type(None)),  # None for a run in memory without a test set
     "versions": dict,
     "timing": dict,
 }
 
 
 def versions() -> dict[str, str]:
-    """The software that the numbers can depend on; nothing that names the machine."""
+    """The versions of the software that the numbers can depend on. Nothing in them identifies the machine."""
     blas = [lib for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"]
-    blas.sort(key=lambda lib: "numpy" not in lib["filepath"])  # SciPy can bring one of its own
+    blas.sort(key=lambda lib: "numpy" not in lib["filepath"])  # SciPy can bring its own library
     found = {
         "nfa": nfa.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "scipy": scipy.__version__,  # sigmoid and gelu, and the accountant
+        "scipy": scipy.__version__,  # for sigmoid, gelu and the accountant
         "platform": f"{platform.system()} {platform.machine()}",
     }
     if blas:
@@ -67,12 +67,12 @@ def versions() -> dict[str, str]:
 
 
 def write(path: Path, record: Any) -> None:
-    """Write JSON so that a reader sees the old file or the new one, never part of one.
+    """Write JSON so that a reader sees the old file or the whole new file.
 
     Raises
     ------
     ValueError : if the record holds NaN or infinity
-    OSError : if the file cannot be written; an existing one is left as it is
+    OSError : if the file cannot be written. An existing file is then left unchanged
     """
     write_text(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
 
@@ -88,7 +88,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises
     ------
     ValueError : if the file is not a whole record
-    OSError : if it cannot be read
+    OSError : if the file cannot be read
     """
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -99,7 +99,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def seal_of(record: dict[str, Any]) -> str:
-    """What seals the record of a secure run: a code of all of it under the user's key.
+    """The seal of a secure run's record: an authentication code of the whole record under the user's key.
 
     Raises as `nfa.data.keyed_digest.make`.
     """
@@ -108,7 +108,7 @@ def seal_of(record: dict[str, Any]) -> str:
 
 
 def refuse_unsealed(record: dict[str, Any], name: str) -> None:
-    """Raise ValueError for the record of a secure run that this user's key has not sealed as it stands."""
+    """Raise ValueError if the record of a secure run has no valid seal of this user's key."""
     content = {key: value for key, value in record.items() if key != "seal"}
     if not keyed_digest.sealed(record.get("seal"), _canonical(content)):
         raise ValueError(f"{name} {UNSEALED}. To start afresh, use --no-resume (resume=False). {COUNT_BESIDE}")
@@ -119,7 +119,7 @@ def _canonical(content: Any) -> str:
 
 
 def validate(record: Any, name: str = "the record") -> None:
-    """Raise a ValueError, in one sentence, unless every field of a record is there and of its kind."""
+    """Raise a ValueError with one sentence, unless a record has every field, and each of the right type."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ValueError(
             f"{name} is not a run record of format {FORMAT}: move this file away, or choose another folder"
@@ -143,7 +143,7 @@ def validate(record: Any, name: str = "the record") -> None:
             " Secure runs of version 0.1 did not count what the rounding of floats reveals"
         )
     untested = record["test_accuracy"] is None and record["data"].get("test") == 0
-    for measured in ("test_accuracy", "train_accuracy")[untested:]:  # records of earlier versions have no second
+    for measured in ("test_accuracy", "train_accuracy")[untested:]:  # earlier versions have no train_accuracy
         value = record.get(measured, 0.0)
         if not (isinstance(value, float) and 0 <= value <= 1):
             raise ValueError(_damaged(name, f"{measured} must be in [0, 1]"))
@@ -154,24 +154,24 @@ def validate(record: Any, name: str = "the record") -> None:
 
 
 def _below_one_record(record: dict[str, Any]) -> bool:
-    """Whether the guarantee of a record has a delta below 1/n, where n is its number of training examples."""
+    """Whether the guarantee of a record has a delta below 1/n. Here n is its number of training examples."""
     guarantee, n = record["privacy"]["guarantee"], record["data"].get("train")
     delta = guarantee.get("delta") if isinstance(guarantee, dict) else None
     return isinstance(delta, float) and type(n) is int and n >= 1 and not caution(delta, n)
 
 
 def _damaged(name: str, why: object) -> str:
-    """The sentence about a record that is not whole, with what to do; name is its path where it is a file."""
+    """The message about a record that is incomplete, with the remedy. ``name`` is the path of a record in a file."""
     return f"{name} is not a whole record ({why}): delete this file, and repeat the command of the run"
 
 
 def epochs_of(record: dict[str, Any]) -> tuple[int, Any]:
-    """How many epochs a record, or what a checkpoint notes, tells of, and how many the whole run has."""
+    """The number of epochs in a record, or in the notes of a checkpoint, and the number of epochs of the whole run."""
     return len(record["history"]), record["settings"].get("epochs")
 
 
 def accuracy_in_words(record: Mapping[str, Any]) -> str:
-    """The last accuracy of a record on examples that it has not trained on; "" where there are none.
+    """The last accuracy of a record on examples that are not for training; "" if there are no such examples.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def accuracy_in_words(record: Mapping[str, Any]) -> str:
 
 
 def in_folder(folder: Path) -> Iterator[dict[str, Any]]:
-    """The records of a folder, by file name; other JSON files are passed over."""
+    """The records of a folder, in the order of their file names. Other JSON files are ignored."""
     for path in sorted(folder.glob("*.json")):
         try:
             yield read(path)
@@ -194,11 +194,11 @@ def in_folder(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def guard(folder: str | os.PathLike, experiment: str) -> Path:
-    """Make sure that a folder is free for the runs of one experiment, and return its path; nothing is written.
+    """Check that a folder is free for the runs of one experiment, and return its path. Nothing is written.
 
     Raises
     ------
-    ValueError : if it is no folder, or holds another experiment's records or checkpoints
+    ValueError : if it is not a folder, or contains another experiment's records or checkpoints
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
@@ -214,7 +214,7 @@ def guard(folder: str | os.PathLike, experiment: str) -> Path:
 
 
 def refuse_seeded(folder: Path) -> None:
-    """Raise ValueError where a secure run would go on beside the interrupted run of a seed."""
+    """Raise ValueError if a secure run would continue in the folder of an interrupted seeded run."""
     for path in sorted(folder.glob("*.ckpt.npz")):
         if not checkpoint_meta(path)["settings"].get("secure"):
             raise ValueError(
@@ -224,7 +224,7 @@ def refuse_seeded(folder: Path) -> None:
 
 
 def refuse_key(folder: Path) -> None:
-    """Raise ValueError where a secure run would leave its record with the key that its data are told under."""
+    """Raise ValueError if a secure run would write its record into the folder of the key for its digest of the data."""
     key = keyed_digest.key_file()
     if key.resolve().is_relative_to(folder.resolve()):
         raise ValueError(
@@ -233,12 +233,18 @@ def refuse_key(folder: Path) -> None:
 
 
 def checkpoint_meta(path: Path) -> dict[str, Any]:
-    """What a run noted in its checkpoint, without loading the arrays. Raises ValueError if it is not whole."""
+    """The notes of a run in its checkpoint, read without its arrays.
+
+    Raises ValueError if the checkpoint is incomplete.
+    """
     return _header(path)["meta"]
 
 
 def epochs_begun(checkpoint: Path) -> float:
-    """Epochs done before a checkpoint, with a half for part of one; 0 without it. Raises as `checkpoint_meta`."""
+    """Epochs before a checkpoint, plus a half if an epoch has begun; 0 without a checkpoint.
+
+    Raises as `checkpoint_meta`.
+    """
     if not checkpoint.exists():
         return 0.0
     header = _header(checkpoint)
@@ -261,18 +267,19 @@ def _header(path: Path) -> dict[str, Any]:
 
 
 def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folder: Path, what: str) -> None:
-    """Raise a ValueError unless a record or a checkpoint is of the run that is wanted.
+    """Raise a ValueError unless a record or a checkpoint belongs to the requested run.
 
     Parameters
     ----------
-    found, wanted : dicts with "cell", "settings" and digests of one's own rule or network; found has also "digest"
+    found, wanted : dicts with "cell", "settings" and the digests of the user's own rule or network. found also has
+        "digest"
     has_data : as for `finished`
     what : "a finished run" or "an interrupted run"
     """
     afresh = "Choose another folder, or start afresh with --no-resume (resume=False)"
     held = f"the output folder {folder} holds {what} {wanted['cell']}"
-    there, here = {"kernels": False} | found["settings"], wanted["settings"]  # a record without the name is NumPy's
-    there.pop("threads", None)  # of version 0.1; no number depends on it
+    there, here = {"kernels": False} | found["settings"], wanted["settings"]  # by default from NumPy
+    there.pop("threads", None)  # a setting of version 0.1 that changes no number
     differs = [
         f"{name} is {there.get(name, 'not set')} there and {here.get(name, 'not set')} here"
         for name in sorted(there.keys() | here.keys())
@@ -292,7 +299,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
 
 
 def identify(experiment: str, cell: str, reading: str | None, settings: Settings) -> dict[str, Any]:
-    """What a record or a checkpoint must agree with to be of this run, its data aside."""
+    """The values, apart from its data, that a record or a checkpoint of this run must have."""
     digests = {f"{what}_digest": file_digest(getattr(settings, setting), what) for what, setting in OF_FILES.items()}
     return {
         "experiment": experiment,
@@ -306,17 +313,17 @@ def identify(experiment: str, cell: str, reading: str | None, settings: Settings
 def finished(
     folder: Path, identity: dict[str, Any], has_data: HasData, until: int | None = None
 ) -> dict[str, Any] | None:
-    """The record of the run in this folder, or None if it is not finished.
+    """Return the record of the run in this folder, or None if the run is not finished.
 
     Parameters
     ----------
-    identity : of the run, from `identify`
-    has_data : function that says whether a digest is of its data; ValueError if that cannot be told
-    until : epochs after which it stops; None for all of them. The record of a run that was stopped earlier is none.
+    identity : identity of the run, from `identify`
+    has_data : function that returns whether a digest matches the run's data. It raises ValueError if this is unknown
+    until : number of epochs after which it stops; None for all. The record of a run that stopped earlier does not count
 
     Raises
     ------
-    ValueError : if the folder holds a run of this name, finished or not, with other settings or data, or further on
+    ValueError : if the folder has a run of this name, finished or not, with other settings or data, or with more epochs
     """
     cell, of = identity["cell"], identity["settings"]["epochs"]
     path, checkpoint = folder / f"{cell}.json", folder / f"{cell}.ckpt.npz"

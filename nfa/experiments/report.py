@@ -1,4 +1,4 @@
-"""From records to rows beside the paper's numbers, a plain table, and REPORT.md."""
+"""Make rows next to the paper's numbers from records, and write them as a plain table and as REPORT.md."""
 
 import csv
 import io
@@ -14,15 +14,15 @@ from nfa.experiments.records import epochs_of, versions
 from nfa.privacy.rounding import up
 
 NO_ROW = {"": "none of these runs has a number in this table"}
-NOT_COMPARABLE = "not comparable: "  # what such a verdict begins with
+NOT_COMPARABLE = "not comparable: "  # first words of such a verdict
 TEXTS: dict[str, str] = tomllib.loads(files("nfa.experiments").joinpath("report.toml").read_text(encoding="utf-8"))
 
 
 def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
-    """One row for every key among the cells: paper, ours, sd, n, difference and verdict.
+    """One row for each different key among the cells: paper, ours, sd, n, difference and verdict.
 
-    ours is the mean over the seeds, sd with divisor n - 1, None for a single run. Exact rows have all digits, and the
-    numbers of what is `TableCell`.
+    ours is the mean over the seeds. sd has the divisor n - 1, and is None for a single run. Exact rows have all digits,
+    and the numbers of each `TableCell`.
     """
     digits = 17 if exact else experiment.digits
     groups: dict[tuple, Trained] = {}
@@ -48,15 +48,15 @@ def _apart(more: dict[str, Any]) -> dict[str, Any]:
 def compare(
     paper: float | None, ours: list[float], tolerance: float, not_comparable: str = "", digits: int = 2
 ) -> dict[str, Any]:
-    """Hold runs against a number of the paper.
+    """Compare runs with a number of the paper.
 
     Parameters
     ----------
     paper : the paper's number; None if it prints none
-    ours : a number a run, at least one, in the same unit
-    tolerance : largest absolute difference of the mean that counts as inside
-    not_comparable : why the two cannot be held against each other; empty if they can
-    digits : decimals that are kept
+    ours : one number for each run, at least one, in the same unit
+    tolerance : largest absolute difference of the mean for the verdict "inside"
+    not_comparable : reason why the two numbers are not comparable; empty if they are
+    digits : number of decimals in the result
 
     Examples
     --------
@@ -72,7 +72,8 @@ def compare(
         row = {"paper": None, "ours": round(mean, digits), "sd": spread, "n": len(ours), "difference": None}
         return row | {"verdict": NOT_COMPARABLE + not_comparable}
     difference = mean - paper
-    # A mean over test images falls on a grid: without the slack, one exactly at the edge would go by rounding error.
+    # A mean over test images is a multiple of some number. Without the slack, rounding would decide a difference equal
+    # to the tolerance.
     inside = abs(difference) <= tolerance + 1e-9
     verdict = "inside" if inside else f"outside: {abs(difference):.2f} {'above' if difference > 0 else 'below'}"
     return {
@@ -86,8 +87,9 @@ def compare(
 
 
 def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
-    """The epsilon that the runs of a row prove with secret randomness, rounded up; "none" where they prove none.
-    Their records differ in the seed alone.
+    """The epsilon that the runs of a row prove if their randomness is secret, rounded up; "none" if they prove none.
+
+    The records of these runs differ only in the seed.
     """
     guarantee = runs[0][1]["privacy"].get("guarantee")
     epsilon = guarantee and guarantee["epsilon"]
@@ -96,9 +98,10 @@ def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
 
 
 def informative(table: Rows) -> tuple[Rows, str]:
-    """The rows without the columns that say nothing, and a sentence that goes below the table, or an empty text.
+    """The rows without uninformative columns, and a sentence to print below the table, or an empty text.
 
-    A column without any entry says nothing. Verdicts that are all the same "not comparable" become the sentence.
+    A column without any entry is uninformative. If all verdicts are the same "not comparable", the sentence replaces
+    them.
 
     Examples
     --------
@@ -119,7 +122,7 @@ def informative(table: Rows) -> tuple[Rows, str]:
 
 
 def plain_table(table: Rows, digits: int = 2) -> str:
-    """What is `informative` as lines of plain text, numbers to the right."""
+    """The `informative` part of a table as lines of plain text, with numbers aligned to the right."""
     lines, right, below = lines_of(table, digits)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = []
@@ -130,7 +133,7 @@ def plain_table(table: Rows, digits: int = 2) -> str:
 
 
 def markdown_table(table: Rows, digits: int = 2) -> str:
-    """What is `informative` as a table in Markdown."""
+    """The `informative` part of a table in Markdown."""
     (heads, *lines), right, below = lines_of(table, digits)
     rule = ["---:" if r else "---" for r in right]
     texts = ["| " + " | ".join(line) + " |" for line in (heads, rule, *lines)]
@@ -138,7 +141,7 @@ def markdown_table(table: Rows, digits: int = 2) -> str:
 
 
 def lines_of(table: Rows, digits: int) -> tuple[list[list[str]], list[bool], str]:
-    """The texts of a table, its head first; which columns hold numbers; the sentence below it."""
+    """The texts of a table with its head first, the columns that contain numbers, and the sentence below the table."""
     rows, below = informative(table)
     heads = ["diff." if name == "difference" else name for name in rows[0]]
     right = [isinstance(value, int | float | None) for value in rows[0].values()]
@@ -146,7 +149,7 @@ def lines_of(table: Rows, digits: int) -> tuple[list[list[str]], list[bool], str
 
 
 def in_table(name: str, value: Any, digits: int) -> str:
-    """An entry of a row as text; a difference has a sign."""
+    """An entry of a row as text. A difference has a sign."""
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -155,7 +158,7 @@ def in_table(name: str, value: Any, digits: int) -> str:
 
 
 def csv_table(table: list[dict[str, Any]]) -> str:
-    """The rows as comma-separated values below their names, with all 15 digits; what is not there is empty.
+    """The rows as comma-separated values below their names, with all 15 digits. A missing value is empty.
 
     Examples
     --------
@@ -170,7 +173,7 @@ def csv_table(table: list[dict[str, Any]]) -> str:
 
 
 def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> str:
-    """REPORT.md: what was run, on which data, read how, and how near it comes."""
+    """REPORT.md: the runs, their data, the readings, and the differences from the paper."""
     used = sorted({row["reading"] for row in table if "reading" in row})
     sets = []
     for entry in {record["data"]["name"]: record["data"] for _, record in runs}.values():
@@ -218,7 +221,7 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
 
 
 def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
-    """What the columns of the table are."""
+    """The meanings of the columns of the table."""
     if experiment.legend:
         return experiment.legend
     printed, spread = (any(row[name] is not None for row in table) for name in ("paper", "sd"))
@@ -232,7 +235,7 @@ def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
 
 
 def computed_report(experiment: Analytic, table: Rows) -> str:
-    """REPORT.md of what follows from formulas: the table, the picture, what they say, and how to have them again."""
+    """REPORT.md of an item that follows from formulas: table, picture, descriptions, and how to compute them again."""
     return TEXTS["computed"].format(
         item=experiment,
         made=experiment.made[0].upper() + experiment.made[1:],
@@ -254,7 +257,7 @@ def _listed(lines: Iterable[str]) -> str:
 
 
 def texts_of_runs(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> dict[str, str]:
-    """The texts that show runs and their rows, by the names of their files without the experiment's prefix."""
+    """The texts that contain runs and their rows, by file name without the prefix of the experiment."""
     stopped = unfinished(epochs_of(record) for _, record in runs)
     head = [
         experiment.title,
@@ -269,7 +272,7 @@ def texts_of_runs(experiment: Experiment, scale: str, seeds: list[int], table: R
 
 
 def texts_of_rows(experiment: Analytic, table: Rows) -> dict[str, str]:
-    """The texts that show rows computed from formulas, by the names of their files."""
+    """The texts that contain rows computed from formulas, by file name."""
     shown = plain_table(experiment.shown(table), experiment.digits)
     return {
         "REPORT.md": computed_report(experiment, table),
@@ -279,7 +282,7 @@ def texts_of_rows(experiment: Analytic, table: Rows) -> dict[str, str]:
 
 
 def _settings(runs: Trained) -> tuple[str, str]:
-    """The settings that all runs share, with their values, and the names of the others."""
+    """The settings that all runs share, with their values, and the names of the other settings."""
     every = [record["settings"] for _, record in runs]
     names = [name for name in dict.fromkeys(name for settings in every for name in settings) if name != "rule_settings"]
     shared = [name for name in names if all(name in s and s[name] == every[0][name] for s in every)]
@@ -288,7 +291,7 @@ def _settings(runs: Trained) -> tuple[str, str]:
 
 
 def _rules(runs: Trained) -> list[str]:
-    """A line for every rule with its own settings, sigma left out, and with its OPUs."""
+    """A line for each rule with its own settings, except sigma, and with its OPUs."""
     lines = []
     for cell, record in runs:
         given = {k: v for k, v in record["settings"]["rule_settings"].items() if k != "sigma"}

@@ -1,6 +1,6 @@
-"""`reproduce`: an experiment, rerun at a scale, with report, records and picture in one folder.
+"""`reproduce`: rerun an experiment at a scale, with report, records and picture in one folder.
 
-Which experiments there are is not known here: `nfa.papers` hands one in.
+This module does not know which experiments exist. `nfa.papers` passes one to it.
 """
 
 import logging
@@ -31,7 +31,7 @@ MOST_SEEDS = 10_000
 
 
 def default_folder(experiment: str, scale: str | None = None) -> Path:
-    """Where the results go if no folder is named, below the current one; scale is None for what is computed."""
+    """The folder of the results if no folder is named, in the current folder. scale is None for computed items."""
     return Path("runs") / "-".join(filter(None, (experiment.replace(":", "-"), scale)))
 
 
@@ -53,35 +53,40 @@ def reproduce(
     just_run: Collection[str] = (),
     format: str = "png",
 ) -> Result:
-    """Rerun a table or figure of a paper and hold it against the paper's numbers.
+    """Rerun a table or figure of a paper and compare the results with the paper's numbers.
 
-    Formulas (`Analytic`) are computed, the same at every scale, with jobs, resume, data_dir and kernels unused.
+    Formulas (`Analytic`) are computed. They are the same at every scale, and do not use jobs, resume, data_dir and
+    kernels.
 
     Parameters
     ----------
-    experiment : what to rerun; `nfa.papers.find` has those of the papers by id
+    experiment : the experiment to rerun. `nfa.papers.find` returns the experiments of the papers by id
     scale : "demo" (embedded data, about a minute), "small" (minutes) or "paper" (the paper's own sizes)
-    seeds : how many (then 1, 2, ...), or which; the scale's own number if not given
-    jobs : runs at work at the same time, each in a process of its own; changes no number
-    backend : "local", processes here, or "dask", the workers of a scheduler, of which there may be many machines
-    scheduler : its address, "tcp://host:8786" say; the workers see the output folder and the data under the same names
-    out : folder for records, REPORT.md, table.txt, table.csv and figure.png; `default_folder` if not given. An
-        experiment drawn from another's runs shares its folder.
-    resume : keep finished runs and go on with interrupted ones; otherwise start afresh
-    dry_run : time a few steps of each kind of run, or parts of one, and say what the whole would take; write nothing
-    data_dir : folder where data sets are looked for first
-    kernels : False for plain NumPy in every run, which neither goes on with runs that have kernels nor they with it
-    epochs : after which every run stops that has more; table, report and picture say so, and more epochs, or None for
-        all, go on from there with the bits of runs that never stopped. Fewer than a run in the folder has are refused.
-    progress : function (cell, step, steps, record or None), called during every run and once when it is finished
-    just_run : names of runs that are kept though resume is false, because they were just made afresh for another item
-    format : "pdf" or "svg" for the picture in that format too, beside figure.png
+    seeds : number of seeds (then 1, 2, ...), or a list of seeds; by default, the number of the scale
+    jobs : number of parallel runs, each in its own process. It changes no number
+    backend : "local" for processes on this machine, or "dask" for the workers of a scheduler, on one machine or several
+    scheduler : address of the scheduler, for example "tcp://host:8786". The workers need the same paths for the output
+        folder and the data
+    out : folder for records, REPORT.md, table.txt, table.csv and figure.png; by default `default_folder`. An experiment
+        that is drawn from another experiment's runs shares the folder of that experiment
+    resume : keep finished runs and continue interrupted runs; otherwise start all runs again
+    dry_run : time a few steps of each kind of run, or parts of a step, and estimate the cost of all runs. Nothing is
+        written
+    data_dir : folder that is searched first for data sets
+    kernels : False for plain NumPy in every run. Runs with and without kernels cannot continue each other
+    epochs : number of epochs after which every longer run stops. Table, report and picture then say so. With more
+        epochs, or None for all, the runs continue from there, and the results are bitwise identical with those of runs
+        that never stopped. Fewer epochs than a run in the folder has are refused
+    progress : function (cell, step, steps, record or None). It is called during every run, and once when the run is
+        finished
+    just_run : names of runs that are kept although resume is false, because another item has just made them
+    format : "pdf" or "svg", to write the picture also in this format, next to figure.png
 
     Raises
     ------
-    ValueError : for a bad argument, or a folder that holds other runs; nothing has been written then
-    OSError : if data cannot be read or results not written, or if another process is at work on the folder
-    nfa.train.Diverged : if a run diverges; finished runs stay
+    ValueError : for a wrong argument, or a folder that contains other runs. Nothing has been written in this case
+    OSError : if data cannot be read or results cannot be written, or if another process works in the folder
+    nfa.train.Diverged : if a run diverges. Finished runs stay
     """
     check_how(scale, jobs, backend, scheduler, epochs)
     pictures = picture_names(format, "" if isinstance(experiment, Analytic) else experiment.prefix)
@@ -116,7 +121,7 @@ def reproduce(
             while ready := _ready(cells, done):
                 done |= run_cells(
                     ready,
-                    folder.absolute() if client else folder,  # workers have current folders of their own
+                    folder.absolute() if client else folder,  # workers have other current folders
                     experiment=experiment.home,
                     jobs=jobs,
                     resume=resume,
@@ -125,18 +130,18 @@ def reproduce(
                 )
                 cells = [cell.known(done) for cell in cells]
                 runs = [(cell, done[cell.name]) for cell in cells if cell.name in done and experiment.reported(cell)]
-                if len(done) < len(cells) and runs:  # a long search is reported as far as it is
+                if len(done) < len(cells) and runs:  # a long search is reported as soon as it has runs
                     _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
             runs = [(cell, done[cell.name]) for cell in cells if experiment.reported(cell)]
             return _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
 
 
 def _ready(cells: Sequence[Cell], done: Records) -> list[Cell]:
-    """The runs that are missing, in their order, up to the first whose settings do not follow yet.
+    """The missing runs, in their order, up to the first run whose settings do not follow yet.
 
     Raises
     ------
-    ValueError : if that is the first one that is missing
+    ValueError : if this run is the first missing one
     """
     missing = [cell for cell in cells if cell.name not in done]
     ready = list(takewhile(lambda cell: cell.follow is None, missing))
@@ -150,7 +155,7 @@ def _ready(cells: Sequence[Cell], done: Records) -> list[Cell]:
 def check_how(
     scale: str, jobs: int = 1, backend: str = "local", scheduler: str | None = None, epochs: int | None = None
 ) -> None:
-    """Raise a ValueError for what is wrong about how to run, whatever the item."""
+    """Raise a ValueError if the options are wrong for every item."""
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     if jobs < 1:
@@ -168,15 +173,15 @@ def check_how(
 
 @dataclass(frozen=True, kw_only=True)
 class Todo:
-    """The runs of an experiment, those that are finished, and what is to be known of their data.
+    """The runs of an experiment, the finished ones among them, and the facts about their data.
 
     Parameters
     ----------
-    seeds : which
+    seeds : seeds of the runs
     cells : all runs
-    folder : where the results go
-    done : records of finished runs by the cells' names
-    begun : epochs that the checkpoints of other runs hold, by the cells' names
+    folder : folder of the results
+    done : records of finished runs, by the names of the cells
+    begun : epochs in the checkpoints of the other runs, by the names of the cells
     sources : the data sets by name
     """
 
@@ -196,11 +201,11 @@ class Todo:
 
     @property
     def stops(self) -> str:
-        """Where runs stop before their last epoch, such as "25 of 200 epochs"; empty where none does."""
+        """Describe where runs stop before their last epoch, such as "25 of 200 epochs"; empty if no run does."""
         return unfinished((cell.epochs, cell.settings.epochs) for cell in self.cells)
 
     def seconds(self, cell: Cell, found: Mapping[str, Estimate]) -> float:
-        """What is left of a run that is missing, by the estimate of its kind."""
+        """The remaining seconds of a missing run, from the estimate of its kind."""
         return found[kind(cell)].seconds * max(0.0, 1 - self.begun.get(cell.name, 0.0) / cell.epochs)
 
 
@@ -216,11 +221,11 @@ def look(
     epochs: int | None = None,
     just_run: Collection[str] = (),
 ) -> Todo:
-    """What there is to do, with the arguments of `reproduce`; nothing is written.
+    """Return the runs that remain, with the arguments of `reproduce`. Nothing is written.
 
     Raises
     ------
-    ValueError : for a bad argument, a scale that the experiment does not have, or a folder that holds other runs
+    ValueError : for a wrong argument, a scale that the experiment does not have, or a folder that contains other runs
     OSError : if data cannot be read
     """
     if scale not in experiment.scales:
@@ -250,17 +255,17 @@ def look(
 
 
 def _has_files(folder: Path, cell: Cell) -> bool:
-    """Whether a folder has a record or a checkpoint of a run."""
+    """Whether a folder contains a record or a checkpoint of a run."""
     return any((folder / f"{cell.name}{ending}").exists() for ending in (".json", ".ckpt.npz"))
 
 
 def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
-    """The cells with the time each should take, time and memory of the whole, and how they were estimated.
+    """The cells with their estimated times, the time and memory of all runs, and the method of the estimate.
 
     Parameters
     ----------
-    found : from `estimates`, of the runs that are missing
-    jobs : processes at work at the same time
+    found : estimates of the missing runs, from `estimates`
+    jobs : number of parallel processes
     """
     experiment, missing = todo.experiment, todo.missing
     lines = [experiment.title, f"Scale {todo.scale}: {experiment.scales[todo.scale]}", ""]
@@ -286,7 +291,7 @@ def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
 
 
 def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool, pictures: Sequence[str]) -> Result:
-    """Rows of an item that follows from formulas, and the files that show them."""
+    """The rows of an item that follows from formulas, and the files that contain them."""
     folder = records.guard(default_folder(experiment.id) if out is None else out, experiment.id)
     if dry_run:
         plan = f"{experiment.title}\nNothing is trained: the item is computed from formulas in seconds.\n"
@@ -304,7 +309,7 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool,
 
 
 def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
-    """Which seeds: 1, 2, ... for so many; ValueError for none, too many, or one twice."""
+    """The list of seeds: 1, 2, ... for a number. Raises ValueError for no seed, too many seeds, or a repeated seed."""
     if isinstance(seeds, int):
         if not 1 <= seeds <= MOST_SEEDS:
             bound = "at least 1" if seeds < 1 else f"at most {MOST_SEEDS}"
@@ -322,7 +327,7 @@ def _as_chosen(cell: Cell, chosen: Mapping[str, Any], epochs: int | None) -> Cel
 
 
 def _write_results(experiment: Experiment, scale, seeds: list[int], folder: Path, runs: Trained, pictures) -> Result:
-    """Rows, and the files that show them."""
+    """The rows, and the files that contain them."""
     rows = report.rows(experiment, runs)
     texts = report.texts_of_runs(experiment, scale, seeds, rows, runs)
     for name, text in texts.items():

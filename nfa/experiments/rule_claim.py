@@ -1,4 +1,4 @@
-"""A rule by its name, its settings and a small network: what `nfa.audit.own_rule` audits."""
+"""A rule with its settings and a small network, in the form in which `nfa.audit.own_rule` audits it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,26 +17,27 @@ from nfa.network.own import is_text, sizes_of
 from nfa.noise import Streams
 from nfa.rules.spec import spec
 
-MOST = 10_000  # weights and biases of a network: the search moves each of them by itself
-LARGEST = 64  # records in a batch that is drawn larger than the one that is named
-CLASSES = (2, 3, 10)  # of networks that are drawn besides the one that is named
-SELDOM = 0.25  # the share of the pairs with a larger batch, of those with copies, and of those with other classes
+MOST = 10_000  # weights and biases of a network, because the search changes each of them separately
+LARGEST = 64  # records in a batch that is larger than the setting
+CLASSES = (2, 3, 10)  # numbers of classes of additional networks
+SELDOM = 0.25  # share of the pairs with a larger batch, of those with copies, and of those with other classes
 WHERE = {"sampling": "none", "sampling_rate": 1.0}
 
 
 def claim_of(settings: Settings) -> Claim:
-    """The rule that the settings name, on the network that they name, and its own mechanism under their adjacency.
+    """Return the rule and the network of the settings, and the rule's own mechanism under their adjacency.
 
     Parameters
     ----------
     settings : Settings; rule, rule_settings, architecture (of at most `MOST` weights), activation, loss, feedback_law,
-        feedback_scale, batch, adjacency and seed are used. Batches have ``batch`` records, or one more and any number
-        fewer where records come and go. Some have up to `LARGEST` records, some copies of the record that differs,
-        and some networks end in another of the numbers of `CLASSES`
+        feedback_scale, batch, adjacency and seed are used. Batches have ``batch`` records. Under an adjacency that adds
+        or removes records, they have at most one more, or any smaller number. Some batches have up to `LARGEST`
+        records, some contain copies of the record that differs, and some networks have another number of classes from
+        `CLASSES`
 
     Raises
     ------
-    ValueError : for a bad setting, a rule that states no mechanism, or an adjacency that is not its mechanism's
+    ValueError : for a wrong setting, a rule that states no mechanism, or an adjacency that its mechanism does not have
     """
     check_ranges(settings)
     known = spec(settings.rule)
@@ -76,7 +77,8 @@ def claim_of(settings: Settings) -> Claim:
     def quiet(net: Net, B: list, x: np.ndarray, y: np.ndarray, seed: int, kept: dict) -> tuple[list, list]:
         return rule(net, B, x, y, Silent(np.random.PCG64(seed)), kept, **silent)
 
-    # Without a public m a rule may divide by the size of the batch, and a smaller one moves it more, which is no leak.
+    # Without a public m, a rule may divide by the size of the batch. A smaller batch then moves it more, which is no
+    # leak.
     sizes = (1 if "m" in own(net) else settings.batch, max(LARGEST, 2 * settings.batch))
     varied = all(_takes(quiet, drawn[0], records) for records in sizes)
 
@@ -110,7 +112,7 @@ def claim_of(settings: Settings) -> Claim:
 
 
 def _with_other_classes(settings: Settings, net: Net, streams: Streams) -> list[Net]:
-    """The same network with each of the other numbers of classes, where its text says how many it has."""
+    """The same network with each of the other numbers of classes, if its text names the number of classes."""
     size = net.shape_h[net.L][0]
     if size == 1 or not (is_text(settings.architecture) or sizes_of(settings.architecture)):
         return []
@@ -120,7 +122,7 @@ def _with_other_classes(settings: Settings, net: Net, streams: Streams) -> list[
 
 
 def _takes(quiet: Callable, drawn: tuple[Net, list], records: int) -> bool:
-    """Whether a rule takes a batch of so many records without a ValueError."""
+    """Whether a rule accepts a batch of this number of records without a ValueError."""
     net, B = drawn
     y = np.eye(net.shape_h[net.L][0])[np.zeros(records, int)].astype(net.W[-1].dtype)
     try:
@@ -131,7 +133,7 @@ def _takes(quiet: Callable, drawn: tuple[Net, list], records: int) -> bool:
 
 
 def _network(settings: Settings, streams: Streams) -> Net:
-    """The network that is named, in double precision; refused where the search would take hours."""
+    """The network of the settings, in double precision. It is refused if the search would take hours."""
     net = network_of(replace(settings, dtype="float64"), streams)
     if net.n_parameters > MOST:
         has = f"{settings.architecture} has {net.n_parameters:,} of them"

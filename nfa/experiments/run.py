@@ -1,4 +1,4 @@
-"""One training run: from settings to a record, through checkpoints from which it goes on bit for bit."""
+"""One training run: from settings to a record, with checkpoints. A continued run gives bitwise identical results."""
 
 import logging
 import math
@@ -35,12 +35,12 @@ logger = logging.getLogger(__name__)
 # progress(cell, step, steps, record): called now and then during a run, and once with its record when it is finished.
 Progress = Callable[[str, int, int, dict[str, Any] | None], None]
 PROGRESS_EVERY = 0.1  # seconds
-LOCK_WAIT = 5.0  # seconds in which a process that lost its parent is sure to end
-TRAIN_LOSS_EXAMPLES = 2000  # the training loss is that of the first so many training examples, the same in all epochs
+LOCK_WAIT = 5.0  # seconds until a process that lost its parent has certainly ended
+TRAIN_LOSS_EXAMPLES = 2000  # the training loss uses the first so many training examples, the same in all epochs
 
 
 def cell_name(settings: Settings) -> str:
-    """The name of a run's files, where an experiment gives none: rule and seed."""
+    """The default name of a run's files: rule and seed."""
     of = "secure" if settings.secure else f"seed{settings.seed}"
     return f"{settings.rule.replace(':', '-').replace('.', '-')}-{of}"
 
@@ -59,43 +59,45 @@ def run(
     before: Callable[[Prepared], None] | None = None,
     keep_weights: bool = False,
 ) -> dict[str, Any]:
-    """Train as the settings say and return the record, which is also written to ``folder/CELL.json``.
+    """Train with the settings and return the record, which is also written to ``folder/CELL.json``.
 
     Parameters
     ----------
     settings : Settings
-    folder : made if needed, once everything is checked
-    experiment, cell, reading : names for the record; the cell defaults to rule and seed
-    resume : return the record of a finished run, go on with an interrupted one; otherwise start afresh
-    until : int >= 1, epochs after which the run stops: its settings stay those of the whole run, its record says
-        ``"stopped": {"epochs": 25, "of": 200}``, and from the checkpoint beside it the run is taken further. None, or
-        as many as the settings have, for the whole run
+    folder : folder of the results. It is made if needed, after all checks
+    experiment, cell, reading : names for the record; by default, the cell is rule and seed
+    resume : return the record of a finished run, and continue an interrupted run; otherwise start again
+    until : int >= 1, number of epochs after which the run stops. Its settings remain those of the whole run, and its
+        record contains ``"stopped": {"epochs": 25, "of": 200}``. The run can be continued from the checkpoint next to
+        the record. None, or the number of epochs in the settings, for the whole run
     checkpoint_every : seconds between checkpoints ``folder/CELL.ckpt.npz``; 0 for one after every step
-    progress : function (cell, step, steps, record or None), first called when all is checked and training begins
-    before : called with the parts of the run before anything is read or written in the folder; what it raises is raised
-    keep_weights : write the weights after the last step beside the record, which then names their file and its digest
+    progress : function (cell, step, steps, record or None), first called after all checks, when training begins
+    before : called with the parts of the run before the folder is read or written. Its exceptions are not caught
+    keep_weights : write the weights after the last step next to the record. The record then names their file and its
+        digest
 
     Raises
     ------
-    ValueError : for bad settings, or a folder that holds other runs, or this one further than `until`; nothing has been
-        written then
-    NoGuarantee : for noise that is asked for where no theorem stands behind it; nothing has been written
-    OSError : if data cannot be read or results not written, or if another process is at work on the same run
-    nfa.train.Diverged : if the run diverges; no record is written
-    KeyboardInterrupt : on Ctrl-C, after a checkpoint; SIGTERM too is obeyed after one
+    ValueError : for wrong settings, or a folder that contains other runs or this run with more epochs than `until`.
+        Nothing has been written in this case
+    NoGuarantee : if noise is asked for, and no theorem covers the run. Nothing has been written
+    OSError : if data cannot be read or results cannot be written, or if another process works on the same run
+    nfa.train.Diverged : if the run diverges. No record is written
+    KeyboardInterrupt : on Ctrl-C, after a checkpoint. SIGTERM also takes effect after a checkpoint
 
     Notes
     -----
-    The record of a seeded run has ``"train_accuracy"``, the share of all its training examples that the network
-    classifies as labelled at the end. Its history has it after epochs 1, 2, 4, 8, ... too. Records of earlier versions
-    have neither.
+    The record of a seeded run has ``"train_accuracy"``: the share of all its training examples that the network
+    classifies correctly at the end. Its history also contains this value after epochs 1, 2, 4, 8, ... Records of
+    earlier versions have neither.
 
-    Guarantee: interrupted at any step or stopped after any epoch, and resumed, a run gives the record of the
-    uninterrupted one, timing aside. A secure run draws afresh from its last checkpoint on, and counts the steps that
-    were lost: see `nfa.experiments.steps_spent`. It has one record, of its end: it is not stopped. Its record holds no
-    seed and nothing computed from the training examples beside the released steps: no loss, no accuracy on them, no
-    shares of clipped examples, no time. It has a digest of the data and a seal, both under a key of the user, see
-    `nfa.data.keyed_digest`. Without the key, with other data, or if the record was edited, a ValueError is raised.
+    Guarantee: if a run is interrupted at any step, or stopped after any epoch, and then resumed, its record is that of
+    the uninterrupted run, except for the timing. A secure run draws new randomness from its last checkpoint on, and
+    counts the steps that were lost: see `nfa.experiments.steps_spent`. It has only one record, of its end, and cannot
+    be stopped. Apart from the released steps, its record contains no seed and nothing computed from the training
+    examples: no loss, no accuracy on them, no shares of clipped examples, no time. It contains a digest of the data and
+    a seal, both under a key of the user, see `nfa.data.keyed_digest`. Without the key, with other data, or if the
+    record was edited, a ValueError is raised.
     """
     cell = cell or cell_name(settings)
     if until is not None:
@@ -122,7 +124,7 @@ def run(
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / f"{cell}.lock", f"{cell} in the output folder {folder}", LOCK_WAIT):
                 if resume:
-                    # another process may just have done it
+                    # another process may just have finished it
                     record = _finished(parts, folder, identity, until)
                 if record is None:
                     compiling = round(parts.compile(), 3)
@@ -137,7 +139,7 @@ def run(
                     try:
                         train_until(last, session, checkpoint_every, progress)
                     except Diverged as divergence:
-                        session.note_spent(divergence.step)  # its sentence tells something that was computed from them
+                        session.note_spent(divergence.step)  # the message contains facts computed from these steps
                         raise
                     if last < parts.steps:
                         session.save(last)
@@ -150,7 +152,7 @@ def run(
                     if parts.privacy.secure:
                         record["seal"] = records.seal_of(record)
                     records.write(folder / f"{cell}.json", record)
-        part = checkpoint.with_name(checkpoint.name + ".part")  # of a process that was killed
+        part = checkpoint.with_name(checkpoint.name + ".part")  # a file of a process that was killed
         for left in (steps_spent.path_of(checkpoint), checkpoint, part) if last == parts.steps else (part,):
             with suppress(OSError):
                 left.unlink()
@@ -166,16 +168,16 @@ def run_in_memory(
     progress: Progress | None = None,
     before: Callable[[Prepared], None] | None = None,
 ) -> tuple[trained.Trained, dict[str, Any]]:
-    """Train as `run` does and return the network with its record; nothing of the run is written to a file.
+    """Train as `run` does, and return the network with its record. Nothing about the run is written to a file.
 
     Parameters
     ----------
     settings : Settings
-    load : function that gives the data, called as `nfa.data.load`
+    load : function that returns the data, called as `nfa.data.load`
     progress, before : as for `run`
 
-    Raises as `run`, but OSError for results that cannot be written. A secure run that is interrupted has published
-    nothing. Its digest of the data and its seal need the user's key, which is made if there is none.
+    Raises as `run`, but no OSError for results. A secure run that is interrupted has published nothing. Its digest of
+    the data and its seal need the user's key, which is made if there is none.
     """
     cell = cell_name(settings)
     with limited(settings.threads):
@@ -193,7 +195,10 @@ def run_in_memory(
 
 
 def _finished(parts: Prepared, folder: Path, identity: dict[str, Any], until: int | None) -> dict[str, Any] | None:
-    """The record of the run in this folder, or None if it is not finished; of a secure run once it is checked."""
+    """Return the record of the run in this folder, or None if it is not finished.
+
+    The record of a secure run is checked first.
+    """
     record = records.finished(folder, identity, parts.has_data, until)
     if record is not None and not parts.privacy.secure:
         parts.privacy.refuse_other_count(record["privacy"])
@@ -204,7 +209,10 @@ def _finished(parts: Prepared, folder: Path, identity: dict[str, Any], until: in
 
 
 def train_until(last: int, session: Session, checkpoint_every: float, progress: Progress | None) -> None:
-    """Take the steps that are left up to the last, with a checkpoint now and then; on a signal write one and obey."""
+    """Take the remaining steps up to the last, with a checkpoint now and then.
+
+    On a signal, write a checkpoint and then obey.
+    """
     parts, cell = session.parts, session.identity["cell"]
     start = session.start
     loop = parts.train(start, session.watched)
@@ -227,16 +235,16 @@ def train_until(last: int, session: Session, checkpoint_every: float, progress: 
                 progress(cell, t, last, None)
                 shown = now
     if signals:
-        signal.raise_signal(signals[0])  # to whoever handles it, now that all is saved
+        signal.raise_signal(signals[0])  # for its handler, now that everything is saved
         raise KeyboardInterrupt
 
 
 def _costs_noted(loop: Iterator[int], session: Session) -> Iterator[int]:
-    """The same steps; the session learns what they cost.
+    """Yield the same steps, and note their cost in the session.
 
-    That is how many bytes of arrays the first one, its batch among them, held at most, and the mean processor time of
-    the others, which other processes lengthen less than the time on the clock. Of a secure run neither is measured,
-    because both tell how many examples were drawn.
+    The cost has two parts: the largest memory of arrays during the first step, including its batch, and the mean
+    processor time of the other steps. Other processes lengthen the processor time less than the time on the clock. In a
+    secure run neither is measured, because both reveal how many examples were drawn.
     """
     if session.parts.privacy.secure:
         yield from loop
@@ -259,11 +267,11 @@ def _costs_noted(loop: Iterator[int], session: Session) -> Iterator[int]:
 
 @contextmanager
 def limited(threads: int) -> Iterator[None]:
-    """No more threads than that, each at work on parts of a step or pieces of a kernel's work.
+    """Limit the number of threads. Each thread works on parts of a step or on pieces of a kernel's work.
 
-    The linear algebra library has one. Freed memory stays with the process.
+    The linear algebra library uses one thread. Freed memory stays with the process.
     """
-    cores.keep_memory()  # for good: the C library has no way back
+    cores.keep_memory()  # permanent, because the C library has no way back
     cores.limit(threads)
     try:
         with cores.one_threaded():
@@ -273,11 +281,11 @@ def limited(threads: int) -> Iterator[None]:
 
 
 def measure(parts: Prepared, t: int, net: Net | None = None) -> dict[str, Any]:
-    """One entry of the history, at the end of an epoch: of net, or if none is given, of the network that is trained.
+    """Make one entry of the history at the end of an epoch, for net or, by default, for the network of the run.
 
-    Of a secure run it does not look at the training examples: that one of them overflows must not end it. That run has
-    diverged where the outputs for the test examples, which are public, are not finite, or without test examples where
-    the weights are not.
+    In a secure run, it does not use the training examples, because an overflow in one of them must not end the run. A
+    secure run has diverged if the outputs for the public test examples are not finite. Without test examples, it has
+    diverged if the weights are not finite.
     """
     net = parts.net if net is None else net
     entry = {"epoch": t // parts.batches.steps_per_epoch, "step": t}
@@ -289,7 +297,7 @@ def measure(parts: Prepared, t: int, net: Net | None = None) -> dict[str, Any]:
         else:
             entry |= _of_training_examples(parts, net, entry["epoch"])
             diverged = not math.isfinite(entry["train_loss"])
-        if len(parts.x_val):  # of a seeded run
+        if len(parts.x_val):  # only a seeded run
             entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.together)
         if len(parts.x_test):
             entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test, cores.together)
@@ -299,10 +307,10 @@ def measure(parts: Prepared, t: int, net: Net | None = None) -> dict[str, Any]:
 
 
 def _of_training_examples(parts: Prepared, net: Net, epoch: int) -> dict[str, float]:
-    """The training loss, the training accuracy of some epochs and, of a regularised objective, its value.
+    """The training loss, the training accuracy of some epochs and, for a regularised objective, its value.
 
     The training accuracy is measured after epochs 1, 2, 4, 8, ..., because it takes a forward pass over all training
-    examples. Of a regularised objective it is measured after every epoch, as its value is.
+    examples. For a regularised objective, it is measured after every epoch, like the value of the objective.
     """
     batches = parts.batches
     found = {"train_loss": _mean_loss(net, batches.x[:TRAIN_LOSS_EXAMPLES], batches.y[:TRAIN_LOSS_EXAMPLES])}
@@ -315,7 +323,7 @@ def _of_training_examples(parts: Prepared, net: Net, epoch: int) -> dict[str, fl
 
 
 def train_accuracy(parts: Prepared, net: Net) -> float:
-    """Share of all training examples of a seeded run that a network classifies as labelled; without any noise."""
+    """Share of all training examples of a seeded run that a network classifies correctly, without noise."""
     batches = parts.batches
     with np.errstate(over="ignore", invalid="ignore"):
         return accuracy(net, batches.x, _labels(batches.y), cores.together)
@@ -331,20 +339,20 @@ def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
 
 
 def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str, Any]:
-    """The record of a run that is done, or stopped, after so many steps.
+    """The record of a run that is finished or stopped after this number of steps.
 
-    That of a secure run holds nothing that was computed from its examples but the accuracy of its released weights on
-    public ones. So it holds no time, and no number of examples that were drawn.
+    The record of a secure run contains only one value computed from examples: the accuracy of its released weights on
+    public examples. So it contains no time and no number of drawn examples.
 
     Parameters
     ----------
-    timing : of the run, as far as its session does not know it: "compiling", "threads" and "part"
+    timing : timing of the run that its session does not know: "compiling", "threads" and "part"
     """
     parts, identity, seconds = session.parts, session.identity, session.seconds
     dataset, kernels, privacy = parts.dataset, parts.kernels, session.account(steps)
     secure, last = parts.privacy.secure, session.history[-1]
     measured: dict[str, float] = {}
-    if not secure:  # the history stays as it is, because a stopped run goes on with it
+    if not secure:  # the session needs its history unchanged, because a stopped run continues with it
         at_end = last["train_accuracy"] if "train_accuracy" in last else train_accuracy(parts, session.net)
         measured = {"train_accuracy": at_end}
     drawn_again = {} if secure else parts.batches.recorded(steps)
@@ -363,8 +371,8 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
     return {
         "format": records.FORMAT,
         **{name: identity[name] for name in ("experiment", "cell", "reading")},
-        **{name: digest for name, digest in identity.items() if name.endswith("_digest")},  # of files of one's own
-        "seed": identity["settings"].get("seed"),  # a secure run has none
+        **{name: digest for name, digest in identity.items() if name.endswith("_digest")},  # of the user's own files
+        "seed": identity["settings"].get("seed"),  # None for a secure run
         "settings": identity["settings"],
         "private": parts.privacy.warrants(privacy),
         "privacy": privacy,

@@ -1,4 +1,4 @@
-"""What a secure run counts for floats: the rounding of its rule's sums, and the grid of its noise."""
+"""Floats in a secure run: the rounding of its rule's sums, and the grid of its noise."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,32 +10,33 @@ from nfa.network import Net
 from nfa.rules.spec import RuleSpec
 from nfa.sensitivity.rounding import Rounding, check_norm, check_settings, rounding
 
-# Under which a rule states the norm of one record's term, and batches that any rule knows: the term does not depend on
+# An adjacency and batches that every rule knows. A rule states the norm of one record's term under these; the term does
+# not depend on the sampling of batches.
 # how batches are drawn.
 OF_A_TERM = {"sampling": "none", "sampling_rate": 1.0}
 
 
 def rounding_of(rule: RuleSpec, bound: dict[str, Any], net: Net, *, part: int, records: int) -> Rounding:
-    """What rounding adds to the sensitivity of a rule in a secure run.
+    """The increase of the sensitivity of a rule from rounding in a secure run.
 
     Source: [ours:rounding]
 
     Parameters
     ----------
     rule : RuleSpec
-    bound : its settings, as the run has bound them, with some noise
+    bound : settings of the rule, as the run has bound them, with some noise
     net : Net
-    part : int >= 1, examples of a part
-    records : int >= 1, at most in a batch: `nfa.sampling.most_records`
+    part : int >= 1, number of examples in a part
+    records : int >= 1, largest number in a batch: `nfa.sampling.most_records`
 
     Returns
     -------
-    rounding : of a rule from outside it counts the grid alone, for nfa has not checked what the rule adds up
+    rounding : for a rule from outside, it contains only the grid, because nfa has not checked the sums of the rule
 
     Raises
     ------
     NoGuarantee : if the rule has no bound on a record's term, or the norm of a feedback matrix is not proved
-    ValueError : if a setting is out of the theorem's range, or the rule's mechanism has another law
+    ValueError : if a setting is out of the theorem's range, or if the noise of the rule has another law
     """
     if rule.from_outside:
         return Rounding(term=0.0, terms=Fraction(0), sums=Fraction(0), d=net.n_parameters)
@@ -49,14 +50,14 @@ def rounding_of(rule: RuleSpec, bound: dict[str, Any], net: Net, *, part: int, r
 
 
 def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
-    """The mechanism of a rule whose sensitivity is its bound on the norm of one record's term, in real numbers.
+    """The mechanism of a rule if its sensitivity is its bound on the norm of one record's term, in real numbers.
 
-    A rule from outside is asked for none: nfa does not know what it adds up.
+    A rule from outside has no such mechanism, because nfa does not know the terms of its sums.
 
     Raises
     ------
     NoGuarantee : if the rule has no such bound
-    ValueError : for a rule from outside, or one of another law
+    ValueError : for a rule from outside, or a rule with noise of another law
     """
     if rule.from_outside:
         raise ValueError(
@@ -70,14 +71,17 @@ def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
 def unit_of(rule: RuleSpec, bound: dict[str, Any], net: Net, stated: Release | None, counted: Rounding) -> float:
     """The unit of the grid of a secure run's noise.
 
-    It follows from the mechanism that the rule states, or, if there is none, from the norm of one record's term.
-    Raises as `of_a_term` and `gaussian` do.
+    The unit follows from the mechanism that the rule states. If there is none, it follows from the norm of one record's
+    term. Raises as `of_a_term` and `gaussian` do.
     """
     return counted.unit(of_a_term(rule, bound, net) if stated is None else gaussian(rule, stated))
 
 
 def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
-    """The mechanism of a rule; ValueError unless it is Gaussian, as the noise of a secure run is."""
+    """Return the mechanism of a rule.
+
+    Raise ValueError unless it is Gaussian, because the noise of a secure run is Gaussian.
+    """
     if not isinstance(mechanism, Mechanism) or mechanism.law != "gaussian":
         raise ValueError(f"a secure run adds Gaussian noise, but the mechanism of rule {rule.name} is {mechanism.law}")
     return mechanism
@@ -86,18 +90,19 @@ def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
 def with_its_grid(
     solve: Callable[[Callable[[float], Any]], float], stating: Callable[[float], Any], counted: Rounding | None
 ) -> float:
-    """The setting that `solve` finds for noise that is asked for, where the grid of the noise depends on the noise.
+    """Return the setting from `solve` for noise that is asked for. The grid of the noise depends on the noise itself.
 
     Parameters
     ----------
-    solve : function of a function from the setting to a mechanism, whose noise is proportional to the setting
-    stating : what one step releases in real numbers, as a function of the setting; Gaussian where ``counted`` is given
-    counted : what rounding adds; None for a seeded run, which counts nothing
+    solve : function of a function from the setting to a mechanism. The noise of the mechanism is proportional to the
+        setting
+    stating : the release of one step in real numbers, as a function of the setting; Gaussian if ``counted`` is given
+    counted : increase from rounding; None for a seeded run
 
     Notes
     -----
-    The unit is held while `solve` works. It grows with the noise, in powers of two, and the noise that is needed grows
-    with the unit. So the units of the rounds of this loop only grow or only fall, until one is found again.
+    While `solve` works, the unit is fixed. The unit grows with the noise, in powers of two, and the noise that is
+    needed grows with the unit. So in this loop, the units either only grow or only fall, until a unit repeats.
     """
     if counted is None:
         return solve(stating)

@@ -1,7 +1,8 @@
-"""What a secure run has spent, session by session: noted before anything that was computed is written.
+"""The steps that each session of a secure run has spent. They are noted before any computed result is written.
 
-No key outlives its process, so a run that goes on draws new batches and new noise from its last checkpoint on. Steps
-after that checkpoint were spent all the same if anything of them was written, and are done once more: both are counted.
+No key outlives its process, so a run that continues draws new batches and new noise from its last checkpoint on. If a
+result of the steps after that checkpoint was written, they are spent although the run repeats them. So both the lost
+and the repeated steps are counted.
 """
 
 import json
@@ -13,26 +14,26 @@ from typing import Any
 from nfa.data import keyed_digest
 from nfa.experiments import records
 
-Spent = tuple[int, int]  # of one session: its first step, which is at least 1, and how many steps it took, at least 1
+Spent = tuple[int, int]  # of one session: its first step and its number of steps, each at least 1
 
 
 def path_of(checkpoint: Path) -> Path:
-    """Where the steps are noted, beside ``CELL.ckpt.npz``."""
+    """The path of the note, next to ``CELL.ckpt.npz``."""
     return checkpoint.with_name(checkpoint.name.removesuffix(".ckpt.npz") + ".spent.txt")
 
 
 def note(checkpoint: Path, sessions: Sequence[Spent], identity: dict[str, Any]) -> None:
-    """Write what each session has spent, sealed, whole or not at all.
+    """Write the spent steps of each session with a seal, whole or not at all.
 
     Parameters
     ----------
-    checkpoint : its path
-    sessions : of the run
-    identity : of the run, as `nfa.experiments.records.identify` gives it
+    checkpoint : path of the checkpoint
+    sessions : spent steps of each session of the run
+    identity : identity of the run, as from `nfa.experiments.records.identify`
 
     Raises
     ------
-    OSError : if it cannot be written, or the user's key cannot be read
+    OSError : if the note cannot be written, or if the user's key cannot be read
     ValueError : if the user's key is damaged
     """
     seal = keyed_digest.seal(_content(sessions, identity))
@@ -40,13 +41,13 @@ def note(checkpoint: Path, sessions: Sequence[Spent], identity: dict[str, Any]) 
 
 
 def _content(sessions: Sequence[Spent], identity: dict[str, Any]) -> str:
-    """What the seal of a note is of: the sessions, and the run, whose digest of the data has another salt each time."""
+    """The content that the seal covers: the sessions and the run. The digest of the data has a new salt each time."""
     run = {name: value for name, value in identity.items() if name != "digest"}
     return json.dumps([[list(session) for session in sessions], run], sort_keys=True)
 
 
 def recorded(privacy: dict[str, Any]) -> list[Spent]:
-    """The steps of each session that a record or a checkpoint tells of. Raises ValueError for anything else."""
+    """The steps of each session in a record or a checkpoint. Raises ValueError for anything else."""
     found = privacy.get("sessions")
     if not isinstance(found, list) or not all(isinstance(session, list) and _is_spent(*session) for session in found):
         raise ValueError("the sessions are not recorded")
@@ -54,11 +55,11 @@ def recorded(privacy: dict[str, Any]) -> list[Spent]:
 
 
 def check(sessions: Sequence[Spent], steps: int) -> None:
-    """Raise ValueError unless these can be the sessions of a run that has done so many steps: each step is in one.
+    """Raise ValueError unless these can be the sessions of a run with this number of steps.
 
-    The first begins at step 1. Each other one begins at a step that the one before it has taken, at the step after its
-    last one, or again at step 1. The last one ends at the last step. So the sessions cover the steps 1, 2, ... without
-    a gap, and none goes beyond them.
+    The first session begins at step 1. Each later session begins at a step of the previous session, at the step after
+    its last one, or again at step 1. The last session ends at the last step. So the sessions cover the steps 1, 2, ...
+    without a gap, and no session goes beyond them.
 
     Examples
     --------
@@ -86,19 +87,19 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
 
 
 def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str, Any]) -> list[Spent]:
-    """What each earlier session has spent; nothing where nothing was written.
+    """Return the steps that each earlier session has spent; empty if nothing was written.
 
     Parameters
     ----------
-    checkpoint : its path, whether it is there or not
-    saved : what it says itself of the sessions whose weights it holds; None where there is none
-    identity : of the run, as for `note`
+    checkpoint : path of the checkpoint, which need not exist
+    saved : the sessions whose weights the checkpoint contains, as reported by the checkpoint; None if there is none
+    identity : identity of the run, as for `note`
 
     Raises
     ------
-    ValueError : if there is a checkpoint without its note, or the note is damaged, is of another run, was not sealed by
-        this user's key, or tells less than the checkpoint
-    OSError : if it cannot be read
+    ValueError : if there is a checkpoint without its note, or if the note is damaged, belongs to another run, was not
+        sealed by this user's key, or contains fewer steps than the checkpoint
+    OSError : if a file cannot be read
     """
     path = path_of(checkpoint)
     if not os.path.exists(path):
@@ -129,7 +130,7 @@ def _is_spent(*session: Any) -> bool:
 
 
 def _covers(noted: list[Spent], saved: list[Spent]) -> bool:
-    """Whether a note goes on from what was saved: the same sessions, the last of them as long or longer, or more."""
+    """Whether a note continues the saved sessions: it has the same sessions (the last may be longer) or more."""
     if not 1 <= len(saved) <= len(noted):
         return False
     (first, steps), (noted_first, noted_steps) = saved[-1], noted[len(saved) - 1]

@@ -1,4 +1,4 @@
-"""Trained networks: the weights that are kept beside the record of a run, and what they predict."""
+"""Trained networks: the weights that are stored next to the record of a run, and their predictions."""
 
 import hashlib
 import io
@@ -28,16 +28,16 @@ AGAIN = "train the network again with --no-resume (resume=False)"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Trained:
-    """A trained network with all that a prediction needs.
+    """A trained network with everything that a prediction needs.
 
     Parameters
     ----------
     net : Net
-    scale : of its inputs, as the training examples gave it
-    shape : of one example as a file has it: (d,) features or (c, H, W) pixels
+    scale : scale of its inputs, computed from the training examples
+    shape : shape of one example in a file: (d,) features or (c, H, W) pixels
     classes : names of the classes, in the order of the outputs
-    columns : names of the features, in order; None where they have none
-    features : of the scaled inputs, which the network reads; None where it reads the inputs themselves
+    columns : names of the features, in order; None if they have no names
+    features : features of the scaled inputs, which the network reads; None if it reads the inputs themselves
     """
 
     net: Net
@@ -49,7 +49,7 @@ class Trained:
 
     @classmethod
     def of(cls, parts: Prepared, net: Net | None = None) -> Self:
-        """The network of a run that is done, or net with what else a prediction needs of the run."""
+        """The network of a finished run, or ``net`` with the other parts of the run that a prediction needs."""
         data = parts.dataset
         return cls(
             net=parts.net if net is None else net,
@@ -61,9 +61,9 @@ class Trained:
         )
 
     def probabilities(self, x: np.ndarray) -> np.ndarray:
-        """The probability of each class, (n, K), for n >= 1 examples (n, *shape), not yet scaled.
+        """Return the probability of each class, (n, K), for n >= 1 unscaled examples (n, *shape).
 
-        Raises ValueError for examples of another shape, NaN or infinity, or what the scale refuses.
+        Raises ValueError for examples of another shape, for NaN or infinity, or for values that the scale refuses.
         """
         if x.ndim < 2 or x.shape[1:] != self.shape:
             needed, got = ("x".join(map(str, shape)) for shape in (self.shape, x.shape[1:]))
@@ -82,11 +82,14 @@ class Trained:
         return y_hat
 
     def predict(self, x: np.ndarray) -> np.ndarray:
-        """The place in `classes` of the most probable class of each example, (n,). Raises as `probabilities`."""
+        """Return the position in `classes` of the most probable class of each example, (n,).
+
+        Raises as `probabilities`.
+        """
         return self.probabilities(x).argmax(axis=1)
 
     def check_columns(self, columns: tuple[str, ...] | None) -> None:
-        """Raise ValueError unless features that have names are those of the training examples, in their order."""
+        """Raise ValueError if named features differ from those of the training examples, or have another order."""
         if columns is None or self.columns is None or columns == self.columns:
             return
         if len(columns) != len(self.columns):
@@ -101,7 +104,7 @@ class Trained:
         raise ValueError(f"the network was not trained on a feature called {printable(unknown)}")
 
     def places(self, labels: np.ndarray) -> np.ndarray:
-        """The place in `classes` of each label, (n,). Raises ValueError for a label of no class."""
+        """Return the position in `classes` of each label, (n,). Raises ValueError for a label that is not a class."""
         check_row(labels, "y")
         at = {name: k for k, name in enumerate(self.classes)}
         texts = labels.astype(str).tolist()
@@ -112,12 +115,12 @@ class Trained:
 
 
 def file_name(cell: str) -> str:
-    """The name of the file of weights of a run, beside its record ``CELL.json``."""
+    """The name of a run's file of weights, which is next to its record ``CELL.json``."""
     return f"{cell}.weights.npz"
 
 
 def to_bytes(trained: Trained) -> bytes:
-    """The arrays W1, b1, W2, ..., mean and std of the scale, and those of the features, as `numpy.savez` writes them.
+    """Store W1, b1, W2, ..., the mean and std of the scale, and the features' arrays, in the format of `numpy.savez`.
 
     The names of the arrays that the features have drawn begin with "features/".
     """
@@ -131,7 +134,7 @@ def to_bytes(trained: Trained) -> bytes:
 
 
 def described(trained: Trained, cell: str, content: bytes) -> dict[str, Any]:
-    """What a record says of the weights that are kept beside it."""
+    """The entry of a record about the weights that are stored next to it."""
     return {
         "file": file_name(cell),
         "sha256": hashlib.sha256(content).hexdigest(),
@@ -142,7 +145,7 @@ def described(trained: Trained, cell: str, content: bytes) -> dict[str, Any]:
 
 
 def load(place: Path) -> tuple[Trained, dict[str, Any]]:
-    """The network that a folder of `nfa train` keeps, and the record of its run.
+    """Load a network from a folder of `nfa train`, with the record of its run.
 
     Parameters
     ----------
@@ -150,8 +153,8 @@ def load(place: Path) -> tuple[Trained, dict[str, Any]]:
 
     Raises
     ------
-    ValueError : if there is no record or more than one with weights, the weights are missing or are not those that the
-        record names, or the network cannot be built from them
+    ValueError : if there is no record with weights or more than one, if the weights are missing or are not those of the
+        record, or if the network cannot be built from them
     OSError : if a file cannot be read
 
     Notes
@@ -192,7 +195,7 @@ def from_bytes(
     classes: tuple[str, ...],
     columns: tuple[str, ...] | None,
 ) -> Trained:
-    """The network of a run, from the content that `to_bytes` gave and from the record of the run.
+    """The network of a run, from the content that `to_bytes` returned and from the record of the run.
 
     Raises an exception of any kind for content or a record that is damaged.
     """
@@ -207,7 +210,7 @@ def from_bytes(
 
 
 def _record(place: Path) -> tuple[Path, dict[str, Any]]:
-    """The path of a record that names weights, and the record."""
+    """The path of a record that names weights, and the record itself."""
     if not place.is_dir():
         if not place.exists():
             near = path_meant(place) or f": `nfa train --out {place}` makes this folder"
@@ -235,7 +238,7 @@ def _record(place: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, np.ndarray]) -> Net:
-    """The network that the settings of a record name, with the weights that were kept."""
+    """The network that the settings of a record name, with the stored weights."""
     settings = Settings.from_json(record["settings"])
     check(settings)
     if record.get("network_digest") != file_digest(settings.architecture, "network"):
@@ -247,13 +250,13 @@ def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, n
             if array.shape != parameters[l].shape or array.dtype != parameters[l].dtype:
                 raise ValueError(f"{key} must be {parameters[l].dtype} {parameters[l].shape}")
             parameters[l] = array
-    if possible(settings).kernels:  # else NumPy computes the same, up to rounding
+    if possible(settings).kernels:  # NumPy computes the same, up to rounding
         layers_with_kernels(net, bool(settings.secure))
     return net
 
 
 def predictions(trained: Trained, examples: Examples) -> tuple[np.ndarray, float | None]:
-    """The probability of each class for each example, (n, K), and the accuracy where the examples have labels.
+    """Return the probability of each class for each example, (n, K), and the accuracy if the examples have labels.
 
     Raises ValueError as the methods of `Trained`.
     """

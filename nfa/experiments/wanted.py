@@ -1,4 +1,4 @@
-"""What is asked of a run's privacy, and the refusal of a run that would end without it."""
+"""The privacy that the settings of a run ask for, and the refusal of a run that would not have it."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,9 +17,9 @@ OTHERS = "`nfa rules` lists the rules that have a guarantee"
 
 
 def wanted(settings: Settings, words: Wording = OPTIONS) -> str:
-    """What a run is to have and would not, as a refusal begins; "" where nothing is asked for.
+    """The first words of a refusal, which name the privacy that a run asks for and would not have; "" if none.
 
-    A noise multiplier needs an adjacency by itself, so that this alone asks for no count.
+    A noise multiplier needs an adjacency anyway, so a noise multiplier alone does not ask for an epsilon.
     """
     if settings.secure:
         return f"{words.setting('secure')} would not make this run private"
@@ -30,9 +30,11 @@ def wanted(settings: Settings, words: Wording = OPTIONS) -> str:
 
 
 def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> None:
-    """Raise ValueError, naming all settings that are missing, where what is asked for cannot be counted without them.
+    """Raise ValueError if a setting is missing that the requested privacy needs.
 
-    Raises NoGuarantee where noise is asked for, and the rule has no guarantee whatever its settings.
+    The message names all missing settings.
+
+    Raises NoGuarantee if noise is asked for, and the rule has no guarantee for any settings.
     """
     from nfa.experiments.privacy_statement import ASKING
     from nfa.experiments.public import undeclared
@@ -58,7 +60,7 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
     if asking and rule.refusal:
         raise NoGuarantee(rule.refusal.id, f"{rule.refusal.why}; {OTHERS}")
     if not rule.states or not (asking or head):
-        return  # the run itself says why
+        return  # the run itself gives the reason
     missing = []
     if settings.adjacency is None and (asking or rule.needs_adjacency):
         missing.append(f"{words.setting('adjacency')} ({_adjacencies(settings.sampling, words)})")
@@ -77,10 +79,12 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
 
 
 def refuse_what_has_no_guarantee(head: str, parts: "Prepared", words: Wording = OPTIONS) -> None:
-    """Raise ValueError, saying what to change, for a run that, uninterrupted, would end without what is wanted of it.
+    """Raise ValueError if an uninterrupted run would not have the privacy that it asks for.
 
-    A rule or network from outside, which nfa has not checked, is not refused for that: what its guarantee rests on is
-    said in the record.
+    The message names the remedy.
+
+    A rule or network from outside, which nfa has not checked, is not refused for this reason. The record reports the
+    assumptions of its guarantee.
     """
     why = _not_counted(parts.privacy, parts.steps, words)
     if not why and parts.privacy.secure and (large := parts.privacy.large_delta):
@@ -90,7 +94,7 @@ def refuse_what_has_no_guarantee(head: str, parts: "Prepared", words: Wording = 
 
 
 def _not_counted(privacy: "Statement", steps: int, words: Wording) -> str:
-    """Why there is no epsilon, and what to change; "" where there is one."""
+    """The reason why there is no epsilon, and the remedy; "" if there is an epsilon."""
     told = privacy.account([(1, steps)])
     said = told["statement"].removeprefix("none: ")
     if privacy.mechanism is None:
@@ -104,7 +108,7 @@ def _not_counted(privacy: "Statement", steps: int, words: Wording) -> str:
 
 
 def _covered(release: "Release") -> list[str]:
-    """The samplings that a theorem covers under the same adjacency."""
+    """The sampling schemes that a theorem covers under the same adjacency."""
     from nfa.mechanism import Mechanism, NoGuarantee
     from nfa.privacy import theorems
     from nfa.sampling import ALL_RECORDS, SCHEMES
@@ -119,14 +123,14 @@ def _covered(release: "Release") -> list[str]:
 
 
 def _named(schemes: Sequence[str]) -> str:
-    """The samplings in words; batches of all examples only where there is no other."""
+    """The sampling schemes in words. Batches of all examples are named only if there is no other scheme."""
     from nfa.sampling import ALL_RECORDS
 
     return " or ".join([scheme for scheme in schemes if scheme not in ALL_RECORDS] or schemes)
 
 
 def _of(adjacency: str) -> list[str]:
-    """`_covered` of Gaussian noise under an adjacency."""
+    """`_covered` for Gaussian noise under an adjacency."""
     from nfa.mechanism import Mechanism
 
     how: dict[str, Any] = {"law": "gaussian", "sensitivity": 1.0, "noise_std": 1.0, "sampling_rate": 1.0}
@@ -134,7 +138,7 @@ def _of(adjacency: str) -> list[str]:
 
 
 def _adjacencies(sampling: str, words: Wording) -> str:
-    """Those that count with batches of a sampling, and the one that needs others."""
+    """The adjacencies that are possible with a sampling scheme, and the adjacency that needs another scheme."""
     from nfa.mechanism import ADJACENCIES
 
     every = {adjacency: _of(adjacency) for adjacency in ADJACENCIES}

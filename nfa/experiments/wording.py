@@ -1,4 +1,4 @@
-"""How a sentence for the user writes a setting: as an option of the command line, or as a keyword of Python."""
+"""How messages to the user write a setting: as an option of the command line, or as a keyword of Python."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from typing import ClassVar
 class Wording:
     """The settings as options of the command line."""
 
-    called: ClassVar = {"architecture": "net"}  # what has another name there
+    called: ClassVar = {"architecture": "net"}  # settings with another name on the command line
     anyway = " (to train nevertheless, use --anyway)"
 
     def setting(self, name: str, value: str = "") -> str:
