@@ -25,18 +25,18 @@ def own_pass(
     project: Callable = feedback.project,
     clip_l2: Callable = clip.clip_l2,
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """What the rules compute of each example by itself, before any sum over examples.
-    Yield what the rules compute from each example alone, before any sum over examples.
-        Parameters
-        ----------
-        net : Net
-        x, y : (m, *in_shape) and (m, n_L) arrays, the examples and their targets
-        B, at, project, clip_l2 : as a rule takes them. Without B no error is projected
+    """Yield what the rules compute from each example alone, before any sum over examples.
 
-        Yields
-        ------
-        name, values : the forward and backward passes, every projection, the squared norms of each example's own terms, and
-            the clipped inputs. The array values is (m, ...), with one row for each example
+    Parameters
+    ----------
+    net : Net
+    x, y : (m, *in_shape) and (m, n_L) arrays, the examples and their targets
+    B, at, project, clip_l2 : as a rule takes them. Without B, no error is projected
+
+    Yields
+    ------
+    name, values : the forward and backward passes, every projection, the squared norms of each example's own terms, and
+        the clipped inputs. The array values is (m, ...), with one row for each example
     """
     z, h = forward(net, x)
     v: list = [0.0] * (net.L + 1)

@@ -47,8 +47,8 @@ def run_cells(
     """Run every cell and return the records by the cells' names, in the order of the cells.
 
     Parameters
+    ----------
     jobs : number of parallel processes. With 1, the cells run in this process, one after the other
-    jobs : number of processes at work at the same time; 1 runs the cells in this process, one after the other
     client : client of a dask scheduler, from `connected`. Its workers then run the cells
     progress : as for `nfa.experiments.run.run`. It is called in this process; with jobs > 1, also from a second thread
 

@@ -103,8 +103,8 @@ def seeds_curve(
 ) -> tuple[int, float]:
     """Draw the mean over the records as a line, and a band from the lowest to the highest value.
 
-    Returns the largest number of epochs of a record, and the last value of the mean. The band covers the epochs that all
-    records have. A record with more epochs continues as a thin line.
+    Returns the largest number of epochs of a record, and the last value of the mean. The band covers the epochs that
+    all records have. A record with more epochs continues as a thin line.
 
     Parameters
     ----------
