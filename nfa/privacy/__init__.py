@@ -1,1 +1,1 @@
-"""Counting privacy: divergences, Renyi curves, amplification by subsampling, and the accountant over them."""
+"""Computing privacy: divergences, Renyi curves, amplification by subsampling, and the accountants that use them."""

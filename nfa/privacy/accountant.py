@@ -1,7 +1,7 @@
-"""What was spent: from mechanisms and steps to (epsilon, delta), and from a target epsilon to the noise it needs.
+"""The accountants: from mechanisms and steps to (epsilon, delta), and from a target epsilon to the noise that it needs.
 
-Two accountants prove an epsilon. `renyi` adds Renyi divergences, and `privacy_losses` composes the whole laws of the
-privacy losses. `epsilon` gives the smaller of their numbers.
+Two accountants prove an epsilon. `renyi` adds Renyi divergences, and `privacy_losses` composes the full distributions
+of the privacy losses. `epsilon` gives the smaller of their numbers.
 """
 
 import math
@@ -46,39 +46,41 @@ from nfa.sampling import SAMPLERS
 RDP, PLD = "rdp", "pld"
 ACCOUNTANTS = (RDP, PLD)
 LAWS: dict[str, Callable[[float], Profile]] = {"gaussian": dominating.gaussian, "laplace": dominating.laplace}
-SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e6  # noise multipliers beyond which floats overflow or lose the profile's digits
-HARDLY_LESS = 1e-6  # relative; a number by an order is kept, because pure composition holds for every delta
+SMALLEST_NOISE, LARGEST_NOISE = 0.01, 1e6  # noise multipliers in which floats have enough range and digits
+HARDLY_LESS = 1e-6  # relative; an epsilon from an order then stays, because pure composition holds for every delta
 SMALL_STEP = 0.05  # of the logarithm of the noise
-NOTHING_TO_GAIN = 1e-4  # an epsilon by Renyi divergences that no other proof can improve by much
+NOTHING_TO_GAIN = 1e-4  # relative gain that justifies another search
 
 SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")
 
 
 class Unresolved(ValueError):
-    """Privacy losses that floats do not resolve."""
+    """Privacy losses that floats cannot resolve."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Guarantee:
-    """(epsilon, delta)-differential privacy with everything that the number depends on.
+    """(epsilon, delta)-differential privacy, with everything that the number depends on.
 
     Parameters
     ----------
-    epsilon : float >= 0, as computed, not rounded; inf where the bounds are
+    epsilon : float >= 0, as computed, not rounded; inf if the bounds are infinite
     delta : float in (0, 1)
-    order : float, the Renyi order that gave epsilon, inf for pure composition; None where epsilon is inf
-    adjacency : str, what neighbouring data sets are
-    sampling : str, the scheme; several different ones joined by " + "
-    sampling_rate : float; None where it differs between steps
-    steps : int, steps in all
-    uses : int, releases counted: the steps, but for an epoch partition the epochs, in which a record is used once
+    order : float, the Renyi order that gave epsilon; inf for pure composition; None if epsilon is inf
+    adjacency : str, definition of neighbouring data sets
+    sampling : str, the sampling scheme; several different schemes are joined by " + "
+    sampling_rate : float; None if it differs between steps
+    steps : int, number of all steps
+    uses : int, number of counted releases: the steps or, for an epoch partition, the epochs, because each epoch uses a
+        record once
     bound : str, ledger id of the theorem for one step; several joined by " + "
     conversion : str, "mironov2017" or "canonne2020"; "pure" for pure composition; "bretagnolle1979" for an epsilon of 0
         by total variation; "pld" for `privacy_losses`
-    noise_multiplier : float, noise std / sensitivity under the adjacency; None where it differs or there is none
-    orders, rdp : (k,) arrays, the Renyi curve of everything that was spent, nats
-    at_least : float, for "pld" what a more exact computation with the same dominating pairs could give at least; else
-        None
+    noise_multiplier : float, noise std / sensitivity under the adjacency; None if it differs between steps or does not
+        exist
+    orders, rdp : (k,) arrays, the Renyi curve of all steps together, nats
+    at_least : float, only for "pld": the smallest epsilon that a more exact computation with the same dominating pairs
+        could give; otherwise None
     """
 
     epsilon: float
@@ -97,13 +99,13 @@ class Guarantee:
     at_least: float | None = None
 
     def summary(self) -> dict[str, Any]:
-        """Epsilon, as computed, with what it depends on, by name: what a record and ``nfa epsilon --json`` tell."""
+        """Return epsilon, as computed, and what it depends on, by name, for a record and for ``nfa epsilon --json``."""
         beside = {} if self.at_least is None else {"epsilon_at_least": self.at_least}
         return {name: getattr(self, name) for name in SUMMARY} | beside
 
 
 def caution(delta: float, n: int) -> str:
-    """A sentence for a delta that protects no single record, because it is at least 1/n; empty for a smaller delta.
+    """Return a warning for a delta of at least 1/n, which protects no single record; an empty text for a smaller delta.
 
     Parameters
     ----------
@@ -135,32 +137,33 @@ def epsilon(
     orders=None,
     steps_per_epoch: int | None = None,
 ) -> Guarantee:
-    """What a run has spent: the smallest epsilon that is proved at this delta.
+    """The epsilon of a run: the smallest epsilon that is proved at this delta.
 
     Source: [lee2020:acct]
 
     Parameters
     ----------
-    spent : pairs (release, steps) of a Mechanism or Classic and an integer >= 1; they may differ in all but adjacency
+    spent : pairs (release, steps) of a Mechanism or Classic and an integer >= 1. The releases must have the same
+        adjacency
     delta : float in (0, 1)
-    accountant : "rdp" for `renyi`, "pld" for `privacy_losses`; None for the smaller of both numbers, or for "rdp" if a
-        bound, a conversion or orders are named
+    accountant : "rdp" for `renyi`, "pld" for `privacy_losses`; None for the smaller of both numbers, or for "rdp" if
+        you name a bound, a conversion or orders
     bound, conversion, orders, steps_per_epoch : as in `renyi`
 
     Returns
     -------
-    guarantee : Guarantee. With the smaller of both numbers, `at_least` is None where only `renyi` gives a number, or
-        where it gives less than the loss distributions can
+    guarantee : Guarantee. If it is the smaller of both numbers, `at_least` is None in two cases: only `renyi` gives a
+        number, or `renyi` gives a smaller epsilon than the privacy losses can
 
     Raises
     ------
-    ValueError : if a number or a name is out of range, or another accountant than "rdp" is named with a bound, a
-        conversion or orders
-    NoGuarantee : if no theorem, or not the one named, covers a release, or the adjacencies differ
+    ValueError : if a number or a name is out of range, or if you name a bound, a conversion or orders with another
+        accountant than "rdp"
+    NoGuarantee : if no theorem, or not the named theorem, covers a release, or if the adjacencies differ
 
     Warns
     -----
-    OrderAtGridEnd : as `renyi`, if the number is its
+    OrderAtGridEnd : as `renyi`, if the number is from `renyi`
 
     Examples
     --------
@@ -185,7 +188,7 @@ def epsilon(
     if found.epsilon > NOTHING_TO_GAIN:
         try:
             composed = privacy_losses(spent, **how)
-        except (NoGuarantee, Unresolved):  # the first is of a mechanism that is known by its curve alone
+        except (NoGuarantee, Unresolved):  # NoGuarantee for a mechanism that is known only by its curve
             composed = None
         if composed is not None and composed.epsilon < found.epsilon * (1 - HARDLY_LESS):
             return composed
@@ -197,7 +200,7 @@ def epsilon(
 
 
 def _asked(accountant: str | None, **named: Any) -> str | None:
-    """The accountant named, or "rdp" if something is named that only it takes; None for the smaller of both."""
+    """The named accountant, or "rdp" if an argument is named that only "rdp" takes; None for the smaller of both."""
     if accountant is not None:
         require.one_of(ACCOUNTANTS, accountant=accountant)
     for name, value in named.items():
@@ -217,7 +220,7 @@ def renyi(
     orders=None,
     steps_per_epoch: int | None = None,
 ) -> Guarantee:
-    r"""What a run has spent, by Renyi divergences: the smallest epsilon that they prove at this delta.
+    r"""The epsilon of a run by Renyi divergences: the smallest epsilon that they prove at this delta.
 
     .. math:: \epsilon = \min_{\alpha \le \infty} \Big( \sum_i T_i \epsilon_i(\alpha)
               \text{ converted from order } \alpha \text{ at } \delta \Big)
@@ -226,15 +229,18 @@ def renyi(
 
     Parameters
     ----------
-    spent : pairs (release, steps) of a Mechanism or Classic and an integer >= 1; they may differ in all but adjacency
+    spent : pairs (release, steps) of a Mechanism or Classic and an integer >= 1. The releases must have the same
+        adjacency
     delta : float in (0, 1)
-    bound : str, ledger id of the theorem for one step, see `nfa.privacy.theorems.BOUNDS`; None: the smallest of each
-    conversion : "mironov2017" or "canonne2020", as the papers name it; None: what gives the smallest epsilon, of the
-        two, of pure composition where epsilon(infinity) is finite, and of total variation
-    orders : increasing orders > 1, which then count alone, without pure composition; None: all that the bounds allow,
-        of a fine grid of reals and the integers to 256; where a conversion is named, the integers alone if a bound
-        needs them
-    steps_per_epoch : int, of epoch partitions, at most n / m rounded up; None: n / m rounded down, never too many
+    bound : str, ledger id of the theorem for one step, see `nfa.privacy.theorems.BOUNDS`; None: the smallest bound for
+        each release
+    conversion : "mironov2017" or "canonne2020", as the papers name it. None: the way with the smallest epsilon. The
+        ways are these two, pure composition if epsilon(infinity) is finite, and total variation
+    orders : increasing orders > 1. Only these then count, without pure composition. None: all orders that the bounds
+        allow, of a fine grid of reals and the integers to 256. If a conversion is named and a bound needs integers,
+        only the integers count
+    steps_per_epoch : int, for epoch partitions, at most n / m rounded up. None: n / m rounded down, which is never too
+        many
 
     Returns
     -------
@@ -243,7 +249,7 @@ def renyi(
     Raises
     ------
     ValueError : if a number or a name is out of range
-    NoGuarantee : if no theorem, or not the one named, covers a release, or the adjacencies differ
+    NoGuarantee : if no theorem, or not the named theorem, covers a release, or if the adjacencies differ
 
     Warns
     -----
@@ -251,12 +257,12 @@ def renyi(
 
     Notes
     -----
-    Shuffled epochs count by parallel composition: under replace-one the record is in at most one batch of an epoch, so
-    an epoch costs what one full release costs. Each pair begins a fresh epoch.
+    Shuffled epochs use parallel composition. Under replace-one, the record is in at most one batch of an epoch, so an
+    epoch costs as much as one full release. Each pair begins a fresh epoch.
 
     Examples
     --------
-    Ten releases with z = 10 have the curve rho alpha with rho = 10 / (2 z^2) = 1/20, and its best is rho +
+    Ten releases with z = 10 have the curve rho alpha with rho = 10 / (2 z^2) = 1/20, and its smallest epsilon is rho +
     2 sqrt(rho log(1/delta)) at alpha = 1 + sqrt(log(1/delta) / rho).
 
     >>> m = Mechanism(law="gaussian", sensitivity=0.5, adjacency="replace-one", noise_std=5.0,
@@ -331,7 +337,7 @@ def privacy_losses(
     delta: float,
     steps_per_epoch: int | None = None,
 ) -> Guarantee:
-    """What a run has spent, by composing the privacy losses of its steps, rounded up.
+    """The epsilon of a run by composing the privacy losses of its steps, rounded up.
 
     Source: [lee2020:def1] [zhu2022:compose] [doroshenko2022:connect] [higham2002:thm24.2]
 
@@ -341,27 +347,28 @@ def privacy_losses(
 
     Returns
     -------
-    guarantee : Guarantee; its conversion is "pld", its bound the one of a use without sampling, and it has no order.
+    guarantee : Guarantee. Its conversion is "pld", its bound is that of a use without sampling, and it has no order.
         Any more exact computation with the same dominating pairs gives a number between `at_least` and `epsilon`
 
     Raises
     ------
     ValueError : if a number is out of range
-    Unresolved : a ValueError, if floats do not resolve the noise, or rounding hides a delta as small as this one
-    NoGuarantee : if no theorem covers a release, or a release has no privacy losses, because it is known by its Renyi
-        curve alone
+    Unresolved : a ValueError, if floats do not resolve the noise, or if rounding hides a delta as small as the given
+        one
+    NoGuarantee : if no theorem covers a release, or if a release has no privacy losses, because it is known only by its
+        Renyi curve
 
     Notes
     -----
-    Guarantee: (epsilon, delta) holds, rounding included; see `nfa.privacy.losses`.
+    Guarantee: (epsilon, delta) holds, rounding included. See `nfa.privacy.losses`.
 
-    Laplace noise on several coordinates: the laws are reached from each other by moving one coordinate after the other,
-    and the power of tests between the ends is at most that of tests chained along the path; for shifts of one
-    coordinate, whose best tests are nested, the chain is the shift by the whole l1 sensitivity.
+    Laplace noise on several coordinates: each law is reached from the other by moving one coordinate after another. The
+    power of tests between the two ends is at most the power of tests chained along this path. For shifts of one
+    coordinate the best tests are nested, so the chain is the shift by the whole l1 sensitivity.
 
     Examples
     --------
-    One release with Laplace noise of scale 1: exact is 1 + 2 log(1 - delta).
+    For one release with Laplace noise of scale 1, the exact epsilon is 1 + 2 log(1 - delta).
 
     >>> m = Mechanism(law="laplace", sensitivity=1.0, adjacency="replace-one", noise_std=2**0.5,
     ...               sampling="none", sampling_rate=1.0)
@@ -370,7 +377,7 @@ def privacy_losses(
     """
     spent = list(spent)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OrderAtGridEnd)  # of an epsilon that is not the answer
+        warnings.simplefilter("ignore", OrderAtGridEnd)  # the warning is about an epsilon that is not returned
         counted = renyi(spent, delta=delta, conversion="mironov2017", steps_per_epoch=steps_per_epoch)
     uses = [count_uses(release, int(steps), steps_per_epoch) for release, steps in spent]
     at_least, found = _both_bounds([(release, count) for (release, _), count in zip(spent, uses, strict=True)], delta)
@@ -393,7 +400,9 @@ def privacy_losses(
 
 
 def gaussian_limit(spent: Iterable[tuple[Release, int]], *, delta: float, steps_per_epoch: int | None = None) -> float:
-    """The epsilon if the privacy losses of all steps added up to a Gaussian law. It is no proof: nothing counts it.
+    """The epsilon if the sum of the privacy losses of all steps were Gaussian.
+
+    It is not a proof, and no guarantee uses it.
 
     Parameters
     ----------
@@ -412,7 +421,7 @@ def gaussian_limit(spent: Iterable[tuple[Release, int]], *, delta: float, steps_
 
 
 def _both_bounds(spent: list[tuple[Release, int]], delta: float) -> tuple[float, float]:
-    """The smallest and the largest that the epsilon of so many uses of each release can be."""
+    """The smallest and the largest possible epsilon for these numbers of uses of each release."""
     pairs, z = _pairs(spent)
     if z and not pairs[1:]:
         exact = epsilon_gaussian(delta=delta, noise_multiplier=z)
@@ -421,9 +430,11 @@ def _both_bounds(spent: list[tuple[Release, int]], delta: float) -> tuple[float,
 
 
 def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[DominatingPair, ...], int]], float]:
-    """The dominating pairs of releases with their uses; all Gaussian ones without sampling amount to one release.
+    """The dominating pairs of releases with their uses.
 
-    That release is the last pair, and its noise multiplier is given beside the pairs; 0 if there is none.
+    All Gaussian releases without sampling are equivalent to one release.
+
+    That release is the last pair. Its noise multiplier is returned next to the pairs, or 0 if there is no such release.
     """
     pairs: list[tuple[tuple[DominatingPair, ...], int]] = []
     inverse_square = 0.0  # 1 / z^2 of that release
@@ -455,7 +466,10 @@ def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[Domin
 
 
 def _together(spent: Iterable[tuple[Release, int]]) -> list[tuple[Release, int]]:
-    """All uses of a mechanism in one pair; a mechanism that is known by its curve, which may have no hash, stays."""
+    """Join all uses of a mechanism in one pair.
+
+    A mechanism that is known by its curve stays, because it may have no hash.
+    """
     uses: dict[Mechanism, int] = {}
     others: list[tuple[Release, int]] = []
     for release, count in spent:
@@ -483,10 +497,10 @@ def _ends(spent, bounds: list[Bound], orders: np.ndarray, curves: list[np.ndarra
 
 
 def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int:
-    """How often one record is used, at most."""
+    """The largest number of uses of one record."""
     if not SAMPLERS[release.sampling].once_an_epoch:
         return steps
-    per_epoch, rounding = 1 / release.sampling_rate, 4 * np.finfo(float).eps  # n / m, a whole number but for rounding
+    per_epoch, rounding = 1 / release.sampling_rate, 4 * np.finfo(float).eps  # n / m, a whole number up to rounding
     fewest, most = math.floor(per_epoch * (1 + rounding)), math.ceil(per_epoch * (1 - rounding))
     if steps_per_epoch is not None and steps_per_epoch > most:
         raise ValueError(
@@ -497,21 +511,22 @@ def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int
 
 
 def in_fresh_epochs(sessions: Iterable[tuple[int, int]], steps_per_epoch: int) -> list[int]:
-    """The steps of all sessions, cut so that each part begins a fresh epoch of its own.
+    """The steps of all sessions, divided into parts so that each part begins with a fresh epoch.
 
-    A session shuffles anew where it begins, be it in the middle of an epoch: what is left of that epoch can use a
-    record that an earlier session has used in it, and so can every epoch after it. With one part up to the end of that
-    epoch and another from there on, the epochs begun in all parts are the most uses that any record can have had.
+    A session shuffles again at its start, even in the middle of an epoch. Then the rest of that epoch can use a record
+    that an earlier session has already used in this epoch, and so can every later epoch. So each session has one part
+    up to the end of its first epoch, and another part from there on. The number of epochs begun in all parts is then
+    the largest possible number of uses of a record.
 
     Source: [ours:fresh-epochs]
 
-    Proof. Within a part every step of an epoch is of one shuffle, which has a record at most once: at most one use for
-    each epoch that the part begins. Shuffles of different parts and epochs are independent and uniform, so that one
-    record can come in every one of them, among the steps that were taken.
+    Proof. Within a part, all steps of an epoch belong to one shuffle, which contains a record at most once. So there is
+    at most one use for each epoch that the part begins. Shuffles of different parts and epochs are independent and
+    uniform, so one record can occur in each of them, among the steps that were taken.
 
     Parameters
     ----------
-    sessions : (first step, number of steps) of each, in a run of shuffled epochs, step t in epoch (t - 1) //
+    sessions : (first step, number of steps) of each session, in a run of shuffled epochs. Step t is in epoch (t - 1) //
         steps_per_epoch
     steps_per_epoch : int >= 1
 
@@ -521,14 +536,14 @@ def in_fresh_epochs(sessions: Iterable[tuple[int, int]], steps_per_epoch: int) -
 
     Examples
     --------
-    Epochs of four steps: steps 1 to 5, 6 to 9 and 10 to 12 begin two epochs, two and one.
+    With epochs of four steps, the steps 1 to 5, 6 to 9 and 10 to 12 begin two epochs, two and one.
 
     >>> in_fresh_epochs([(1, 5), (6, 4), (10, 3)], 4)
     [5, 3, 1, 3]
     """
     parts = []
     for first, steps in sessions:
-        begun = min(steps, (1 - first) % steps_per_epoch)  # the steps left of the epoch in which the session begins
+        begun = min(steps, (1 - first) % steps_per_epoch)  # the steps left in the epoch in which the session begins
         parts += [part for part in (begun, steps - begun) if part]
     return parts
 
@@ -548,7 +563,7 @@ def calibrate(
     orders=None,
     steps_per_epoch: int | None = None,
 ) -> Guarantee:
-    """The least noise with which `epsilon` stays within a target.
+    """The smallest noise for which `epsilon` is at most a target.
 
     Source: [lee2020:acct]
 
@@ -561,18 +576,19 @@ def calibrate(
 
     Returns
     -------
-    guarantee : Guarantee; its noise_multiplier is the answer, and its epsilon is at most the target, and at least the
-        target less a relative 1e-6 by Renyi divergences, 1e-3 by privacy losses, or 0 where any less noise exceeds the
-        target
+    guarantee : Guarantee. Its noise_multiplier is the answer. Its epsilon is at most the target. It is less than the
+        target by at most a relative 1e-6 with Renyi divergences, or 1e-3 with privacy losses, unless any smaller noise
+        exceeds the target
 
     Raises
     ------
-    ValueError : if a number or a name is out of range, or no noise, however large, brings the bound to the target
-    NoGuarantee : if no theorem, or not the one named, covers the setting
+    ValueError : if a number or a name is out of range, or if no noise, however large, brings the bound to the target
+    NoGuarantee : if no theorem, or not the named theorem, covers the setting
 
     Examples
     --------
-    One Gaussian release: epsilon = 1 / (2 z^2) + sqrt(2 log(1/delta)) / z, which is 4 at z = 1 and delta = e^{-49/8}.
+    For one Gaussian release, epsilon = 1 / (2 z^2) + sqrt(2 log(1/delta)) / z. This is 4 at z = 1 and delta =
+    e^{-49/8}.
 
     >>> g = calibrate(target_epsilon=4, delta=np.exp(-49 / 8), steps=1, adjacency="replace-one", sampling="none",
     ...               conversion="mironov2017")
@@ -601,14 +617,14 @@ def calibrate(
             steps_per_epoch=steps_per_epoch,
         )
 
-    @cache  # the search comes back to its ends
+    @cache  # the search evaluates its ends again
     def excess(log_z: float) -> float:
         reached = spend(math.exp(log_z)).epsilon
         return min(math.log(max(reached, 1e-300) / target_epsilon) if reached < math.inf else 700.0, 700.0)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OrderAtGridEnd)
-        low = high = math.log(4.0)  # from which on the closed form for Poisson batches holds
+        low = high = math.log(4.0)  # from here on, the closed form for Poisson batches holds
         while excess(high) > 0:
             low, high = high, high + math.log(4.0)
             if high > math.log(1e9):
@@ -621,7 +637,7 @@ def calibrate(
             low -= math.log(4.0)
         log_z = optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-13)
         step = 1e-13
-        while excess(log_z) > 0:  # the root's last digit may lie on the wrong side
+        while excess(log_z) > 0:  # the last digit of the root may be on the wrong side
             log_z, step = log_z + step, 2 * step
         z = math.exp(log_z)
         if asked != RDP:
@@ -629,25 +645,25 @@ def calibrate(
             z, found = less_noise(partial(spend, by=asked), target_epsilon, z, slope)
             if found.conversion == PLD:
                 return found
-    return spend(z, asked)  # which warns of an order at the end of the grid
+    return spend(z, asked)  # this call warns of an order at the end of the grid
 
 
 def less_noise(
     spend: Callable[[float], Guarantee], target: float, enough: float, slope: float = -1.0
 ) -> tuple[float, Guarantee]:
-    """About the least noise that keeps to a target, and what it spends.
+    """Approximately the smallest noise that satisfies a target, and its guarantee.
 
     Parameters
     ----------
     spend : function of the noise, in any unit
     target : float > 0, the largest epsilon
-    enough : float > 0, a noise that is enough by another proof, which may be wrong by a little
-    slope : float < 0, about the derivative of log epsilon by the logarithm of the noise
+    enough : float > 0, a noise that is enough by another proof. It may be slightly too small
+    slope : float < 0, approximate derivative of log epsilon with respect to the logarithm of the noise
 
     Returns
     -------
-    noise, guarantee : its epsilon is at most the target, and at least the target less a relative 1e-3, or any less
-        noise exceeds the target
+    noise, guarantee : the epsilon of the guarantee is at most the target. It is also at least the target minus a
+        relative 1e-3, or else any smaller noise exceeds the target
 
     Raises
     ------
@@ -655,7 +671,7 @@ def less_noise(
 
     Notes
     -----
-    An epsilon by privacy losses jumps by less than the search asks for.
+    The jumps of an epsilon from privacy losses are smaller than the precision of the search.
     """
     z, low, high, slope = enough, 0.0, math.inf, min(slope, -0.2)
     before: tuple[float, float] | None = None
@@ -668,7 +684,7 @@ def less_noise(
                 break
         else:
             low = z
-        log_off = math.log(reached) + 5e-4  # a little below the target
+        log_off = math.log(reached) + 5e-4  # slightly below the target
         if before and z != before[0] and log_off != before[1]:
             slope = min((log_off - before[1]) / math.log(z / before[0]), -0.2)
         before = z, log_off

@@ -1,7 +1,7 @@
 """A run with the same mechanism in every step: its guarantee, the noise for a target, and an explanation of the number.
 
-`nfa epsilon` prints what stands here. All that an explanation says of a sampling scheme follows from its
-`nfa.sampling.Sampler`, and all that it says of a theorem from its `nfa.privacy.coverage.Bound`.
+`nfa epsilon` prints these results. The explanation of a sampling scheme follows from its `nfa.sampling.Sampler`, and
+the explanation of a theorem follows from its `nfa.privacy.coverage.Bound`.
 """
 
 import math
@@ -21,34 +21,34 @@ from nfa.privacy.rounding import up
 from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 from nfa.sensitivity import BOUNDS_APART
 
-CHANGED = {  # an adjacency, in words that a number can be promised for
+CHANGED = {  # for each adjacency, words for the change of one record
     "replace-one": "Change all values of one record, keep the number of records",
     "add-remove": "Take one record out, or put one in",
     "zero-out": "Let one record add 0 to every sum, keep the number of records",
     "replace-label": "Change the label of one record; its inputs are treated as public",
 }
-# What the same noise makes of the noise multiplier where replacing a record moves the release twice as far as adding
-# one or zeroing it out: (adjacency of the run, another): factor.
+# Factor on the noise multiplier if the noise stays and the adjacency changes. Replacing a record moves the release
+# twice as far as adding a record or zeroing it out. Entries are (adjacency of the run, other adjacency): factor.
 RESCALED = {
     (one, other): BOUNDS_APART[one] / BOUNDS_APART[other]
     for one, other in permutations((name for name in BOUNDS_APART if name != "replace-label"), 2)
     if BOUNDS_APART[one] != BOUNDS_APART[other]
 }
-SHARES = (1 / 4, 1 / 2, 2 / 3, 1, 3 / 2, 2, 4)  # of the best order less 1: the orders shown
+SHARES = (1 / 4, 1 / 2, 2 / 3, 1, 3 / 2, 2, 4)  # of the best order minus 1, for the printed orders
 LAST = {PURE: "pure composition", ZERO: "total variation: epsilon 0"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountedRun:
-    """What is counted: everything but the noise.
+    """The setting of a computation: everything except the noise.
 
     Parameters
     ----------
     sampling, adjacency, law, delta, accountant, bound, conversion, orders : as in `nfa.privacy.accountant.calibrate`
-    rate : float in (0, 1], share of the records in a batch; 1 where every record is in every batch
-    n, batch : int, records and batch size; None where the rate was given
+    rate : float in (0, 1], share of the records in a batch; 1 if every record is in every batch
+    n, batch : int, number of records and batch size; None if the rate was given
     steps : int
-    epochs : int, those that the steps are; None where the steps were given
+    epochs : int, the number of epochs of the steps; None if the number of steps was given
     """
 
     sampling: str
@@ -67,13 +67,13 @@ class CountedRun:
 
     @property
     def steps_per_epoch(self) -> int | None:
-        """The steps of an epoch; None if only the rate is known, from which the accountant takes floor(n / batch)."""
+        """The steps of an epoch; None if only the rate is known. Then the accountant uses floor(n / batch)."""
         return self._steps_of_epoch(self.sampling)
 
     def _steps_of_epoch(self, sampling: str) -> int | None:
-        """Under a sampling, where a record is used at most once an epoch: never too many.
+        """The steps of an epoch under a sampling that uses a record at most once in an epoch, never too many.
 
-        If the steps were given, a short last batch may have been left out.
+        If the number of steps was given, the run may have left out a short last batch.
         """
         if self.n is None or self.batch is None:
             return None
@@ -82,7 +82,7 @@ class CountedRun:
         return SAMPLERS[sampling].steps_of_epoch(self.batch, self.n)
 
     def release(self, noise_multiplier: float, **change: str) -> Mechanism:
-        """One step with this noise, perhaps under another sampling or adjacency."""
+        """The release of one step with this noise, optionally under another sampling or adjacency."""
         named = {"sampling": self.sampling, "adjacency": self.adjacency} | change
         rate = 1.0 if named["sampling"] in ALL_RECORDS else self.rate
         if rate < 1 and self.n is not None and self.batch is not None:
@@ -90,11 +90,14 @@ class CountedRun:
         return Mechanism(law=self.law, sensitivity=1.0, noise_std=noise_multiplier, sampling_rate=rate, **named)
 
     def guarantee(self, noise_multiplier: float) -> Guarantee:
-        """What all steps spend with this noise. Raises and warns as `nfa.privacy.accountant.epsilon`."""
+        """The guarantee of all steps with this noise. Raises and warns as `nfa.privacy.accountant.epsilon`."""
         return accountant.epsilon([(self.release(noise_multiplier), self.steps)], **self._how())
 
     def within(self, target_epsilon: float) -> Guarantee:
-        """What they spend with the least noise that keeps to a target. Raises as `nfa.privacy.accountant.calibrate`."""
+        """The guarantee with the smallest noise that satisfies a target.
+
+        Raises as `nfa.privacy.accountant.calibrate`.
+        """
         return accountant.calibrate(
             target_epsilon=target_epsilon,
             steps=self.steps,
@@ -110,7 +113,7 @@ class CountedRun:
         return {name: getattr(self, name) for name in names}
 
     def by_renyi(self, release: Mechanism, **change: Any) -> Guarantee:
-        """What Renyi divergences prove for such steps, perhaps by another bound or conversion, without a warning."""
+        """The guarantee by Renyi divergences, optionally by another bound or conversion, without a warning."""
         how = {name: getattr(self, name) for name in ("delta", "bound", "conversion", "orders")}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
@@ -118,23 +121,23 @@ class CountedRun:
             return accountant.renyi([(release, self.steps)], steps_per_epoch=per_epoch, **how | change)
 
     def by_losses(self, release: Mechanism) -> Guarantee | str:
-        """What privacy losses prove for such steps, or the sentence that says why they prove nothing."""
+        """The guarantee of these steps by privacy losses, or a sentence that explains why they prove nothing."""
         try:
             spent, per_epoch = [(release, self.steps)], self._steps_of_epoch(release.sampling)
             return privacy_losses(spent, delta=self.delta, steps_per_epoch=per_epoch)
         except Unresolved as unresolved:
             return str(unresolved)
-        except NoGuarantee as refusal:  # a bound is named that ignores what no theorem covers
+        except NoGuarantee as refusal:  # a bound is named that holds although no theorem covers the sampling
             return refusal.why
 
     def in_renyi_orders(self, g: Guarantee) -> Guarantee:
-        """A guarantee of this run with an order: itself, or what Renyi divergences prove for the same noise."""
+        """A guarantee of this run with an order: the given one, or that by Renyi divergences for the same noise."""
         return self.by_renyi(self.release(_noise(g))) if g.conversion == PLD else g
 
     def explain(self, g: Guarantee) -> dict[str, Any]:
-        """Where the number of a guarantee of this run comes from, and what others it stands among.
+        """The derivation of a guarantee of this run, and the results for other choices.
 
-        The curve, the choices and the other settings are those of Renyi divergences, which have a formula for one step.
+        The curve, the choices and the other settings use Renyi divergences, which have a formula for one step.
         """
         r = self.in_renyi_orders(g)
         losses = g if g.conversion == PLD else self.by_losses(self.release(_noise(g)))
@@ -152,7 +155,7 @@ class CountedRun:
         }
 
     def _chance(self, g: Guarantee) -> str:
-        """How often a record is used, and whether that counts."""
+        """How often a record is used, and whether this counts."""
         sampler = SAMPLERS[self.sampling]
         if sampler.all_records:
             return f"Every record is in every step ({g.steps} in all), and each step counts in full."
@@ -171,7 +174,7 @@ class CountedRun:
         )
 
     def curve(self, g: Guarantee) -> list[dict[str, float]]:
-        """The Renyi curve at some orders about the best: one step, all uses, what the conversion adds, epsilon."""
+        """The Renyi curve at some orders near the best: one step, all uses, the conversion's term, and epsilon."""
         if g.order is None:
             return []
         release = self.release(_noise(g))
@@ -198,9 +201,11 @@ class CountedRun:
         return rows
 
     def choices(self, g: Guarantee, losses: Guarantee | str) -> list[dict[str, Any]]:
-        """One choice more a row, from every use counted in full to the smallest number proved: epsilon, what it saves.
+        """Rows from counting every use in full to the smallest proved number.
 
-        A row that is the answer is marked ``asked``; ``saves`` is None where the row before is infinite.
+        Each row adds one choice, its epsilon and its gain.
+
+        The row of the answer is marked ``asked``. ``saves`` is None if the previous row is infinite.
         """
         release = self.release(_noise(g))
         base, first = theorems.base_bound(release), theorems.choose(release, self.bound)
@@ -243,10 +248,10 @@ class CountedRun:
         return rows
 
     def settings(self, g: Guarantee) -> list[dict[str, Any]]:
-        """The same numbers under every scheme and adjacency: the epsilon and its bound, or the refusal.
+        """The same computation under every scheme and adjacency: the epsilon and its bound, or the refusal.
 
-        ``epsilon_rescaled`` is for the same noise where a replaced record moves the release twice as far as one that
-        is added or zeroed out; None where that is the epsilon itself.
+        ``epsilon_rescaled`` is for the same noise, if a replaced record moves the release twice as far as a record that
+        is added or zeroed out. It is None if it equals the epsilon itself.
         """
         rows = []
         for sampling in (self.sampling,) if self.sampling in ALL_RECORDS else SCHEMES:
@@ -267,12 +272,12 @@ class CountedRun:
         return rows
 
     def _other(self, g: Guarantee, sampling: str, adjacency: str, factor: float) -> Guarantee:
-        """The default bound for another scheme and adjacency, at the noise multiplier times a factor."""
+        """The guarantee by the default bound under another scheme and adjacency, with the scaled noise multiplier."""
         release = self.release(_noise(g) * factor, sampling=sampling, adjacency=adjacency)
         return self.by_renyi(release, bound=None, orders=None)
 
     def _tight(self, g: Guarantee, found: Guarantee | str) -> dict[str, Any]:
-        """What privacy losses prove, what is certainly needed, and what a Gaussian law of the losses would give."""
+        """The epsilon that privacy losses prove, a lower bound, and the epsilon for a Gaussian law of the losses."""
         if isinstance(found, str):
             return {"epsilon": None, "at_least": None, "gaussian_limit": None, "says": found}
         return {
@@ -286,7 +291,7 @@ class CountedRun:
 
 
 def least_says(g: Guarantee) -> str:
-    """What the lower bound of composed privacy losses means."""
+    """The meaning of the lower bound from composed privacy losses."""
     if g.adjacency in theorems.COVERAGE[g.sampling].attained:
         return "no proof can give less than"
     return "an exact computation with the same theorem gives at least"
@@ -302,7 +307,7 @@ def bound_says(g: Guarantee) -> str:
 
 
 def _noise(g: Guarantee) -> float:
-    assert g.noise_multiplier is not None  # one mechanism has one
+    assert g.noise_multiplier is not None  # one mechanism has a noise multiplier
     return g.noise_multiplier
 
 

@@ -1,8 +1,8 @@
-"""What a theorem declares about itself: what it covers, the curve that it gives, and its formula in words.
+"""The declaration of a theorem: the cases that it covers, its curve, and its formula in words.
 
-A module of `nfa.privacy` that a sampler names (see `nfa.sampling.Sampler`) has a tuple COVERAGE, a `Coverage` for each
-scheme that its theorems speak of. `nfa.privacy.theorems` gathers them; the accountants, the refusals and what
-`nfa epsilon --explain` prints follow.
+A module of `nfa.privacy` that a sampler names (see `nfa.sampling.Sampler`) has a tuple COVERAGE, with a `Coverage` for
+each scheme that its theorems cover. `nfa.privacy.theorems` collects them. The accountants, the refusals and the output
+of `nfa epsilon --explain` follow from them.
 """
 
 import math
@@ -27,12 +27,12 @@ class Bound:
     Parameters
     ----------
     id : str, ledger id
-    samplings, adjacencies, laws : tuples of the names covered
+    samplings, adjacencies, laws : tuples of the covered names
     integers : whether it needs integer orders
-    says : str, one sentence
-    curve : function (release, orders (k,)) -> nats (k,), the bound as stated; inf where it says nothing
-    formula : lines, the equation as a terminal shows it. C(a, l) are binomials
-    finer : str, id of a bound with the same curve at more orders, which is taken where no bound is named
+    says : str, one sentence about the theorem
+    curve : function (release, orders (k,)) -> nats (k,), the bound as stated; inf where it gives no bound
+    formula : lines with the equation for a terminal. C(a, l) are binomial coefficients
+    finer : str, id of a bound with the same curve at more orders, which is used if no bound is named
     """
 
     id: str
@@ -47,7 +47,7 @@ class Bound:
 
     @property
     def amplifies(self) -> bool:
-        """Whether it makes use of the sampling; otherwise every use of a record counts in full."""
+        """Whether the bound uses the sampling. Otherwise every use of a record counts in full."""
         return self.samplings != SCHEMES
 
 
@@ -70,26 +70,27 @@ class PureBound:
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """What the theorems say of the batches of one sampling scheme, under each adjacency.
+    """The theorems on the batches of one sampling scheme, under each adjacency.
 
     Parameters
     ----------
     sampling : the scheme
-    in_full : the adjacencies under which every use of a record may be counted in full, as without sampling. That is a
-        claim of its own: a record is at most once in a batch, and the batches of the others do not depend on it
-    bounds : the theorems that make use of the sampling. The first that covers a release is the default of the papers'
-        items; it is below those after it at every order
-    pure : the theorems on pure differential privacy that make use of it, at most one for each adjacency
-    refused : {adjacency: (ledger id, why)}: where nothing is counted unless a bound is named. If the adjacency is in
-        `in_full`, that bound can be named, which ``{base}`` in the sentence stands for; else nothing is ever counted
-    attained : the adjacencies under which some neighbours attain the dominating pairs, so that their epsilon is the
-        best possible
-    pairs : function (release, law) -> the dominating pairs of one step under the release's adjacency, or None
-        where no theorem makes use of the sampling. `law` makes the profile of the noise from a noise multiplier
+    in_full : the adjacencies under which every use of a record may be counted in full, as without sampling. This needs
+        two conditions: a record is at most once in a batch, and the batches of the other records do not depend on it
+    bounds : the theorems that use the sampling. The first that covers a release is the default for tables and figures
+        of the papers. At every order, the first is at most as large as the later ones
+    pure : the theorems on pure differential privacy that use the sampling, at most one for each adjacency
+    refused : {adjacency: (ledger id, reason)}: cases in which nothing is counted unless a bound is named. If the
+        adjacency is in `in_full`, you can name that bound, which replaces ``{base}`` in the sentence. Otherwise nothing
+        is ever counted
+    attained : the adjacencies under which some neighbours attain the dominating pairs, so that the epsilon of these
+        pairs is the best possible
+    pairs : function (release, law) -> the dominating pairs of one step under the release's adjacency, or None if no
+        theorem uses the sampling. `law` computes the profile of the noise from a noise multiplier
 
     Raises
     ------
-    ValueError : for an adjacency of which it says nothing
+    ValueError : if an adjacency has no entry
     """
 
     sampling: str
@@ -107,7 +108,7 @@ class Coverage:
 
 
 def noise_multiplier(release: Release) -> float:
-    """That of a release to which a bound for Gaussian noise applies."""
+    """The noise multiplier of a release to which a bound for Gaussian noise applies."""
     assert isinstance(release, Mechanism), (
         "a bound for Gaussian noise does not cover a mechanism that states only a Renyi curve"
     )
@@ -122,7 +123,7 @@ def unsampled(release: Release) -> tuple[Callable[[np.ndarray], np.ndarray], flo
     check_noise(z)
     if release.law == "gaussian":
         return lambda orders: rdp.gaussian(orders, noise_multiplier=z), math.inf
-    scale = z / math.sqrt(2)  # a Laplace law of scale b has the standard deviation b sqrt(2)
+    scale = z / math.sqrt(2)  # a Laplace law of scale b has standard deviation b sqrt(2)
     return lambda orders: rdp.laplace(orders, scale=scale), 1 / scale
 
 

@@ -1,7 +1,7 @@
-"""How far apart two laws are: hockey-stick, total variation and Renyi divergences, from their definitions.
+"""Divergences of two laws by their definitions: hockey-stick, total variation and Renyi divergences.
 
-Each comes for discrete laws and, by quadrature, for densities on the line; `nfa.privacy.gaussians` has the closed
-forms. Renyi divergences are in nats; a hockey-stick divergence is the delta of (epsilon, delta).
+Each is available for discrete laws and, by quadrature, for densities on the real line. `nfa.privacy.gaussians` has the
+closed forms. Renyi divergences are in nats. A hockey-stick divergence is the delta of (epsilon, delta).
 """
 
 import itertools
@@ -60,7 +60,7 @@ def hockey_stick_density(
     ----------
     log_p, log_q : functions x -> log density, -inf where the density is 0
     epsilon : float >= 0
-    lower, upper : floats, where the densities live
+    lower, upper : floats, the range of the densities
 
     Returns
     -------
@@ -90,12 +90,12 @@ def hockey_stick_density(
     crossings = [
         optimize.brentq(side, *probes[i : i + 2], xtol=1e-14, rtol=1e-14)
         for i in np.flatnonzero(signs[1:] * signs[:-1] < 0)
-    ]  # where the excess begins or ends, it has a kink
+    ]  # the integrand has a kink where the excess begins or ends
     return min(1.0, _integral(excess, lower, upper, kinks=crossings))
 
 
 def total_variation(p: np.ndarray, q: np.ndarray) -> float:
-    r"""Total variation of two discrete laws, half the l1 distance; the hockey-stick divergence at epsilon = 0.
+    r"""Total variation of two discrete laws, half the l1 distance. It is the hockey-stick divergence at epsilon = 0.
 
     Source: [berthier2019:def-tv]
 
@@ -131,7 +131,7 @@ def renyi(p: np.ndarray, q: np.ndarray, *, alpha: float) -> float:
 
     Returns
     -------
-    divergence : float >= 0; inf where P has mass that Q has not
+    divergence : float >= 0; inf if P has mass where Q has none
 
     Raises
     ------
@@ -169,11 +169,11 @@ def renyi_density(
     ----------
     log_p, log_q : functions x -> log density, -inf where the density is 0
     alpha : float > 1
-    lower, upper : floats, where the densities live
+    lower, upper : floats, the range of the densities
 
     Returns
     -------
-    divergence : float >= 0; inf where Q has no mass and P has some, or the integrand does not fall towards an end
+    divergence : float >= 0; inf if P has mass where Q has none, or if the integrand does not fall towards an end
 
     Raises
     ------
@@ -181,7 +181,7 @@ def renyi_density(
 
     Notes
     -----
-    The end of an infinite range is probed up to 2^40. Give finite bounds where the densities live far from 0.
+    An infinite range is tested up to 2^40. Give finite bounds if the densities are far from 0.
 
     Examples
     --------
@@ -204,7 +204,8 @@ def renyi_density(
         raise ValueError("a log density is NaN within the range of the distribution")
     if math.inf in values:
         return math.inf
-    # Far out the exponent is a small difference of huge numbers: an end is judged where it is more than rounding.
+    # Far out, the exponent is a small difference of huge numbers, so an end is judged at a point where rounding is
+    # negligible.
     sizes = np.array(
         [abs(log_p(x)) + abs(log_q(x)) if v > -math.inf else 0.0 for x, v in zip(probes, values, strict=True)]
     )
@@ -218,7 +219,7 @@ def renyi_density(
 
 
 def check_order(alpha: float, *, finite_for: str | None = None) -> None:
-    """Raise ValueError unless alpha is a number > 1, and finite where something is named that needs it so."""
+    """Raise ValueError unless alpha is a number > 1, and finite if ``finite_for`` names what needs a finite order."""
     if not alpha > 1:
         raise ValueError(f"the order alpha must be greater than 1, got {alpha}")
     if finite_for is not None and alpha == math.inf:
@@ -226,7 +227,7 @@ def check_order(alpha: float, *, finite_for: str | None = None) -> None:
 
 
 def check_laws(**laws: np.ndarray) -> None:
-    """Raise ValueError unless each holds probabilities of outcomes, >= 0 and of the sum 1."""
+    """Raise ValueError unless each array contains probabilities of outcomes, >= 0 and with sum 1."""
     for name, law in laws.items():
         if not ((law >= 0).all() and abs(law.sum() - 1) <= 1e-9):
             raise ValueError(f"{name} must hold probabilities that add up to 1, got the sum {law.sum()}")
@@ -241,7 +242,7 @@ def _laws(p, q) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _probes(lower: float, upper: float) -> np.ndarray:
-    """Points spread over the range, doubling in distance from 0, and evenly where it is finite."""
+    """Points over the whole range: distances from 0 that double, and an even grid if the range is finite."""
     doubling = np.concatenate([-(2.0 ** np.arange(40, -11, -0.25)), [0.0], 2.0 ** np.arange(-10, 40.25, 0.25)])
     points = doubling[(doubling > lower) & (doubling < upper)]
     if math.isfinite(lower) and math.isfinite(upper):
@@ -250,7 +251,7 @@ def _probes(lower: float, upper: float) -> np.ndarray:
 
 
 def _integral(f: Callable[[float], float], lower: float, upper: float, peak: float = 0.0, kinks=()) -> float:
-    """Adaptive quadrature over pieces around the peak and the kinks, or a ValueError where it does not settle."""
+    """Adaptive quadrature over pieces around the peak and the kinks. Raises ValueError if it does not converge."""
     around = np.concatenate([-(4.0 ** np.arange(5, -4, -1)), [0.0], 4.0 ** np.arange(-3, 6)])
     cuts = np.unique(np.concatenate([peak + around, *(kink + around for kink in kinks)]))
     edges = [lower, *cuts[(cuts > lower) & (cuts < upper)], upper]

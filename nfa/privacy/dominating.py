@@ -1,11 +1,12 @@
-r"""Dominating pairs: two laws that no two neighbours exceed, known by how much of one is above a multiple of the other.
+r"""Dominating pairs: pairs of laws that bound the laws of all neighbours. Each pair is represented by its profile.
 
 The profile of a pair (P, Q) is its hockey-stick divergence
 
 .. math:: H_{e^\epsilon}(P \| Q) = \int \max(dP - e^\epsilon dQ, 0),
 
-the delta that belongs to epsilon. If no two neighbours have a larger profile in one step, then no two have a larger one
-than the composed pair in all steps, even if a step depends on the results before it. [zhu2022:compose]
+which is the delta for this epsilon. If no two neighbours have a larger profile than the pair in one step, then no two
+neighbours have a larger profile than the composed pair in all steps. This holds even if a step depends on the results
+of earlier steps. [zhu2022:compose]
 """
 
 import math
@@ -16,17 +17,18 @@ import numpy as np
 from scipy import special
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]
-# Epsilons >= 0 (k,) -> three arrays (k,): what the hockey-stick divergences are at least, what they are at most, and
-# Q(L >= epsilon), the share of Q where P is at least e^epsilon times as likely: minus the derivative in e^epsilon.
+# Epsilons >= 0 (k,) -> three arrays (k,): lower bounds of the hockey-stick divergences, upper bounds, and Q(L >=
+# epsilon). The last is the share of Q where P is at least e^epsilon times as likely, which is minus the derivative in
+# e^epsilon.
 Profile = Callable[[np.ndarray], Values]
-ROUNDING = 1e-11  # relative; above what the formula of a law can be wrong by
+ROUNDING = 1e-11  # relative; larger than the error of the formula of a law
 ULP = 2.0**-50
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 @dataclass(frozen=True)
 class DominatingPair:
-    r"""A dominating pair (P, Q), by its profile and the one of the exchanged pair, both at epsilons >= 0.
+    r"""A dominating pair (P, Q), represented by its profile and that of the exchanged pair, both at epsilons >= 0.
 
     Below 0 the profile follows from the exchanged pair:
     :math:`H_{e^{-\epsilon}}(P \| Q) = 1 - e^{-\epsilon} + e^{-\epsilon} H_{e^\epsilon}(Q \| P)`.
@@ -81,7 +83,7 @@ def _mills_falls(s: np.ndarray) -> np.ndarray:
 
 
 def laplace(noise_multiplier: float) -> Profile:
-    r"""The profile of two Laplace laws whose distance is 1/b scales, b = z / sqrt(2): 1 - e^{(epsilon - 1/b) / 2}."""
+    r"""The profile of two Laplace laws at a distance of 1/b scales, b = z / sqrt(2): 1 - e^{(epsilon - 1/b) / 2}."""
     farthest = math.sqrt(2) / noise_multiplier
 
     def profile(epsilons: np.ndarray) -> Values:
@@ -93,7 +95,7 @@ def laplace(noise_multiplier: float) -> Profile:
 
 
 def pure(epsilon: float) -> Profile:
-    r"""The profile of randomised response, which dominates all that is epsilon-differentially private."""
+    r"""The profile of randomised response, which dominates every epsilon-differentially private mechanism."""
 
     def profile(epsilons: np.ndarray) -> Values:
         above = np.where(epsilons <= epsilon * (1 + ULP), 1 / (1 + math.exp(epsilon)), 0.0)
@@ -107,12 +109,12 @@ def _outward(values: np.ndarray, above: np.ndarray) -> Values:
 
 
 def in_full(profile: Profile) -> tuple[DominatingPair, ...]:
-    """Every use counted in full; a law and its shift are as bad as the exchanged pair."""
+    """Every use counted in full. A law and its shift have the same profile as the exchanged pair."""
     return (DominatingPair(profile, profile),)
 
 
 def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
-    r"""A record that takes part with probability q: (1 - q) Q + q P against Q, and the exchanged pair.
+    r"""A record that is drawn with probability q: (1 - q) Q + q P against Q, and the exchanged pair.
 
     .. math:: H_{e^\epsilon}((1 - q) Q + q P \| Q) = q H_a(P \| Q), \qquad a = 1 + \frac{e^\epsilon - 1}{q}
 
@@ -121,7 +123,7 @@ def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
     """
 
     def without_it(epsilons: np.ndarray) -> Values:
-        # c cancels where it is far below q, and is negative from e^epsilon = 1 / (1 - q) on.
+        # c cancels if it is far below q, and is negative from e^epsilon = 1 / (1 - q) on.
         c, off = q - (1 - q) * np.expm1(np.minimum(epsilons, 700.0)), 4 * ULP * q
         low, (_, high, above) = at(epsilons, c - off)[0], at(epsilons, c + off)
         return low, high, above
@@ -142,7 +144,7 @@ def poisson(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
 def without_replacement(profile: Profile, q: float) -> tuple[DominatingPair, ...]:
     r"""A batch of a fixed size: no two neighbours exceed q H_a(P || Q), a = 1 + (e^epsilon - 1) / q, in either order.
 
-    P and Q are as far apart as batches that differ in one record, whatever the two neighbours are.
+    P and Q are as far apart as two batches that differ in one record, for any two neighbours.
     """
     return (DominatingPair(_amplified(profile, q), _amplified(profile, q)),)
 

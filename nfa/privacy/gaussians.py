@@ -1,4 +1,4 @@
-"""Divergences of Gaussian laws in closed form: the delta of one release, Renyi divergences, where they are infinite."""
+"""Divergences of Gaussian laws in closed form: the delta of one release, and Renyi divergences, also infinite ones."""
 
 import math
 
@@ -9,8 +9,8 @@ from nfa import require
 from nfa.privacy.divergences import check_order
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
-RANK_TOLERANCE = 4e-15  # directions whose variance, after scaling Q to unit variances, is below this have none
-ROUNDING = 1e-12  # relative; above what `hockey_stick_gaussian` can be wrong by
+RANK_TOLERANCE = 4e-15  # after scaling Q to unit variances, a smaller variance of a direction counts as 0
+ROUNDING = 1e-12  # relative; larger than the error of `hockey_stick_gaussian`
 
 
 def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
@@ -36,7 +36,7 @@ def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
 
     Examples
     --------
-    Without an epsilon it is the total variation, 2 Phi(1/2) - 1 for z = 1.
+    At epsilon 0, it is the total variation, which is 2 Phi(1/2) - 1 for z = 1.
 
     >>> round(hockey_stick_gaussian(epsilon=0, noise_multiplier=1), 4)
     0.3829
@@ -45,13 +45,13 @@ def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     check_noise(noise_multiplier)
     z = float(noise_multiplier)
     above, below = 0.5 / z - epsilon * z, -0.5 / z - epsilon * z
-    if above > 0 and epsilon < 1:  # Phi(above) - Phi(below) first: both are about 1/2 where z is large
+    if above > 0 and epsilon < 1:  # Phi(above) - Phi(below) first: both are about 1/2 if z is large
         between = 0.5 * (special.erf(above / math.sqrt(2)) - special.erf(below / math.sqrt(2)))
         return float(between - math.expm1(epsilon) * special.ndtr(below))
     if above > 0:
         return float(special.ndtr(above) - math.exp(epsilon + special.log_ndtr(below)))
-    # Both terms share the factor phi(t), so that what is left does not underflow before it is subtracted.
-    if z < 100 or above < -40:  # the difference keeps all digits but three, or delta is 0
+    # Both terms share the factor phi(t), so that their difference does not underflow before the subtraction.
+    if z < 100 or above < -40:  # the difference keeps all but three digits, or delta is 0
         tails = special.erfcx(-above / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
         return float(0.5 * math.exp(-0.5 * above * above) * max(tails, 0))
     return math.exp(-0.5 * above * above + log_mills_drop(-above, 1 / z)) / math.sqrt(2 * math.pi)
@@ -62,7 +62,7 @@ def log_mills_drop(t: float, mu: float) -> float:
 
     .. math:: R(t) - R(t + \mu) = \int_t^{t + \mu} (1 - s R(s))\, ds
     """
-    if mu > max(1.0, t):  # the two are far apart
+    if mu > max(1.0, t):  # the two values are far apart
         return math.log(_mills(t) - _mills(t + mu))
     s = t + mu / 2 * (1 + _NODES)
     return math.log(mu) + math.log(float(_WEIGHTS @ _mills_falls(s)) / 2)
@@ -74,7 +74,7 @@ def _mills(s):
 
 
 def _mills_falls(s: np.ndarray) -> np.ndarray:
-    """1 - s R(s) for s >= 0; from 3 on by the continued fraction R(s) = 1 / (s + 1 / (s + 2 / (s + ...)))."""
+    """1 - s R(s) for s >= 0. From 3 on, it uses the continued fraction R(s) = 1 / (s + 1 / (s + 2 / (s + ...)))."""
     far = np.maximum(s, 3.0)
     tail = np.zeros_like(far)
     for k in range(60, 0, -1):
@@ -92,11 +92,11 @@ def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
     Parameters
     ----------
     delta : float in (0, 1)
-    noise_multiplier : float z > 0, noise std / l2 sensitivity; of T releases composed, z / sqrt(T)
+    noise_multiplier : float z > 0, noise std / l2 sensitivity; for T composed releases, z / sqrt(T)
 
     Returns
     -------
-    epsilon : float >= 0, rounded up by a few units in its last place, and by what moves delta by a relative 2e-12
+    epsilon : float >= 0, rounded up by a few units in its last place and by the effect of a relative 2e-12 of delta
 
     Raises
     ------
@@ -112,13 +112,13 @@ def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
     within = delta * (1 - ROUNDING)
     if hockey_stick_gaussian(epsilon=0, noise_multiplier=noise_multiplier) <= within:
         return 0.0
-    # delta(epsilon) <= Phi(mu / 2 - epsilon / mu), and Phi(-t) <= exp(-t^2 / 2): `high` always suffices.
+    # delta(epsilon) <= Phi(mu / 2 - epsilon / mu), and Phi(-t) <= exp(-t^2 / 2), so `high` always suffices.
     low, high = 0.0, 0.5 / noise_multiplier / noise_multiplier + math.sqrt(-2 * math.log(delta)) / noise_multiplier
     if high == math.inf:
         return math.inf
-    if noise_multiplier < 1e-6:  # the exact delta loses its digits; `high` is off by a factor of 1e-5 at most
+    if noise_multiplier < 1e-6:  # the exact delta loses its digits; the error of `high` is at most a factor of 1e-5
         return high
-    for _ in range(2000):  # halving: 50 times where epsilon is of the size of `high`, more where it is far below
+    for _ in range(2000):  # bisection: 50 times if epsilon is of the size of `high`, more if it is far below
         middle = (low + high) / 2
         if not low + 2 * np.finfo(float).eps * high < middle < high:
             break
@@ -146,8 +146,7 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
 
     Returns
     -------
-    divergence : float >= 0; inf where S_* is not positive definite, and for singular laws that do not live on the
-        same flat
+    divergence : float >= 0; inf if S_* is not positive definite, and for singular laws on different affine subspaces
 
     Raises
     ------
@@ -156,13 +155,13 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
 
     Notes
     -----
-    The formula is stated for regular covariances. Singular ones pass a support test: every direction without variance
-    under Q must have none under P and no shift, and the other way round, or the divergence is infinite. Directions
-    are told apart after scaling Q to unit variances, at `RANK_TOLERANCE`.
+    The formula is stated for regular covariances. Singular covariances must pass a support test. Every direction
+    without variance under Q must have no variance under P and no shift, and vice versa. Otherwise the divergence is
+    infinite. Directions are compared after scaling Q to unit variances, with the tolerance `RANK_TOLERANCE`.
 
     Examples
     --------
-    With one covariance it is alpha d^T S^{-1} d / 2, here 2 (1 + 4 / 4) / 2.
+    If both covariances are equal, it is alpha d^T S^{-1} d / 2, here 2 (1 + 4 / 4) / 2.
 
     >>> renyi_gaussian([1.0, 2.0], np.diag([1.0, 4.0]), [0.0, 0.0], np.diag([1.0, 4.0]), alpha=2)
     2.0
@@ -179,7 +178,7 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
         return 0.0
     S_star = alpha * S_q + (1 - alpha) * S_p
     rounding = 8 * len(d) * np.finfo(float).eps * (alpha * np.linalg.norm(S_q) + (alpha - 1) * np.linalg.norm(S_p))
-    if np.linalg.eigvalsh(S_star)[0] <= rounding:  # what cannot be told from not positive definite counts as that
+    if np.linalg.eigvalsh(S_star)[0] <= rounding:  # a matrix that is not clearly positive definite
         return math.inf
     root = np.linalg.cholesky(S_star)
     shift = linalg.solve_triangular(root, d, lower=True)  # S_*^{-1/2} d   (k,)
@@ -189,7 +188,7 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
 
 
 def critical_order(cov_p, cov_q) -> float:
-    r"""The order from which on the Renyi divergence of two Gaussians is infinite.
+    r"""The order from which the Renyi divergence of two Gaussians is infinite.
 
     .. math:: \alpha_c = 1 / (1 - \lambda_{\min}) \text{ if } \lambda_{\min} < 1, \text{ else } \infty,
               \qquad S_q v = \lambda S_p v
@@ -254,7 +253,7 @@ def _gaussians(mean_p, cov_p, mean_q, cov_q) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _common_support(d, S_p, S_q) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """d, S_p, S_q in coordinates of the flat on which both laws live; None where they live on different ones."""
+    """d, S_p, S_q in coordinates of the affine subspace of both laws; None if the subspaces differ."""
     live = S_q.diagonal() > 0
     if (S_p.diagonal()[~live] > 0).any() or (d[~live] != 0).any():
         return None
@@ -277,7 +276,7 @@ def _common_support(d, S_p, S_q) -> tuple[np.ndarray, np.ndarray, np.ndarray] | 
         return None
     if not flat.all():
         d, S_p, S_q = axes.T @ d, axes.T @ S_p @ axes, axes.T @ S_q @ axes
-    # On the flat of Q, a direction in which P has no variance makes P singular to Q.
+    # On the subspace of Q, a direction in which P has no variance makes P singular to Q.
     if np.linalg.matrix_rank(S_p, hermitian=True) < len(S_p):
         return None
     return d, S_p, S_q

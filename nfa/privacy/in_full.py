@@ -1,7 +1,8 @@
-"""The theorems that leave the sampling out, every use of a record counted in full: of all records, of shuffled epochs.
+"""The theorems that do not use the sampling, so that every use of a record counts in full.
 
-They hold for random batches of any scheme, as far as its `Coverage` says so: e^{(alpha - 1) D_alpha} is jointly convex,
-and given the batches the two laws are equal or those of neighbours.
+They hold for batches of all records, for shuffled epochs, and for random batches of any scheme if its `Coverage` says
+so. The reason is that e^{(alpha - 1) D_alpha} is jointly convex, and given the batches, the two laws are equal or those
+of neighbours.
 """
 
 from nfa.mechanism import ADJACENCIES
@@ -35,7 +36,7 @@ IN_FULL = (
 # Source: [ours:zero-out]
 COVERAGE = (
     Coverage(sampling=Full.scheme, in_full=ADJACENCIES, refused={}, attained=ADJACENCIES),
-    # Adding a record changes n, and with it every batch of a scheme whose batches have a fixed size.
+    # Adding a record changes n, and with it every batch of a scheme with batches of a fixed size.
     Coverage(
         sampling=EpochPartition.scheme,
         in_full=("replace-one", "zero-out", "replace-label"),

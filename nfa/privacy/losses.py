@@ -1,13 +1,13 @@
-r"""Epsilon by privacy loss distributions: what the composition of dominating pairs spends, bounded from both sides.
+r"""Epsilon by privacy loss distributions: the epsilon of composed dominating pairs, bounded from both sides.
 
 The privacy loss of a pair (P, Q) is L = log(dP / dQ) at an outcome drawn from P. The losses of the steps add up, and
 
 .. math:: \delta(\epsilon) = \mathbb E\, \max(1 - e^{\epsilon - L}, 0).
 
-1. `split` puts a loss on a grid: each outcome between two grid points becomes two outcomes, one on each. An observer
-   learns more from them, so that delta rises. `merge` joins outcomes until they meet the grid, and delta falls.
-2. `compose` adds the losses of all steps by a Fourier transform. It bounds what lies outside its window, and what the
-   transform rounds.
+1. `split` puts a loss on a grid. Each outcome between two grid points becomes two outcomes, one on each point. An
+  observer learns more from them, so delta rises. `merge` joins outcomes until they are on the grid, so delta falls.
+2. `compose` adds the losses of all steps by a Fourier transform. It bounds the mass outside its window and the rounding
+  of the transform.
 3. `bounds` solves for epsilon, on finer and finer grids, until the two bounds are close.
 """
 
@@ -24,13 +24,13 @@ from nfa.privacy.dominating import ROUNDING, DominatingPair, Profile, Values
 from nfa.privacy.rounding import down, up
 
 UNIT = 2.0**-53  # relative rounding of one operation
-OUTSIDE = 1e-9  # share of delta, or of a tilted law, that may lie outside a window
-OFF = 1e-9  # relative; above what a slope of a profile can be wrong by
-MOST_CELLS = 2**20  # of a grid; with more, one composition would take seconds
-FINE = 2**14  # cells of a grid from which a mean is taken
-MOST_LOG = 700.0  # of what a float can hold
-GAP, SMALL = 1.001, 5e-5  # the bounds are close if their ratio or their difference is at most that
-DIGITS = 12  # of a bound, rounded outward: its last bits may differ between processors
+OUTSIDE = 1e-9  # largest share of delta, or of a tilted law, outside a window
+OFF = 1e-9  # relative; larger than the error of a slope of a profile
+MOST_CELLS = 2**20  # of a grid; with more cells, one composition would take seconds
+FINE = 2**14  # cells of a grid that is fine enough for a mean
+MOST_LOG = 700.0  # largest logarithm that fits into a float
+GAP, SMALL = 1.001, 5e-5  # the bounds are close if their ratio or their difference is at most this
+DIGITS = 12  # of a bound, rounded outward, because its last bits may differ between processors
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Losses:
     Parameters
     ----------
     start : float, the first grid point
-    interval : float h > 0, between the points
+    interval : float h > 0, distance between the points
     masses : (k,) array >= 0, the probability under P of each grid point; their sum is at most 1
     infinite : float, the probability under P of an infinite loss
     """
@@ -70,13 +70,13 @@ class Losses:
 
 
 def split(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
-    r"""The loss after each outcome between two grid points was split in two, one on each point.
+    r"""The loss after splitting each outcome between two grid points in two, one on each point.
 
     .. math:: P(L' \ge \epsilon_{i + 1}) = \frac{\delta_i - e^{-h} \delta_{i + 1}}{1 - e^{-h}}
 
-    Its profile joins the values delta_i of the pair's profile at the grid points by chords in e^epsilon. The pair's
-    profile is convex in e^epsilon, so the chords are above it. A loss beyond the last point becomes infinite, and one
-    below the first rises to the first.
+    Its profile interpolates the values delta_i of the pair's profile at the grid points by chords in e^epsilon. The
+    pair's profile is convex in e^epsilon, so the chords are above it. A loss beyond the last point becomes infinite,
+    and a loss below the first point rises to the first point.
 
     Source: [doroshenko2022:connect]
     """
@@ -88,7 +88,7 @@ def split(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
     last = -np.expm1(points[negative - 1]) + x[-1] * back_up[-1]  # the profile at the last point below 0
     up, down = np.append(last, forth_up), forth_down
     above = (up[:-1] - math.exp(-h) * down) / -math.expm1(-h)  # P(L' >= point), points from 0 on
-    above = np.minimum(np.maximum.accumulate(above[::-1])[::-1], 1.0)  # which falls, but for rounding
+    above = np.minimum(np.maximum.accumulate(above[::-1])[::-1], 1.0)  # monotone, except for rounding
     below = x[:-1] * (back_down[1:] - back_up[:-1]) / -math.expm1(-h)  # P(L' < point), points below 0 but the first
     below = np.clip(np.minimum.accumulate(below[::-1])[::-1], 0.0, 1 - above[0])
     below = np.concatenate([[0.0], below, [1 - above[0]]])
@@ -98,13 +98,13 @@ def split(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
 
 
 def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
-    r"""A loss on the grid that the pair dominates, for a lower bound; `start` is that of `first_corner`.
+    r"""A loss on the grid that the pair dominates, for a lower bound. `start` comes from `first_corner`.
 
-    Its profile has corners at the grid points only and is nowhere above the pair's. In a cell, a convex profile is
-    below its chord by at most the height of the triangle that the chord forms with the tangents at the ends of the
-    cell. So take the profile's values, each less the larger height of its two cells: the chords between them are below
-    the profile. Their greatest convex minorant is the profile of a loss. In the first and the last cell, a tangent
-    takes the chord's place.
+    Its profile has corners only at the grid points and is nowhere above the pair's profile. In a cell, a convex profile
+    is below its chord by at most the height of the triangle that the chord forms with the tangents at the ends of the
+    cell. So take the profile's values, and subtract from each the larger height of its two cells. The chords between
+    the results are below the profile. Their greatest convex minorant is the profile of a loss. In the first and the
+    last cell, a tangent replaces the chord.
     """
     points = start + h * np.arange(cells + 1)
     negative = int(np.searchsorted(points, 0.0))  # the points below 0
@@ -115,16 +115,16 @@ def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
     values = np.append(least[:negative] + x[:negative] * back, forth)
     tangents = np.append(-1 + back + beyond / x[:negative], -above)  # slopes in e^epsilon
     chords = np.diff(values) / widths
-    before = np.maximum(chords - tangents[:-1] + OFF * np.abs(tangents[:-1]), 0.0)  # chord less tangent on its left
+    before = np.maximum(chords - tangents[:-1] + OFF * np.abs(tangents[:-1]), 0.0)  # chord minus tangent on its left
     after = np.maximum(tangents[1:] - chords + OFF * np.abs(tangents[1:]), 0.0)
     with np.errstate(invalid="ignore"):
         heights = np.nan_to_num(widths * before * after / (before + after))
     lowered = np.maximum(np.append(0.0, heights), np.append(heights, 0.0))
-    lowered[-2] = max(heights[-2], widths[-1] * after[-1])  # in the last cell the tangent at its end
-    lowered[1] = heights[1]  # the first chord is the tangent at its end, by the choice of the start
+    lowered[-2] = max(heights[-2], widths[-1] * after[-1])  # in the last cell, the tangent at its end
+    lowered[1] = heights[1]  # by the choice of the start, the first chord is the tangent at its end
     values = values - 16 * ROUNDING * np.append(x[:negative] * back, forth) - 8 * UNIT * least - (1 + OFF) * lowered
     values[0], values[-1] = least[0], 0.0
-    low = values < least  # there, and beside it, the line of `least` is what is surely below the profile
+    low = values < least  # there and at the neighbouring points, the line of `least` is certainly below the profile
     low[1:] |= low[:-1].copy()
     low[:-1] |= low[1:].copy()
     values[low] = least[low]
@@ -136,13 +136,14 @@ def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
 
 
 def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> float:
-    r"""Where a loss can be that all outcomes with losses below one interval above it are merged into.
+    r"""The point to which all outcomes with smaller losses, or losses in the interval above it, can be merged.
 
-    The line 1 - e^epsilon is below each profile, and so is the tangent one interval above. They meet there.
+    The line 1 - e^epsilon is below each profile, and so is the tangent one interval above the point. They meet at the
+    point.
 
     Parameters
     ----------
-    back, forth : floats, the losses of interest are between -back and forth
+    back, forth : floats. The losses of interest are between -back and forth
     """
     low, high = -back - h, forth + h
 
@@ -153,7 +154,7 @@ def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> f
         at = min(epsilon + h, 700.0)
         if at < 0:
             (back_down,), _, (beyond,) = pair.backward(np.array([-at]))
-            # Both sides less the line, over e^at. Where no loss is below `at`, the two are the same line.
+            # Both sides minus the line, over e^at. If no loss is below `at`, the two are the same line.
             return back_down > 0 and back_down >= (back_down + beyond * math.exp(-at)) * -math.expm1(-h)
         (value,), _, (above,) = pair.forward(np.array([at]))
         return value + above * math.exp(at) * -math.expm1(-h) >= -math.expm1(epsilon)
@@ -168,7 +169,7 @@ def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> f
 
 @dataclass(frozen=True)
 class Tail:
-    """What Chernoff's bound says of a sum of losses S: log E e^{lam S}, and where S can be."""
+    """Chernoff's bound for a sum of losses S: log E e^{lam S}, and the range of S."""
 
     parts: Sequence[tuple[Losses, int]]
 
@@ -186,9 +187,9 @@ class Tail:
         return math.sqrt(variance)
 
     def farthest(self, log_share: float, lam: float = 0.0, side: int = 1) -> tuple[float, float]:
-        """A point that the sum, tilted by e^{lam S}, is beyond with a probability of at most e^log_share, and the tilt.
+        """A point that the sum, tilted by e^{lam S}, exceeds with a probability of at most e^log_share, and the tilt.
 
-        `side` is 1 for the point above, -1 for the one below.
+        `side` is 1 for a point above the bulk and -1 for a point below.
         """
         at_lam, scale = self.log_moment(lam), math.sqrt(-2 * log_share) / self.scale()
 
@@ -201,26 +202,26 @@ class Tail:
 
 
 def compose(parts: Sequence[tuple[Losses, int]], delta: float, *, upper: bool) -> float:
-    r"""The epsilon of all steps at this delta, rounded up if `upper`, else down; inf, or 0, if rounding hides it.
+    r"""The epsilon of all steps at this delta, rounded up if `upper`, otherwise down; inf, or 0, if rounding hides it.
 
     .. math:: \delta(\epsilon) = K^T e^{-\lambda \epsilon} \sum_{s > \epsilon} P_\lambda(S = s)
               e^{-\lambda (s - \epsilon)} (1 - e^{\epsilon - s})
 
-    The masses of each loss are tilted by e^{lam L}, which brings the sums of interest to where the law P_lam has its
-    bulk; K is what the tilted masses add up to. Two transforms compose the tilted laws in a window.
+    The masses of each loss are tilted by e^{lam L}. This moves the sums of interest to the bulk of the law P_lam. K is
+    the sum of the tilted masses. Two transforms compose the tilted laws in a window.
 
     Source: [higham2002:thm24.2]
 
     Notes
     -----
-    What is added to delta, or taken from it:
+    These terms are added to delta, or subtracted from it:
 
-    - Rounding of the transforms. For N = 2^t points the 2-norm of the error is at most t eta / (1 - t eta) times that
-      of the result, with eta = 10 units of rounding for twiddle factors that are off by up to 4 units
-      [higham2002:thm24.2]. The power of a value of size at most 1 has T times its error, and each of its T - 1 products
-      is off by a factor of 1 +- sqrt(5) units.
-    - Sums outside the window, which a cyclic transform puts inside it, by Chernoff's bound.
-    - Rounding of masses, of their sum and of K^T, as a factor.
+    - Rounding of the transforms. For N = 2^t points, the 2-norm of the error is at most t eta / (1 - t eta) times the
+      2-norm of the result. Here eta is 10 units of rounding, for twiddle factors with an error of up to 4 units
+      [higham2002:thm24.2]. The power of a value of size at most 1 has T times the error of the value, and each of its T
+      - 1 products adds a factor of 1 +- sqrt(5) units.
+    - Sums outside the window, which a cyclic transform moves into the window, by Chernoff's bound.
+    - Rounding of the masses, of their sum and of K^T, as a factor.
     """
     h, uses, tail = parts[0][0].interval, sum(count for _, count in parts), Tail(parts)
     unknown = math.inf if upper else 0.0
@@ -229,7 +230,7 @@ def compose(parts: Sequence[tuple[Losses, int]], delta: float, *, upper: bool) -
     if (upper and infinite >= delta) or nothing:
         return unknown
     near, lam = tail.farthest(math.log(delta))
-    lam = min(lam, 0.5 / h)  # a steeper tilt would have all of its law on the last points
+    lam = min(lam, 0.5 / h)  # a steeper tilt would put its whole law on the last points
     top = max(tail.farthest(math.log(OUTSIDE * delta))[0], tail.farthest(math.log(OUTSIDE), lam)[0])
     bottom = min(tail.farthest(math.log(OUTSIDE), lam, side=-1)[0], near)
     origin = sum(count * losses.start for losses, count in parts)
@@ -249,21 +250,21 @@ def compose(parts: Sequence[tuple[Losses, int]], delta: float, *, upper: bool) -
     law = np.maximum(np.roll(np.fft.irfft(product, N), -(first % N)), 0.0)
 
     eta = 10 * UNIT * math.log2(N)
-    once = math.sqrt(N) * eta * norm  # of the transforms before the product, T times the error of each
+    once = math.sqrt(N) * eta * norm  # error of the transforms before the product, T times the error of each
     if once > 1 or log_K - lam * near > MOST_LOG:
         return unknown
     error = eta * norm * math.exp(once) * 1.01 + (eta + 2.5 * UNIT * uses) * float(np.linalg.norm(law)) * 1.01
     factor = UNIT * (uses * (4 * MOST_LOG + 4 * furthest) + 8 * abs(log_K) + 4 * N)
 
     s = origin + h * np.arange(first, first + N)
-    here = s > near - MOST_LOG / lam  # epsilon is at most `near`; far below it, what follows overflows
+    here = s > near - MOST_LOG / lam  # epsilon is at most `near`; far below it, the following values overflow
     s, law = s[here], law[here]
     with np.errstate(under="ignore"):
         scale = math.exp(log_K - lam * near)
         decay = np.exp(-lam * (s - near))
         weight = scale * law * decay  # P(S = s)
         A = np.cumsum(weight[::-1])[::-1]
-        at_most = float(s[max(int((A > delta).sum()) - 1, 0)])  # from here on P(S >= s) <= delta; epsilon is near
+        at_most = float(s[max(int((A > delta).sum()) - 1, 0)])  # from here on, P(S >= s) <= delta, and epsilon is near
         here = s > at_most - MOST_LOG
         s, decay, weight, A = s[here], decay[here], weight[here], A[here]
         B = np.cumsum((weight * np.exp(at_most - s))[::-1])[::-1]
@@ -287,7 +288,7 @@ def compose(parts: Sequence[tuple[Losses, int]], delta: float, *, upper: bool) -
 
 
 def _power(values: np.ndarray, count: int) -> np.ndarray:
-    """values^count by at most 2 log2(count) products."""
+    """values^count with at most 2 log2(count) products."""
     result = np.ones_like(values)
     while count:
         if count & 1:
@@ -306,14 +307,14 @@ def bounds(
 
     Parameters
     ----------
-    spent : (pairs, uses) of each release: one dominating pair, or two, for the two orders of the neighbours. All
-        releases have the neighbours in the same order
+    spent : (pairs, uses) of each release: one dominating pair, or two, for the two orders of the neighbours. In all
+        releases the neighbours must have the same order
     delta : float in (0, 1)
-    gap, small : the ratio, and the difference, of the two bounds that suffices
+    gap, small : largest ratio, and largest difference, of the two bounds. One of them suffices
 
     Returns
     -------
-    lower, upper : floats >= 0; lower can be 0 and upper inf where rounding hides the rest
+    lower, upper : floats >= 0. If rounding hides the rest, lower can be 0 and upper inf
 
     Raises
     ------
@@ -355,13 +356,13 @@ def _in_order(spent: list[tuple[DominatingPair, int]], delta: float, gap: float,
     uses = sum(count for _, count in spent)
     variation = [float(pair.forward(np.zeros(1))[1][0]) for pair, _ in spent]
     if sum(count * one for (_, count), one in zip(spent, variation, strict=True)) <= delta:
-        return 0.0, 0.0  # what two laws of all steps differ by is at most the sum of what they differ by in each
+        return 0.0, 0.0  # the difference of the laws of all steps is at most the sum of the differences in each step
     share = OUTSIDE * delta / uses
     ends = [(_end(_below(pair.backward), share), _end(pair.forward, share)) for pair, _ in spent]
     if max(map(max, ends)) > MOST_LOG:
         return 0.0, math.inf
     variances = [count * _variance(pair, *end) for (pair, count), end in zip(spent, ends, strict=True)]
-    main = int(np.argmax(variances))  # the release that matters most
+    main = int(np.argmax(variances))  # the most important release
     forth = ends[main][1]
     finest = max(8 * max(map(max, ends)), 32 * math.sqrt(sum(variances))) / MOST_CELLS
     h = max(math.sqrt(sum(variances) / uses) / 2, 128 * finest)
@@ -369,7 +370,7 @@ def _in_order(spent: list[tuple[DominatingPair, int]], delta: float, gap: float,
     while True:
         h = max(h, finest)
         starts = [first_corner(pair, h, *end) for (pair, _), end in zip(spent, ends, strict=True)]
-        for _ in range(6):  # the upper end of bounded losses is an atom, which gets a grid point
+        for _ in range(6):  # the upper end of bounded losses is an atom, so a grid point is put there
             step = (forth - starts[main]) / math.ceil((forth - starts[main]) / h) * (1 - 1e-13)
             starts = [first_corner(pair, step, *end) for (pair, _), end in zip(spent, ends, strict=True)]
         cells = [
@@ -388,7 +389,7 @@ def _in_order(spent: list[tuple[DominatingPair, int]], delta: float, gap: float,
 
 
 def gaussian_limit(spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delta: float) -> float:
-    r"""The epsilon that the steps would have if their losses added up to a Gaussian law: near for many steps, no proof.
+    r"""The epsilon of the steps if the sum of their losses were Gaussian: close for many steps, but not a proof.
 
     .. math:: \delta(\epsilon) = \Phi\Big(\frac{M - \epsilon}{s}\Big)
               - e^{\epsilon - M + s^2 / 2}\, \Phi\Big(\frac{M - \epsilon - s^2}{s}\Big)
@@ -401,7 +402,8 @@ def gaussian_limit(spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delt
 
     Examples
     --------
-    Between the bounds of the true epsilon, 1.5161 and 1.5162, and far from them where the losses are few and rare.
+    In the first example, the true epsilon is between 1.5161 and 1.5162. The number can be far off if losses are few and
+    rare, as in the second example.
 
     >>> from nfa.privacy.dominating import gaussian, poisson
     >>> round(gaussian_limit([(poisson(gaussian(1.1), 0.01), 1000)], 1e-5), 3)
@@ -437,7 +439,7 @@ def _epsilon_of_gaussian_losses(M: float, s: float, delta: float) -> float:
 
 
 def _variance(pair: DominatingPair, back: float, forth: float) -> float:
-    """About the variance of the loss: the integral of both profiles, exact for Gaussian laws."""
+    """Approximate variance of the loss: the integral of both profiles, exact for Gaussian laws."""
     total = 0.0
     for profile, end in ((pair.forward, forth), (pair.backward, back)):
         at = np.geomspace(1e-6, 1, 200) * end
@@ -446,7 +448,7 @@ def _variance(pair: DominatingPair, back: float, forth: float) -> float:
 
 
 def _below(backward: Profile) -> Profile:
-    """In the place of the divergence of Q from P a bound on P(L <= -epsilon), which is at most e^-epsilon that of Q."""
+    """A bound on P(L <= -epsilon) in place of the divergence of Q from P. It is at most e^-epsilon times that of Q."""
 
     def below(epsilons: np.ndarray) -> Values:
         mass = np.exp(-epsilons) * backward(epsilons)[2]
@@ -456,7 +458,7 @@ def _below(backward: Profile) -> Profile:
 
 
 def _end(profile: Profile, share: float) -> float:
-    """An epsilon from which on the profile is at most the share; if it is 0 from some epsilon on, the first such."""
+    """An epsilon from which the profile is at most the share. If the profile reaches 0, this is the first such one."""
 
     def within(epsilon: float) -> bool:
         return profile(np.array([epsilon]))[1][0] <= share

@@ -1,7 +1,7 @@
-"""Noise that is asked for: from a target epsilon or a noise multiplier to the setting of a rule, and what a run tells.
+"""Noise from a target epsilon or a noise multiplier: the setting of the rule that follows, and the report of a run.
 
-A rule has its noise in units of its own, mostly the standard deviation on the averaged direction. Its mechanism says
-how that compares with what one record moves.
+A rule measures its noise in its own units, mostly as the standard deviation on the averaged direction. Its mechanism
+relates these units to the sensitivity, the largest change from one record.
 """
 
 import math
@@ -16,27 +16,27 @@ from nfa.privacy.accountant import RDP, Guarantee, calibrate, epsilon, less_nois
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 
-Stating = Callable[[float], Release]  # what one step releases, as a function of the setting that scales its noise
+Stating = Callable[[float], Release]  # the release of one step, as a function of the setting that scales its noise
 
-LARGEST = 1e30  # setting that is tried where more noise does not help
-DIGITS = 6  # of a setting found by a search, the last of whose bits may be another on another processor
+LARGEST = 1e30  # setting that is tried if more noise does not help
+DIGITS = 6  # of a setting found by a search, because its last bits may differ between processors
 COUNTED = ("epsilon", "delta", "steps", "bound", "conversion")
 
 
 def setting_of_multiplier(stating: Stating, noise_multiplier: float) -> float:
-    """The setting at which the noise is so many times the sensitivity, to twelve digits.
+    """The setting at which the noise is this multiple of the sensitivity, to twelve digits.
 
     Parameters
     ----------
-    stating : function of the setting, called with positive numbers; its noise is proportional to the setting, its
-        sensitivity does not depend on it
+    stating : function of the setting, called with positive numbers. Its noise is proportional to the setting, and its
+        sensitivity does not depend on the setting
     noise_multiplier : float > 0, standard deviation of the noise / sensitivity
 
     Raises
     ------
-    ValueError : if the multiplier is out of range, the noise is not proportional to the setting, or the mechanism is
-        known by its Renyi curve, which has no multiplier
-    NoGuarantee : where the mechanism is refused
+    ValueError : if the multiplier is out of range, if the noise is not proportional to the setting, or if the mechanism
+        is known only by its Renyi curve, which has no multiplier
+    NoGuarantee : if the mechanism is refused
 
     Examples
     --------
@@ -68,27 +68,30 @@ def setting_of_target(
     conversion: str | None = None,
     steps_per_epoch: int | None = None,
 ) -> float:
-    """About the least setting with which all steps stay within a target, rounded up to six digits.
+    """Approximately the smallest setting for which the epsilon of all steps is at most a target, to six digits.
+
+    The setting is rounded up.
 
     Parameters
     ----------
-    stating : as for `setting_of_multiplier`, or function of the setting to a mechanism known by its Renyi curve, which
-        is nowhere higher for a larger setting
+    stating : as for `setting_of_multiplier`, or a function from the setting to a mechanism that is known by its Renyi
+        curve. This curve must not rise with the setting
     target_epsilon, delta, steps, accountant, conversion, steps_per_epoch : as in `nfa.privacy.accountant.calibrate`
 
     Returns
     -------
-    setting : float > 0; what `nfa.privacy.accountant.epsilon` counts for it is at most the target
+    setting : float > 0, for which `nfa.privacy.accountant.epsilon` is at most the target
 
     Raises
     ------
     ValueError : as `calibrate`, or if the noise of a `Mechanism` is not proportional to the setting
-    NoGuarantee : where the mechanism is refused, or no theorem covers it
+    NoGuarantee : if the mechanism is refused, or if no theorem covers it
 
     Notes
     -----
-    What `calibrate` answers is remembered: rules that differ in their sensitivity alone ask it once. For a Renyi curve
-    the setting is found by bisection. If privacy losses prove less for it, a search for less noise follows.
+    The result of `calibrate` is cached, so rules that differ only in their sensitivity compute it once. For a Renyi
+    curve, the setting is found by bisection. If privacy losses prove a smaller epsilon for it, a search for smaller
+    noise follows.
 
     Examples
     --------
@@ -108,7 +111,7 @@ def setting_of_target(
 
     def spent(setting: float, by: str | None) -> Guarantee:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", OrderAtGridEnd)  # the run itself will tell
+            warnings.simplefilter("ignore", OrderAtGridEnd)  # the run itself will warn
             return epsilon([(stating(setting), steps)], accountant=by, **how)
 
     if isinstance(one, Classic):
@@ -130,13 +133,13 @@ def setting_of_target(
         setting = float(up(multiplier / one.noise_multiplier, DIGITS))
         _check(stating, setting, multiplier)
     more = 10.0**-DIGITS
-    while spent(setting, asked).epsilon > target_epsilon:  # the last bits of a quotient, or a jump of what counts
+    while spent(setting, asked).epsilon > target_epsilon:  # last bits of a quotient, or a jump of epsilon
         setting, more = float(up(setting * (1 + more), DIGITS)), 2 * more
     return setting
 
 
 def _least_by_bisection(spent: Callable[[float], float], target_epsilon: float) -> float:
-    """The least setting at which what is spent, which falls with it, is within a target, or a relative 1e-9 more."""
+    """The smallest setting for which the decreasing epsilon is at most a target, up to a relative 1e-9 more."""
     require.positive(target_epsilon=target_epsilon)
     high = 1.0
     while (floor := spent(high)) > target_epsilon:
@@ -183,15 +186,15 @@ def noise_report(
     noise_multiplier: float | None,
     counted: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """What a record says of noise that was asked for: what was asked, what was got, and both in a sentence.
+    """The part of a record about noise that was asked for: the request, the result, and a sentence about both.
 
     Parameters
     ----------
-    asked : {"noise_multiplier": float}, or "target_epsilon" with the "delta" and the "steps" that it is for
-    setting : {its name: its value}, of the rule
-    noise_multiplier : float > 0, standard deviation of the noise / sensitivity; None for a mechanism known by its Renyi
-        curve
-    counted : the summary of a `nfa.privacy.accountant.Guarantee` for the steps that count; None where none is counted
+    asked : {"noise_multiplier": float}, or "target_epsilon" with its "delta" and "steps"
+    setting : {name: value} of the setting of the rule
+    noise_multiplier : float > 0, standard deviation of the noise / sensitivity; None for a mechanism that is known by
+        its Renyi curve
+    counted : the summary of a `nfa.privacy.accountant.Guarantee` for the counted steps; None if no epsilon is computed
     """
     got: dict[str, Any] = {**setting}
     ((name, value),) = setting.items()

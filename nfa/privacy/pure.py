@@ -1,4 +1,4 @@
-"""Beside the Renyi orders: pure differential privacy, which is the order infinity, and total variation, epsilon 0."""
+"""Proofs besides the Renyi orders: pure differential privacy (order infinity) and total variation (epsilon 0)."""
 
 import math
 from collections.abc import Iterable
@@ -10,10 +10,10 @@ from nfa.mechanism import Release
 from nfa.privacy.rdp import CONVERSIONS
 from nfa.privacy.theorems import COVERAGE, Bound, base_bound, counts_in_full, epsilon_infinity
 
-PURE, ZERO = "pure", "bretagnolle1979"  # what a guarantee has for a conversion where one of the two gives it
-UNDERFLOW = 1e-300  # above what a curve that is written as 0 can be
+PURE, ZERO = "pure", "bretagnolle1979"  # names of these two proofs in the conversion of a guarantee
+UNDERFLOW = 1e-300  # larger than a value of a curve that underflows to 0
 ROUTES = CONVERSIONS | {PURE: "berthier2019:postproc", ZERO: "bretagnolle1979:tv"}  # ledger ids
-FORMULAS = {  # as a terminal shows them
+FORMULAS = {  # for a terminal
     "mironov2017": "ε = ε(α) + log(1/δ) / (α - 1)",
     "canonne2020": "ε = ε(α) + log((α - 1) / α) - (log δ + log α) / (α - 1)",
     PURE: "ε = ε(∞), for every δ",
@@ -26,7 +26,7 @@ IN_WORDS = {
 
 
 def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None) -> tuple[float, list[str]]:
-    r"""The epsilon of pure differential privacy of all releases, each counted once a use; epsilons add up.
+    r"""The epsilon of pure differential privacy of all releases. The epsilons of all uses add up.
 
     .. math:: \epsilon = \sum_i T_i \epsilon_i(\infty)
 
@@ -35,12 +35,12 @@ def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None)
     Parameters
     ----------
     spent : pairs (release, uses) that `nfa.privacy.theorems.choose` covers
-    bound : str, the bound that was asked for: that without sampling counts no amplification; None: what is proved
+    bound : str, the requested bound. The bound without sampling uses no amplification. None: the proved value
 
     Returns
     -------
-    epsilon : float >= 0, inf where a release has no finite epsilon(infinity), or where another bound was asked for
-    bounds : ids, one a release, of the theorem for one use
+    epsilon : float >= 0; inf if a release has no finite epsilon(infinity), or if another bound was requested
+    bounds : ids of the theorem for one use, one for each release
     """
     total, ids = 0.0, []
     for release, uses in spent:
@@ -60,7 +60,7 @@ def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None)
 
 
 def is_zero(rdp: np.ndarray, *, delta: float) -> np.ndarray:
-    r"""Whether a Renyi curve proves (0, delta)-differential privacy, an order.
+    r"""Whether a Renyi curve proves (0, delta)-differential privacy, for each order.
 
     .. math:: \delta^2 \ge 1 - e^{-\epsilon(\alpha)}
 
@@ -81,8 +81,9 @@ def is_zero(rdp: np.ndarray, *, delta: float) -> np.ndarray:
 
     Notes
     -----
-    (0, delta) says that the total variation TV of the laws on neighbours is at most delta. By the inequality of
-    Bretagnolle and Huber TV^2 <= 1 - e^{-KL}, and KL, the divergence of order 1, is at most that of any order above.
+    (0, delta) means that the total variation TV of the laws on neighbours is at most delta. By the inequality of
+    Bretagnolle and Huber, TV^2 <= 1 - e^{-KL}. KL is the divergence of order 1, which is at most that of any larger
+    order.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Renyi curves: epsilon as a function of the order, how curves add up, and what they say about (epsilon, delta).
+"""Renyi curves: epsilon as a function of the order, the sum of curves, and their conversion to (epsilon, delta).
 
-A mechanism is (alpha, epsilon(alpha))-RDP if the Renyi divergences between its laws on neighbours, both ways, are at
-most epsilon(alpha). Here a curve is an array of epsilons, in nats, over an array of orders.
+A mechanism is (alpha, epsilon(alpha))-RDP if the Renyi divergences between its laws on neighbours, in both orders, are
+at most epsilon(alpha). In this module, a curve is an array of epsilons, in nats, over an array of orders.
 """
 
 import math
@@ -16,18 +16,18 @@ from nfa.privacy.divergences import check_order
 from nfa.privacy.gaussians import check_noise
 
 INTEGER_ORDERS = np.arange(2, 257)  # for the theorems on subsampling, which need integers
-REAL_ORDERS = 1 + np.geomspace(1e-3, 1e6, 800)  # for everything else; neighbours differ by 2.6 % in alpha - 1
+REAL_ORDERS = 1 + np.geomspace(1e-3, 1e6, 800)  # for all other theorems; adjacent orders differ by 2.6 % in alpha - 1
 ALL_ORDERS = np.union1d(REAL_ORDERS[(REAL_ORDERS < 40) | (REAL_ORDERS > 256)], INTEGER_ORDERS)
 
 CONVERSIONS = {"mironov2017": "mironov2017:prop3", "canonne2020": "canonne2020:prop12"}
 
 
 class OrderAtGridEnd(UserWarning):
-    """The optimal order sits at an end of the grid of orders: another grid may give a smaller epsilon."""
+    """The optimal order is at an end of the grid of orders, so another grid may give a smaller epsilon."""
 
 
 def check_orders(orders) -> np.ndarray:
-    """The orders as a float array, or a ValueError unless they increase, all above 1 and finite."""
+    """The orders as a float array. Raises ValueError unless they increase and are all above 1 and finite."""
     orders = np.asarray(orders, float)
     if orders.ndim != 1 or len(orders) == 0:
         raise ValueError(f"orders must be a one-dimensional list of numbers, got shape {orders.shape}")
@@ -49,7 +49,7 @@ def gaussian(orders: np.ndarray, *, noise_multiplier: float) -> np.ndarray:
     Parameters
     ----------
     orders : (k,) array of orders > 1
-    noise_multiplier : float z > 0, noise std / l2 sensitivity under the adjacency that is counted
+    noise_multiplier : float z > 0, noise std / l2 sensitivity under the given adjacency
 
     Returns
     -------
@@ -57,11 +57,11 @@ def gaussian(orders: np.ndarray, *, noise_multiplier: float) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if the noise multiplier is not positive and finite, or orders hold NaN
+    ValueError : if the noise multiplier is not positive and finite, or if orders contain NaN
 
     Notes
     -----
-    Tight: equality where the two means are a sensitivity apart.
+    Tight: equality holds if the distance of the two means is the sensitivity.
 
     Examples
     --------
@@ -93,12 +93,12 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if the scale is not positive and finite, or orders hold NaN
+    ValueError : if the scale is not positive and finite, or if orders contain NaN
 
     Notes
     -----
-    In several coordinates the worst shift is one coordinate by the whole l1 sensitivity: the divergence is convex in
-    the shift and 0 at 0.
+    In several coordinates, the worst shift moves one coordinate by the whole l1 sensitivity, because the divergence is
+    convex in the shift and 0 at 0.
 
     Examples
     --------
@@ -110,9 +110,9 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
     require.positive(**{"the scale of the noise": scale})
     _no_nan(orders=orders)
     a = np.asarray(orders, float)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is in the branch that is not taken
+    with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are in the branch that is not used
         up, down = (a - 1) / scale, -a / scale
-        # The terms of first order cancel: a up + (a - 1) down = 0. Leaving them out keeps small epsilons exact.
+        # The terms of first order cancel: a up + (a - 1) down = 0. Without them, small epsilons are exact.
         excess = (a * expm1_beyond_linear(up) + (a - 1) * expm1_beyond_linear(down)) / (2 * a - 1)
         far = up + np.log(a / (2 * a - 1)) + np.log1p((a - 1) / a * np.exp(down - up))
     return np.where(up < 1, np.log1p(np.where(up < 1, excess, 0)), far) / (a - 1)
@@ -122,13 +122,13 @@ def expm1_beyond_linear(x: np.ndarray) -> np.ndarray:
     """e^x - 1 - x without cancellation near 0."""
     near = np.where(np.abs(x) < 0.5, x, 0.0)
     series = np.zeros_like(near)
-    for k in range(18, 1, -1):  # 0.5^17 / 18! is beyond rounding
+    for k in range(18, 1, -1):  # 0.5^17 / 18! is smaller than the rounding
         series = near / k * (1 + series) if k > 2 else near * near / 2 * (1 + series)
     return np.where(np.abs(x) < 0.5, series, np.expm1(x) - x)
 
 
 def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
-    r"""Renyi curve of several releases, each possibly chosen after seeing those before: epsilons add up at each order.
+    r"""Renyi curve of several releases. Each may depend on the earlier ones, and the epsilons add up at each order.
 
     .. math:: \epsilon(\alpha) = \sum_i T_i \epsilon_i(\alpha)
 
@@ -136,7 +136,7 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
 
     Parameters
     ----------
-    spent : pairs (rdp, steps) of a curve, over the same orders, and how often it is spent, an integer >= 1
+    spent : pairs (rdp, steps): a curve, over the same orders, and the number of its uses, an integer >= 1
 
     Returns
     -------
@@ -144,7 +144,7 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if there is no pair, a curve holds NaN, or a number of steps is not an integer >= 1
+    ValueError : if there is no pair, if a curve contains NaN, or if a number of steps is not an integer >= 1
 
     Notes
     -----
@@ -172,7 +172,7 @@ def _no_nan(**arrays: ArrayLike) -> None:
 
 
 def mironov2017(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndarray:
-    r"""The epsilon that each order of a Renyi curve gives, by Mironov's conversion.
+    r"""The epsilon for each order of a Renyi curve, by Mironov's conversion.
 
     .. math:: \epsilon = \epsilon(\alpha) + \frac{\log(1/\delta)}{\alpha - 1}
 
@@ -190,7 +190,7 @@ def mironov2017(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
 
     Raises
     ------
-    ValueError : if delta is out of range, or orders or rdp hold NaN
+    ValueError : if delta is out of range, or if orders or rdp contain NaN
 
     Examples
     --------
@@ -203,7 +203,7 @@ def mironov2017(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
 
 
 def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndarray:
-    r"""The epsilon that each order of a Renyi curve gives, by the conversion of Canonne, Kamath and Steinke.
+    r"""The epsilon for each order of a Renyi curve, by the conversion of Canonne, Kamath and Steinke.
 
     .. math:: \epsilon = \epsilon(\alpha) + \log \frac{\alpha - 1}{\alpha}
               - \frac{\log \delta + \log \alpha}{\alpha - 1}
@@ -221,11 +221,11 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
 
     Raises
     ------
-    ValueError : if delta is out of range, or orders or rdp hold NaN
+    ValueError : if delta is out of range, or if orders or rdp contain NaN
 
     Examples
     --------
-    At alpha = 2 it is 2 log 2 less than Mironov's.
+    At alpha = 2, it is smaller than Mironov's epsilon by 2 log 2.
 
     >>> round(float(canonne2020(np.array([2.0]), np.array([1.0]), delta=np.exp(-3))[0]), 6)
     2.613706
@@ -233,12 +233,12 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     require.within("(0, 1)", delta=delta)
     _no_nan(orders=orders, rdp=rdp)
     less, more = np.log1p(-1 / orders), -(math.log(delta) + np.log(orders)) / (orders - 1)
-    lost = 4 * np.finfo(float).eps * (rdp - less + np.abs(more))  # at most, where the three nearly cancel
+    lost = 4 * np.finfo(float).eps * (rdp - less + np.abs(more))  # at most, if the three nearly cancel
     return np.maximum(rdp + less + more + lost, 0)
 
 
 def to_dp(orders, rdp, *, delta: float, conversion: str = "mironov2017") -> tuple[float, float | None]:
-    """The smallest epsilon that a Renyi curve gives at this delta, and the order that gives it.
+    """The smallest epsilon that a Renyi curve gives at this delta, and its order.
 
     Source: [mironov2017:prop3] [canonne2020:prop12]
 
@@ -251,8 +251,8 @@ def to_dp(orders, rdp, *, delta: float, conversion: str = "mironov2017") -> tupl
 
     Returns
     -------
-    epsilon : float >= 0, inf where the whole curve is
-    order : float, the optimal order; None where epsilon is inf
+    epsilon : float >= 0; inf if the whole curve is infinite
+    order : float, the optimal order; None if epsilon is inf
 
     Raises
     ------
@@ -276,7 +276,7 @@ def to_dp(orders, rdp, *, delta: float, conversion: str = "mironov2017") -> tupl
 
 
 def best_order(orders: np.ndarray, rdp: np.ndarray, *, delta: float, conversion: str) -> tuple[float, float | None]:
-    """What `to_dp` returns, without a warning. Source: [berthier2019:rdp-comp]"""
+    """Return the same as `to_dp`, without a warning. Source: [berthier2019:rdp-comp]"""
     require.one_of(CONVERSIONS, conversion=conversion)
     if rdp.shape != orders.shape or not (rdp >= 0).all():
         raise ValueError("rdp must contain one number >= 0 for every order")

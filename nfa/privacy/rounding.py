@@ -3,11 +3,13 @@
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-LONGEST = 400  # digits: more than any float has before the point and after it to so many decimals as one prints
+LONGEST = 400  # digits: more than any float has before and after the point at the usual number of decimals
 
 
 def down(value: float, digits: int = 6) -> str:
-    """A finite number >= 0 to so many significant digits, never above what it is: for what an epsilon is at least.
+    """A finite number >= 0 with this many significant digits, never above its value.
+
+    Use it for lower bounds of an epsilon.
 
     Examples
     --------
@@ -18,9 +20,9 @@ def down(value: float, digits: int = 6) -> str:
 
 
 def up(value: float, digits: int = 6, *, decimals: int | None = None) -> str:
-    """A number >= 0 to so many significant digits, or to so many decimals, never below what it is.
+    """A number >= 0 with this many significant digits, or this many decimals, never below its value.
 
-    What it is means the digits that Python and JSON write.
+    Its value means the digits that Python and JSON write.
 
     Examples
     --------

@@ -9,13 +9,13 @@ from nfa.privacy.rdp import check_orders, expm1_beyond_linear, gaussian
 from nfa.privacy.subsampling import poisson_gaussian
 from nfa.privacy.subsampling_sums import check_rate
 
-LARGEST_SUM = 10**5  # the largest integer order whose sum is taken; minutes there, a tenth of a second at 4096
-MOST_NODES = 2000  # of the quadrature at one order; orders that need more are left to the sums at integers
+LARGEST_SUM = 10**5  # the largest integer order with a sum, which takes minutes; at 4096 it takes a tenth of a second
+MOST_NODES = 2000  # of the quadrature at one order; larger orders use the sums at integers
 BLOCK = 32  # orders that share their nodes
 
 
 def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multiplier: float) -> np.ndarray:
-    r"""Poisson batches, one record added or removed, Gaussian noise: the exact curve, at orders of all kinds.
+    r"""Poisson batches, one record added or removed, Gaussian noise: the exact curve, at integer and other orders.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log (1 + I), \qquad
               I = \int \varphi(x) \big( (1 + u)^\alpha - 1 - \alpha u \big) \, dx, \qquad
@@ -31,8 +31,8 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
 
     Returns
     -------
-    rdp : (k,) array, nats, never too small; inf at orders that would take too long: integers above 10^5, others above
-        some hundred times z^2
+    rdp : (k,) array, nats, never too small; inf at orders that would take too long. These are integers above 10^5, and
+        other orders above some hundred times z^2
 
     Raises
     ------
@@ -40,19 +40,19 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
 
     Notes
     -----
-    Section 3.3 of the source has two series for orders that are no integers. They alternate, and where q is small they
-    lose I, which is of the size of (q / z)^2, beside the 1. The integral that they expand has an integrand >= 0, since
-    the mean of u is 0 and (1 + u)^alpha >= 1 + alpha u.
+    Section 3.3 of the source has two series for orders that are not integers. They alternate. If q is small, they lose
+    I, which is of the size of (q / z)^2, next to the 1. The integral that these series expand has an integrand >= 0,
+    because the mean of u is 0 and (1 + u)^alpha >= 1 + alpha u.
 
-    Guarantee: rounded up. The trapezoidal sum over the lattice h Z is off by at most 2 M / (e^{2 pi a / h} - 1), where
-    the integrand is analytic in the strip of half width a, and M bounds the integral of its modulus on every line
-    there (Trefethen and Weideman 2014, Theorem 5.1). Here a < pi z, since 1 + u = 0 first at Im x = pi z, and M =
-    e^{a^2 / 2} (1 + I + 1 + 2 alpha q). Beyond the last node the integrand is below
-    (1 + u)^alpha phi with log(1 + u) replaced by its tangent of slope 1 / z, and before the first below alpha q phi.
+    Guarantee: rounded up. The error of the trapezoidal sum over the lattice h Z is at most 2 M / (e^{2 pi a / h} - 1)
+    if the integrand is analytic in the strip of half width a, and M bounds the integral of its modulus on every line in
+    the strip (Trefethen and Weideman 2014, Theorem 5.1). Here a < pi z, because the first zero of 1 + u is at Im x = pi
+    z, and M = e^{a^2 / 2} (1 + I + 1 + 2 alpha q). Beyond the last node, the integrand is below (1 + u)^alpha phi with
+    log(1 + u) replaced by its tangent of slope 1 / z. Before the first node, it is below alpha q phi.
 
     Examples
     --------
-    Between integers it lies between their values, here at alpha = 2, 2.5 and 3.
+    At a non-integer order, the value is between those at the adjacent integers, here at alpha = 2, 2.5 and 3.
 
     >>> poisson_gaussian_at_any_order([2, 2.5, 3], sampling_rate=0.01, noise_multiplier=1.0).round(8).tolist()
     [0.00017181, 0.00021758, 0.00026464]
@@ -69,9 +69,9 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
     others = np.flatnonzero(~whole)
     if len(others) == 0 or z < 1e-3:
         return rdp
-    # e^{-needed} is beyond rounding beside I >= q^2 alpha (alpha - 1) / (2 z^2).
+    # e^{-needed} is below the rounding of I >= q^2 alpha (alpha - 1) / (2 z^2).
     needed = 42 - 2 * math.log(q) + 2 * math.log(max(z, 1)) - math.log(min(orders[others[0]] - 1, 1))
-    width = math.sqrt(2 * needed)  # phi falls by e^{-needed} from its middle
+    width = math.sqrt(2 * needed)  # phi falls by e^{-needed} from its maximum
     a = min(3 * z, width)
     h = 2 * math.pi * a / (needed + a * a / 2)
     others = others[(orders[others] / z + 2 * width) / h <= MOST_NODES]
@@ -82,7 +82,7 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
 
 
 def _quadrature(alpha: np.ndarray, q: float, z: float, h: float, a: float, width: float) -> np.ndarray:
-    """log(1 + I) / (alpha - 1), rounded up, for orders that share the nodes of the largest."""
+    """log(1 + I) / (alpha - 1), rounded up, for orders that share the nodes of the largest order."""
     x = h * np.arange(-math.ceil(width / h), math.ceil((alpha[-1] / z + width) / h) + 1)
     exponent = (x - 0.5 / z) / z
     with np.errstate(over="ignore", divide="ignore"):
@@ -92,7 +92,7 @@ def _quadrature(alpha: np.ndarray, q: float, z: float, h: float, a: float, width
         logs = L + np.logaddexp(_log_beyond_linear(beta * L), np.log(beta) + _log_beyond_linear(-L))
     rounding = 8 * np.finfo(float).eps * (alpha[:, None] * (np.abs(x) / z + 0.5 / z**2 + 1) + x * x / 2)
     logs += rounding - x * x / 2
-    rows = alpha * L[-1] - x[-1] ** 2 / 2 - math.log(x[-1] - alpha[-1] / z)  # what lies beyond the last node
+    rows = alpha * L[-1] - x[-1] ** 2 / 2 - math.log(x[-1] - alpha[-1] / z)  # the integral beyond the last node
     top = np.maximum(logs.max(axis=1), rows)
     inside = h * np.exp(logs - top[:, None]).sum(axis=1) + np.exp(rows - top)
     log_inside = top + np.log(inside) - 0.5 * math.log(2 * math.pi)
@@ -104,6 +104,6 @@ def _quadrature(alpha: np.ndarray, q: float, z: float, h: float, a: float, width
 
 
 def _log_beyond_linear(s: np.ndarray) -> np.ndarray:
-    """log(e^s - 1 - s), also where e^s overflows."""
+    """log(e^s - 1 - s), also if e^s overflows."""
     far = np.maximum(s, 50.0)
     return np.where(s < 50, np.log(expm1_beyond_linear(np.minimum(s, 50.0))), far + np.log1p(-(1 + far) * np.exp(-far)))

@@ -1,9 +1,9 @@
-"""Amplification by subsampling: the Renyi curve of a mechanism that sees a random batch, from its curve without.
+"""Amplification by subsampling: the Renyi curve of a mechanism on a random batch, from its curve without sampling.
 
-Each bound belongs to one sampling scheme and one adjacency, and needs integer orders. The functions evaluate the
-bounds as stated; they can exceed the curve without sampling, which always holds too (`nfa.privacy.accountant` takes
-the smaller). Rates q are those of records; epsilon(alpha) is the mechanism's own curve.
-`nfa.privacy.amplification` declares which of them the accountants use.
+Each bound belongs to one sampling scheme and one adjacency, and needs integer orders. The functions evaluate the bounds
+as stated. They can exceed the curve without sampling, which always holds too, so `nfa.privacy.accountant` uses the
+smaller of both. q is the sampling rate of records, and epsilon(alpha) is the mechanism's own curve.
+`nfa.privacy.amplification` declares which bounds the accountants use.
 """
 
 import math
@@ -50,7 +50,7 @@ def without_replacement(
 
     Returns
     -------
-    rdp : (k,) array, nats; inf where the curve is
+    rdp : (k,) array, nats; inf where the curve is infinite
 
     Raises
     ------
@@ -59,7 +59,7 @@ def without_replacement(
 
     Notes
     -----
-    The paper prints the last exponent as j for l, and calls the batches Poisson in the sentence before.
+    The paper prints j instead of l in the last exponent, and calls the batches Poisson in the sentence before.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def without_replacement(
 
 
 def without_replacement_berthier(orders, *, sampling_rate: float, curve: Curve) -> np.ndarray:
-    r"""The bound of `without_replacement` as Berthier's report states it, with one term where the original has a min.
+    r"""The bound of `without_replacement` in Berthier's report. It has one term where the original has a minimum.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big(1 + 4 q^2 \binom{\alpha}{2} (e^{\epsilon(2)} - 1)
               + 2 \sum_{l=3}^\alpha \binom{\alpha}{l} q^l e^{(l-1) \epsilon(l)} \Big)
@@ -150,7 +150,7 @@ def without_replacement_gaussian(orders, *, sampling_rate: float, noise_multipli
     l = np.arange(len(base))
     terms = math.log(2) + (l - 1) * base
     terms[2] = min(math.log(4) + log_expm1(base[2]), math.log(2) + base[2])
-    if noise_multiplier > 0.1:  # below, B(j) is e^{j (j-1) / 2 z^2} to more than 20 digits: the 2 is below the 4
+    if noise_multiplier > 0.1:  # below, B(j) is e^{j (j-1) / 2 z^2} to more than 20 digits, and the 2 is the minimum
         log_B = np.zeros(len(base) + 1)
         log_B[2::2] = log_moment(np.arange(2, len(log_B), 2), noise_multiplier=noise_multiplier)
         root = (log_B[2 * (l // 2)] + log_B[2 * ((l + 1) // 2)]) / 2
@@ -174,7 +174,8 @@ def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -
 
     Returns
     -------
-    rdp : (k,) array, nats; the divergence of (1 - q) N(0, 1) + q N(1/z, 1) from N(0, 1), the larger of both ways
+    rdp : (k,) array, nats; the divergence of (1 - q) N(0, 1) + q N(1/z, 1) from N(0, 1), which is the larger of both
+        orders
 
     Raises
     ------
@@ -199,7 +200,7 @@ def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -
 
 
 def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multiplier: float) -> np.ndarray:
-    r"""Poisson batches, one record added or removed, Gaussian noise: the closed form, where its conditions hold.
+    r"""Poisson batches, one record added or removed, Gaussian noise: the closed form, with its conditions.
 
     .. math:: \epsilon'(\alpha) = \frac{2 q^2 \alpha}{z^2} \quad \text{if } q \le \tfrac15,\ z \ge 4,\
               \alpha \le \tfrac12 z^2 A - 2 \log z,\
@@ -238,7 +239,7 @@ def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multipli
             f"the closed form needs a sampling rate q <= 1/5 and a noise multiplier z >= 4, got q={q} and z={z}",
         )
     A = np.log1p(1 / (q * (a - 1)))
-    room = A + np.log(q * a) + 0.5 / z**2  # where it is not positive the condition says nothing and is not relied on
+    room = A + np.log(q * a) + 0.5 / z**2  # if it is not positive, the condition gives no bound and is not used
     covered = (a <= 0.5 * z**2 * A - 2 * math.log(z)) & (room > 0)
     covered &= a * room <= 0.5 * z**2 * A**2 - math.log(5) - 2 * math.log(z)
     return np.where(covered, 2 * q**2 * a / z**2, math.inf)
@@ -261,7 +262,7 @@ def poisson(orders, *, sampling_rate: float, curve: Curve) -> np.ndarray:
 
     Returns
     -------
-    rdp : (k,) array, nats; inf where the curve is
+    rdp : (k,) array, nats; inf where the curve is infinite
 
     Raises
     ------
@@ -282,7 +283,7 @@ def poisson(orders, *, sampling_rate: float, curve: Curve) -> np.ndarray:
 
 
 def amplified(epsilon: float, *, sampling_rate: float) -> float:
-    r"""The epsilon of pure differential privacy of a mechanism that sees a random batch.
+    r"""The epsilon of pure differential privacy of a mechanism on a random batch.
 
     .. math:: \epsilon' = \log(1 + q (e^\epsilon - 1))
 
@@ -290,28 +291,29 @@ def amplified(epsilon: float, *, sampling_rate: float) -> float:
 
     Parameters
     ----------
-    epsilon : float >= 0, of the mechanism on batches; for Poisson batches under add-remove, for batches without
-        replacement under replace-one
+    epsilon : float >= 0, epsilon of the mechanism on batches, under add-remove for Poisson batches and under
+        replace-one for batches without replacement
     sampling_rate : float q in (0, 1]
 
     Returns
     -------
-    epsilon : float >= 0 under the same adjacency, rounded up; inf where epsilon is
+    epsilon : float >= 0 under the same adjacency, rounded up; inf if the given epsilon is inf
 
     Raises
     ------
-    ValueError : if epsilon is negative or the rate not in (0, 1]
+    ValueError : if epsilon is negative or the rate is not in (0, 1]
 
     Notes
     -----
-    Poisson: given the other records' coins the laws with and without the record are (1 - q) A + q B and A, where A
-    and B are within e^epsilon of each other. B <= e^epsilon A gives one ratio, 1 + q (e^epsilon - 1), and A <=
-    e^epsilon B the other, 1 / (1 - q (1 - e^-epsilon)), which is smaller.
+    Poisson: given the draws of the other records, the laws with and without the record are (1 - q) A + q B and A, and A
+    and B are within e^epsilon of each other. The inequality B <= e^epsilon A gives one ratio, 1 + q (e^epsilon - 1).
+    The inequality A <= e^epsilon B gives the other ratio, 1 / (1 - q (1 - e^-epsilon)), which is smaller.
 
     Without replacement: the two laws are (1 - q) A + q B and (1 - q) A + q B', where A is the law given that the record
-    is not drawn. Each of A, B and B' is within e^epsilon of the others, for a batch with the record becomes one without
-    when another record takes its place. With m = min(A, B'), B <= e^epsilon m, so B - B' <= e^epsilon m - B', which is
-    at most (e^epsilon - 1) B' and at most (e^epsilon - 1) A; hence q (B - B') <= q (e^epsilon - 1) ((1 - q) A + q B').
+    is not drawn. Each of A, B and B' is within e^epsilon of the others, because a batch with the record becomes a batch
+    without it if another record replaces it. With m = min(A, B'), B <= e^epsilon m. So B - B' <= e^epsilon m - B',
+    which is at most (e^epsilon - 1) B' and at most (e^epsilon - 1) A. Hence q (B - B') <= q (e^epsilon - 1) ((1 - q) A
+    + q B').
 
     Examples
     --------
@@ -322,9 +324,9 @@ def amplified(epsilon: float, *, sampling_rate: float) -> float:
     check_rate(sampling_rate)
     if epsilon < 1:
         return math.log1p(sampling_rate * math.expm1(epsilon)) * ROUNDED_UP
-    terms = 4 * sys.float_info.epsilon * (epsilon + abs(math.log(sampling_rate)))  # what the sums below may round away
+    terms = 4 * sys.float_info.epsilon * (epsilon + abs(math.log(sampling_rate)))  # largest rounding of the sums below
     found = epsilon + math.log(sampling_rate + (1 - sampling_rate) * math.exp(-epsilon))
-    if found < 1:  # where the two nearly cancel
+    if found < 1:  # if the two nearly cancel
         found = math.log1p(math.exp(epsilon + math.log(sampling_rate)) - sampling_rate)
         return found * (ROUNDED_UP + terms)
     return found * ROUNDED_UP + terms

@@ -1,4 +1,4 @@
-"""Which theorem counts what: the table of (sampling, adjacency, law), and the refusal of all that is not in it."""
+"""The table of theorems by (sampling, adjacency, law), and the refusal of all cases that are not in it."""
 
 from importlib import import_module
 
@@ -29,7 +29,8 @@ def _declared() -> dict[str, Coverage]:
 
     Source: [ours:public-number]
 
-    Raises ValueError if a scheme has none, or counts neighbours of different sizes though its batches depend on n.
+    Raises ValueError if a scheme has no coverage. Also raises it if a scheme covers neighbours of different sizes,
+    although its batches depend on n.
     """
     modules = dict.fromkeys(SAMPLERS[scheme].theorems for scheme in SCHEMES)
     found = [one for name in modules for one in import_module(f"nfa.privacy.{name}").COVERAGE]
@@ -54,7 +55,7 @@ BOUNDS = (*(bound for one in COVERAGE.values() for bound in one.bounds), *IN_FUL
 
 
 def refuse_conjecture(bound: str | None) -> None:
-    """Raise NoGuarantee if the bound that is asked for is a conjecture.
+    """Raise NoGuarantee if the requested bound is a conjecture.
 
     Source: [berthier2019:conj1] [berthier2019:conj2]
     """
@@ -68,17 +69,20 @@ def refuse_conjecture(bound: str | None) -> None:
 
 
 def says(bound: str) -> str:
-    """The sentence of a bound, by its id; of a Classic's own curve, that it leaves the sampling out."""
+    """The sentence of a bound, by its id.
+
+    The sentence of a Classic's own curve says that the curve ignores the sampling.
+    """
     return next((b.says for b in _stated() if b.id == bound), SAYS)
 
 
 def formula(bound: str) -> tuple[str, ...]:
-    """The lines of a bound's equation, by its id; none for a Classic's own curve."""
+    """The lines of a bound's equation, by its id; empty for a Classic's own curve."""
     return next((b.formula for b in _stated() if b.id == bound), ())
 
 
 def amplifies(bound: str) -> bool:
-    """Whether a bound, by its id, makes use of the sampling."""
+    """Whether a bound, by its id, uses the sampling."""
     return bound not in {b.id for b in IN_FULL}
 
 
@@ -87,7 +91,7 @@ def _stated() -> list[Bound | PureBound]:
 
 
 def base_bound(release: Release) -> Bound:
-    """The bound that leaves the sampling out, which holds whenever any does."""
+    """The bound that ignores the sampling. It holds if any bound holds."""
     if isinstance(release, Classic):
         laws = (release.law,)
         return Bound(id=release.id, samplings=SCHEMES, laws=laws, integers=False, says=SAYS, curve=unsampled_curve)
@@ -95,20 +99,20 @@ def base_bound(release: Release) -> Bound:
 
 
 def choose(release: Release, bound: str | None = None) -> Bound:
-    """The theorem that counts a release: the one named, or the default; a refusal where there is none.
+    """The theorem for a release: the named one, or the default. Raises NoGuarantee if there is none.
 
     Source: [lee2020:acct] [dpulr2024:L249]
 
     Parameters
     ----------
     release : Mechanism or Classic
-    bound : str, a ledger id out of `BOUNDS` or a Classic's own; None: the default
+    bound : str, a ledger id from `BOUNDS` or that of a Classic's own curve; None: the default
 
     Raises
     ------
-    ValueError : if the release is neither a Mechanism nor a Classic, or no bound has this name
-    NoGuarantee : if the bound named, or every bound, does not cover the release, or a conjecture is named; the sentence
-        says what would
+    ValueError : if the release is neither a Mechanism nor a Classic, or if no bound has this name
+    NoGuarantee : if the named bound, or every bound, does not cover the release, or if a conjecture is named. The
+        message says which bounds or settings are covered
 
     Examples
     --------
@@ -146,7 +150,7 @@ def counts_in_full(release: Release) -> bool:
 
 
 def smallest(release: Release, bound: str | None = None) -> Bound:
-    """`choose`, but for the bound that has the same curve at more orders, where none is named."""
+    """As `choose`. If no bound is named, return the bound that has the same curve at more orders."""
     chosen = choose(release, bound)
     return choose(release, chosen.finer) if bound is None and chosen.finer else chosen
 
@@ -179,7 +183,7 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
 
 
 def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
-    """Renyi curve of one step: the bound, or the curve without sampling where that holds too and is smaller.
+    """Renyi curve of one step: the bound, or the curve without sampling if that also holds and is smaller.
 
     Source: [lee2020:acct] [lee2020:def3] [ohana2021:def2.4] [berthier2019:lem3.1] [dpulr2024:def3]
 
@@ -191,13 +195,14 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
 
     Returns
     -------
-    rdp : (k,) array, nats; neighbours' divergences are at most this in either order of the two
+    rdp : (k,) array, nats. The divergences of neighbours are at most this, in either order of the two
 
     Notes
     -----
-    The curve without sampling holds for random batches too if a record is at most once in a batch, and the others'
-    batches do not depend on it: e^{(alpha - 1) D_alpha} is jointly convex, and given the batches the two laws are equal
-    or those of neighbours. The scheme's `Coverage` says for which adjacencies that is so.
+    The curve without sampling also holds for random batches under two conditions: a record is at most once in a batch,
+    and the batches of the other records do not depend on it. The reason is that e^{(alpha - 1) D_alpha} is jointly
+    convex, and given the batches, the two laws are equal or those of neighbours. The scheme's `Coverage` lists the
+    adjacencies for which these conditions hold.
 
     Examples
     --------
@@ -215,7 +220,10 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
 
 
 def one_step_everywhere(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
-    """`one_step`, where a theorem for integers is asked at 2 .. 256, and the curve without sampling holds at others."""
+    """As `one_step`, but at all orders: a theorem for integers is used at 2 ..
+
+    256, and the curve without sampling elsewhere.
+    """
     if not bound.integers:
         return one_step(release, orders, bound)
     curve = unsampled_curve(release, orders) if counts_in_full(release) else np.full(orders.shape, np.inf)

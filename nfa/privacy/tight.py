@@ -1,4 +1,4 @@
-"""The epsilon of composed privacy losses as a number, or the sentence that says why there is none."""
+"""The epsilon of composed privacy losses as a number, or a sentence that explains why there is none."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,12 +10,13 @@ from nfa.privacy.theorems import choose
 
 @dataclass(frozen=True)
 class Tight:
-    """A tight epsilon, or the sentence that says why there is none.
+    """A tight epsilon, or a sentence that explains why there is none.
 
     Parameters
     ----------
-    epsilon : float, an upper bound that exceeds the best possible by the discretisation only; None where there is none
-    says : str, one sentence: where the number comes from, or what is missing
+    epsilon : float, an upper bound that exceeds the best possible value only by the discretisation; None if there is
+        none
+    says : str, one sentence: the origin of the number, or the missing part
     """
 
     epsilon: float | None

@@ -1,15 +1,15 @@
 r"""One record zeroed out in batches without replacement: the bounds that the accountants use under zero-out.
 
-Let f be what a step releases before its noise, and Delta its sensitivity under zero-out. Neighbours D and D' differ in
+Let f be the output of a step before its noise, and Delta its sensitivity under zero-out. Neighbours D and D' differ in
 record i, which is x in D and the zero record 0 in D'. Batches of m out of the n records are drawn without replacement.
-Draw m - 1 of the other records, T, and one more of the rest, j. A batch without record i is T and j; let A be the law
-of its release. A batch with record i is T and x in D, with the law B, and T and 0 in D', with the law B'. With q = m /
-n, the two releases have the laws P = (1 - q) A + q B and Q = (1 - q) A + q B', mixed over T and j.
+Draw m - 1 of the other records, T, and one more of the rest, j. A batch without record i consists of T and j. Let A be
+the law of its release. A batch with record i consists of T and x in D, with the law B, and of T and 0 in D', with the
+law B'. With q = m / n, the two releases have the laws P = (1 - q) A + q B and Q = (1 - q) A + q B', mixed over T and j.
 
-From f(T, 0) both f(T, x) and f(T, j) are at most Delta away, so they are at most 2 Delta from each other. So a record
-zeroed out costs at most what a record replaced costs at the sensitivity 2 Delta. The bounds below cost less.
+Both f(T, x) and f(T, j) are at most Delta away from f(T, 0), so their distance is at most 2 Delta. So zeroing out a
+record costs at most as much as replacing a record at the sensitivity 2 Delta. The bounds below are smaller.
 
-`nfa.privacy.amplification` declares them.
+`nfa.privacy.amplification` declares these bounds.
 """
 
 import math
@@ -64,9 +64,9 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
     = N(u, z^2 I) and B = N(v, z^2 I) with ||u|| <= 1 and ||v|| <= 1.
 
     *Moments.* P / Q = 1 + q (B - B') / Q, and the mean of (B - B') / Q under Q is 0. By the binomial theorem E_Q[(P /
-    Q)^alpha] is at most 1 + sum_{l >= 2} C(alpha, l) q^l M_l, where M_l is the integral of |B - B'|^l / Q^{l-1}. It is
-    convex in Q, so it is at most (1 - q) T_l + q T'_l, where T_l has A in the place of Q, and T'_l has B'. The other
-    order of P and Q gives the same T_l, and B in the place of B' in T'_l, which has the same value by symmetry.
+    Q)^alpha] is at most 1 + sum_{l >= 2} C(alpha, l) q^l M_l, and M_l is the integral of |B - B'|^l / Q^{l-1}. M_l is
+    convex in Q, so it is at most (1 - q) T_l + q T'_l, where T_l has A in place of Q, and T'_l has B' in place of Q.
+    The other order of P and Q gives the same T_l, and B in place of B' in T'_l, which has the same value by symmetry.
 
     *From B'.* Let Y_d = e^{d g / z - d^2 / (2 z^2)} with g ~ N(0, 1). Then T'_l = E|Y_d - 1|^l with d = ||v||. Y_d is a
     martingale in d^2, so E F(Y_d) rises with d for every convex F, and T'_l <= E|Y_1 - 1|^l.
@@ -107,7 +107,7 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
     )
     l = np.arange(len(base))
     s = float(base[2])
-    with np.errstate(invalid="ignore"):  # where s is infinite
+    with np.errstate(invalid="ignore"):  # if s is infinite
         log_w = (l - 1) * s
     log_u = (l - 1) * base
     terms = np.logaddexp(4 * log_u, log_u)
@@ -141,11 +141,11 @@ def amplified_zeroed(epsilon: float, *, sampling_rate: float) -> float:
 
     Returns
     -------
-    epsilon : float >= 0 under zero-out, rounded up; at most epsilon but for the rounding; inf where epsilon is
+    epsilon : float >= 0 under zero-out, rounded up; at most the given epsilon, apart from rounding; inf if that is inf
 
     Raises
     ------
-    ValueError : if epsilon is negative or the rate not in (0, 1]
+    ValueError : if epsilon is negative or the rate is not in (0, 1]
 
     Notes
     -----
