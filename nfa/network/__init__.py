@@ -1,6 +1,6 @@
-"""Networks: layers, activations and losses, and the papers' own nets by name.
+"""Networks: layers, activations and losses, and the networks of the papers by name.
 
-`net` holds the network and its passes, `ops` activations and losses, `dense`, `conv2d` and `pooling` the layers.
+`net` has the network and its passes, `ops` has activations and losses, and `dense`, `conv2d` and `pooling` have layers.
 """
 
 from nfa.network.architectures import (

@@ -37,7 +37,8 @@ def lee2020_cnn(
 ) -> Net:
     """Two 5x5 convolutions of 64 channels with 2x2 max pooling, two layers of 384, 10 classes: Lee & Kifer, Section 5.
 
-    The paper leaves the padding open ("same" here); for BP it takes ReLU throughout (``phi_conv=phi_fc=relu``).
+    The paper does not state the padding; here it is "same". For BP, the paper uses ReLU throughout
+    (``phi_conv=phi_fc=relu``).
     """
     fast = {"ops": ops} if ops else {}
     conv = (Conv2d(64, 5, padding=padding, **fast), phi_conv, MaxPool(2, **fast))
@@ -72,15 +73,16 @@ def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **setti
     Parameters
     ----------
     in_shape : (channels, rows, columns) of an image
-    padding : of the first three convolutions, "same" or "valid"
-    pooled : 2x2 max pooling after each of the first three convolutions, or none
+    padding : padding of the first three convolutions, "same" or "valid"
+    pooled : whether 2x2 max pooling follows each of the first three convolutions
 
     Notes
     -----
     The convolutions have 224, 1,168, 4,640 and 9,248 parameters, biases included, on images of 3 channels. "The
-    residual connection is between the third and fourth": what convolution 4 reads is added to what it gives, so that
-    convolution 4 must be padded and cannot be pooled. Readings of what is not stated: 2x2 pooling after the other
-    three, padding, the sum taken after ReLU, one dense layer upon all of it: 512 inputs, 20,410 parameters in all.
+    residual connection is between the third and fourth": the input of convolution 4 is added to its output, so
+    convolution 4 must be padded and cannot be pooled. Our readings of what the paper does not state: 2x2 pooling after
+    the other three, padding, the sum after ReLU, and one dense layer upon all of it. This layer has 512 inputs, and
+    there are 20,410 parameters in all.
     """
     c1, c2, c3 = (Conv2d(n, 3, padding=padding) for n in (8, 16, 32))
     below = [(c, relu, MaxPool(2)) if pooled else (c, relu) for c in (c1, c2, c3)]
@@ -88,12 +90,12 @@ def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **setti
 
 
 def dpulr2024_resnet5_unpooled(in_shape=(3, 32, 32), **settings) -> Net:
-    """`dpulr2024_resnet5` without pooling: the dense layer reads 32,768 numbers, and there are 342,970 parameters."""
+    """`dpulr2024_resnet5` without pooling. The dense layer reads 32,768 numbers, and there are 342,970 parameters."""
     return dpulr2024_resnet5(in_shape, pooled=False, **settings)
 
 
 def dpulr2024_resnet5_valid(in_shape=(3, 32, 32), **settings) -> Net:
-    """`dpulr2024_resnet5` with padding in convolution 4 alone: the dense layer reads 128 numbers."""
+    """`dpulr2024_resnet5` with padding only in convolution 4. The dense layer reads 128 numbers."""
     return dpulr2024_resnet5(in_shape, padding="valid", **settings)
 
 
@@ -105,7 +107,7 @@ def berthier2019_logistic(in_shape=(2000,), **settings) -> Net:
     return Net(in_shape, [(Dense(1, bias=False),)], **settings)
 
 
-# By name; one that takes in_shape is built for the shape of the data.
+# By name. A network that takes in_shape is built for the shape of the data.
 ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "ohana2021": ohana2021,
     "lee2020-fc-fmnist": lee2020_fc_fmnist,

@@ -1,4 +1,4 @@
-"""The convolution as a layer's affine map: Conv2d, which knows of z = W * h + b what `dense` says of every map."""
+"""The convolution as the affine map of a layer: Conv2d has the methods that `dense` describes for every map."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from nfa.network.per_example import Terms
 
 Padding = Pair | Literal["valid", "same"]
 
-# Entries of all the examples' own terms, above which a rule forms them twice instead of keeping them.
+# Largest number of entries of all examples' own terms that are kept. With more entries, a rule forms the terms twice.
 _TERMS_AT_ONCE = 1 << 25
 
 
@@ -27,10 +27,11 @@ class Conv2d:
     c_out : int >= 1, output channels
     k : int or (rows, columns) >= 1, the kernel's size
     stride : int or (rows, columns) >= 1
-    padding : int or (rows, columns) >= 0 zeros on each side; "valid" is 0; "same" gives ceil(H / stride) rows, an
-        odd number of zeros having the extra one below and to the right
-    ops : an object with the functions of `nfa.network.convolution`. `nfa.kernels.conv` is one for kernels that move by
-        one, and others take those of that module; `nfa.kernels.rows`, with its ``ANY_STRIDE``, is one for all kernels
+    padding : int or (rows, columns) >= 0 zeros on each side; "valid" is 0; "same" gives ceil(H / stride) rows. If the
+        number of zeros is odd, the extra zero is below and to the right
+    ops : an object with the functions of `nfa.network.convolution`. `nfa.kernels.conv` is such an object for kernels
+        that move by one; other kernels use the functions of `nfa.network.convolution`. `nfa.kernels.rows`, with its
+        ``ANY_STRIDE``, is such an object for all kernels
 
     Raises
     ------
@@ -38,7 +39,8 @@ class Conv2d:
 
     Notes
     -----
-    W has shape (c_out, c_in, k_0, k_1) and b (c_out,). As in every deep-learning library the kernel is not flipped.
+    W has shape (c_out, c_in, k_0, k_1) and b has shape (c_out,). As in every deep-learning library, the kernel is not
+    flipped.
     """
 
     c_out: int
@@ -62,7 +64,7 @@ class Conv2d:
             object.__setattr__(self, "padding", pair("padding", self.padding, 0))
 
     def bind(self, in_shape: Shape) -> "Conv2d":
-        """The same map, told the shape (c, H, W) of h[l-1] for one example."""
+        """The same map, bound to the shape (c, H, W) of h[l-1] for one example."""
         if len(in_shape) != 3:
             raise ValueError(f"a convolution needs an input of shape (channels, rows, columns), got {in_shape}")
         bound = replace(self, in_shape=in_shape)
@@ -74,7 +76,7 @@ class Conv2d:
 
     @property
     def _sizes(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """k and stride, which the constructor has made pairs."""
+        """k and stride, which the constructor has converted to pairs."""
         return cast(tuple[int, int], self.k), cast(tuple[int, int], self.stride)
 
     @property
@@ -113,7 +115,7 @@ class Conv2d:
 
     @property
     def _fast(self) -> Any:
-        """The operations taken: ``ops`` where it can, and otherwise those of `nfa.network.convolution`."""
+        """The operations in use: ``ops`` if it supports the stride, otherwise those of `nfa.network.convolution`."""
         return self.ops if self.stride == (1, 1) or getattr(self.ops, "ANY_STRIDE", False) else convolution
 
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -134,23 +136,27 @@ class Conv2d:
         return dz.sum(axis=(0, 2, 3))  # (c_out,)
 
     def weighed_W(self, dz: np.ndarray, h: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The direction for W with a weight (m,) for each example's term, formed first; one of 0 is left out."""
+        """The direction for W with a weight (m,) for each example's term.
+
+        Each term is formed first; terms of weight 0 are omitted.
+        """
         weight = weights_in(dz.dtype, weight)
         return self._fast.weighed(dz, h, self.k, self.stride, self.pad, weight)  # (c_out, c_in, k_0, k_1)
 
     def add_up(self, kept: Kept, weight: np.ndarray) -> np.ndarray:
-        """`weighed_W` from the terms that `norms2` kept."""
+        """`weighed_W` computed from the terms that `norms2` kept."""
         return self._fast.add_up(kept, self.k, weights_in(kept[0][1].dtype, weight))  # (c_out, c_in, k_0, k_1)
 
     def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The direction for b with a weight (m,) for each example's term, formed first as for `weighed_W`."""
+        """The direction for b with a weight (m,) for each example's term, which is formed first as for `weighed_W`."""
         return scale_rows(self._fast.over_positions(dz), weight).sum(axis=0)  # (c_out,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray, kept: Kept | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Per example the squared norms of its term in `outer`, for W and for b: two (m,) arrays; not finite beyond the
-        dtype.
+        """For each example, the squared norms of its term in `outer`, for W and for b: two (m,) arrays.
 
-        ``kept`` takes (examples, their terms) where these are formed, for `add_up`.
+        They are not finite if they overflow the dtype.
+
+        ``kept`` collects (examples, their terms) if these are formed, for `add_up`.
         """
         W2 = self._fast.norms2(dz, h, self.k, self.stride, self.pad, kept)
         return W2, np.square(self._fast.over_positions(dz)).sum(axis=1)
@@ -160,7 +166,7 @@ class Conv2d:
         return Terms(self, dz, h, keep=len(dz) * math.prod(self.shape_W) <= _TERMS_AT_ONCE)
 
     def patches(self, h: np.ndarray) -> np.ndarray:
-        """What one output channel sees of each example at each of its P positions: the patches (m, P, c k_0 k_1)."""
+        """The patches that one output channel reads of each example at each of its P positions: (m, P, c k_0 k_1)."""
         return im2col.im2col(h, *self._sizes, self.pad).transpose(0, 2, 1)
 
     def gains(self, positions: int | None = None) -> tuple[float, float]:
@@ -172,13 +178,14 @@ class Conv2d:
 
         Parameters
         ----------
-        positions : int, how many of the P positions of dz can differ from 0 in one channel, all if not given
+        positions : int, number of the P positions of dz that can differ from 0 in one channel; all by default
 
         Notes
         -----
-        Ours, as the paper's own derivation is in a supplement we have not seen. Let h_t be the input as the kernel's
-        place t sees it, (c_in, P). Then ||dz h_t^T||_F <= ||dz|| ||h_t|| by Cauchy and Schwarz, and summed over t every
-        pixel of h counts at most ceil(k_0 / s_0) ceil(k_1 / s_1) times. A bias sums its channel's positions.
+        This bound is ours, because the paper's derivation is in a supplement that we have not seen. Let h_t be the
+        input as read by place t of the kernel, (c_in, P). Then ||dz h_t^T||_F <= ||dz|| ||h_t|| by Cauchy and Schwarz.
+        Summed over t, every pixel of h counts at most ceil(k_0 / s_0) ceil(k_1 / s_1) times. A bias sums its channel's
+        positions.
         """
         (p, q), (s, t) = self._sizes
         return math.sqrt(-(-p // s) * -(-q // t)), math.sqrt(positions or math.prod(self.out_shape[1:]))

@@ -1,8 +1,9 @@
-"""The convolution's whole operations for a batch, by patches laid into columns and matrix products.
+"""The operations of the convolution for a whole batch, by patches in columns and matrix products.
 
-`Conv2d` calls these by its door ``ops``; `nfa.kernels.conv` holds numba twins. In all of them W is
-(c_out, c, k_0, k_1), h (m, c, H, W) and dz (m, c_out, H', W'); k and stride are (rows, columns), each >= 1, and pad
-the number of zeros (above, below, left, right). U are the patches of an example, one a column; its term is dz U^T.
+`Conv2d` calls these functions by its attribute ``ops``. `nfa.kernels.conv` has numba versions of them. In all of them,
+W is (c_out, c, k_0, k_1), h is (m, c, H, W) and dz is (m, c_out, H', W'). k and stride are (rows, columns), each >= 1,
+and pad is the number of zeros (above, below, left, right). U are the patches of an example, one in each column. The
+example's term is dz U^T.
 """
 
 import math
@@ -17,32 +18,33 @@ Sizes = tuple[int, int]
 Pad = tuple[int, int, int, int]
 Kept = list[tuple[slice, np.ndarray]]
 
-# Entries of the patches U held at a time: each repeats a pixel k_0 k_1 times, a batch of them is large and soon leaves
-# the cache. Entries of a patch's row from which on products row by row are faster than one product on whole patches.
+# Largest number of entries of the patches U in memory. U repeats each pixel k_0 k_1 times, so a batch of patches is
+# large and soon exceeds the cache. Second: from this number of entries in a patch's row, products row by row are faster
+# than one product on whole patches.
 _COLUMNS_AT_ONCE = 1 << 19
 _LEAST_ROW = 32
 
 
 def _by_rows(c: int, k: Sizes, stride: Sizes) -> bool:
-    """Whether the kernel's rows see slices of one array (`im2col.lower`), and enough of c channels to pay."""
+    """Whether the kernel's rows read slices of one array (`im2col.lower`), and this is faster with c channels."""
     return stride[0] == 1 and c * k[1] >= _LEAST_ROW
 
 
 def _split(W: np.ndarray, stride: Sizes) -> list[np.ndarray]:
-    """W as what its products with `_patches` take: its rows, each (c_out, c k_1), or the whole of it."""
+    """W in the form for products with `_patches`: its rows, each (c_out, c k_1), or the whole of W."""
     whole = W.transpose(2, 0, 1, 3) if _by_rows(W.shape[1], W.shape[2:], stride) else W[None]
     return list(whole.reshape(len(whole), len(W), -1))
 
 
 def _join(parts: np.ndarray, k: Sizes) -> np.ndarray:
-    """The adjoint of `_split`: W's shape from its parts (k_0 or 1, c_out, entries)."""
+    """The adjoint of `_split`: an array of W's shape from its parts (k_0 or 1, c_out, entries)."""
     if len(parts) == 1:
         return parts.reshape(parts.shape[1], -1, *k)
     return np.ascontiguousarray(parts.reshape(k[0], parts.shape[1], -1, k[1]).transpose(1, 2, 0, 3))
 
 
 def _patches(h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad) -> Iterator[tuple[slice, list[np.ndarray]]]:
-    """For parts of the batch whose patches fit into memory: (examples, what each part of W sees of them)."""
+    """For parts of the batch whose patches fit into memory: (examples, the patches that each part of W reads)."""
     _, c, H, W = (*h.shape[:2], h.shape[2] + pad[0] + pad[1], h.shape[3] + pad[2] + pad[3])
     by_rows = _by_rows(c, k, stride)
     columns = (W - k[1]) // stride[1] + 1
@@ -72,7 +74,7 @@ def transpose(W: np.ndarray, dz: np.ndarray, shape: Shape, stride: Sizes, pad: P
     """The adjoint of h -> W * h applied to dz, (m, c, H, W) for the shape (c, H, W) of one example's h."""
     k = W.shape[2:]
     back = (k[0] - 1 - pad[0], k[0] - 1 - pad[1], k[1] - 1 - pad[2], k[1] - 1 - pad[3])
-    if stride == (1, 1) and min(back) >= 0:  # a convolution too: with W turned by half a turn
+    if stride == (1, 1) and min(back) >= 0:  # this is also a convolution, with W rotated by half a turn
         turned = W[:, :, ::-1, ::-1].swapaxes(0, 1)
         return affine(turned, np.zeros(len(turned), W.dtype), dz, stride, back)
     d = _flat(dz)
@@ -96,10 +98,13 @@ def outer(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad) -> n
 
 
 def weighed(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, weight: np.ndarray) -> np.ndarray:
-    """`outer` with a weight (m,) for each example's term, in dz's dtype; one of 0 is left out, whatever it holds.
+    """`outer` with a weight (m,) for each example's term, in dz's dtype.
 
-    A term is formed first, as for its norm, and weighed then: its positions can cancel, and those of a weighed dz
-    cancel no more to what the norm saw than rounding allows.
+    A term of weight 0 is omitted, even if it is not finite.
+
+    Each term is formed first, as for its norm, and weighed afterwards. The positions of a term can cancel. If dz were
+    weighed first, rounding could prevent this cancellation, and the sum could differ from the term whose norm was
+    computed.
     """
     d = _flat(dz)
     dW = _no_parts(dz, h, k, stride)
@@ -112,11 +117,11 @@ def weighed(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, we
 
 
 def norms2(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, kept: Kept | None = None) -> np.ndarray:
-    """Per example the squared norm of its term in `outer`, (m,); not finite beyond the dtype.
+    """For each example, the squared norm of its term in `outer`, (m,). It is not finite if it overflows the dtype.
 
-    ||d U^T||_F^2 = <d^T d, U^T U>: of the two sides the one with fewer products is computed, but the left one where
-    the terms of the right one cancel, or leave the dtype: its rounding error, left alone, can be all there is and
-    have either sign. ``kept`` takes (examples, their terms d U^T) where all of these are formed, for `add_up`.
+    ||d U^T||_F^2 = <d^T d, U^T U>, and the side with fewer products is computed. But the left side is computed if the
+    terms of the right side cancel or overflow the dtype, because then the right side can be nothing but rounding error,
+    of either sign. ``kept`` collects (examples, their terms d U^T) if all of these are formed, for `add_up`.
     """
     d = _flat(dz)
     c_out, patch, positions = d.shape[1], h.shape[1] * math.prod(k), d.shape[2]
@@ -130,8 +135,8 @@ def norms2(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, kep
                 D, G = d_i.T @ d_i, U_i.T @ U_i
                 W2[part.start + i] = np.vdot(D, G)
                 d2, U2 = D.trace(), G.trace()
-                if not (d2 > least and U2 > least and W2[part.start + i] >= 1e-3 * d2 * U2):  # NaN is none of this
-                    # By the very products that `weighed` adds: these round as those do.
+                if not (d2 > least and U2 > least and W2[part.start + i] >= 1e-3 * d2 * U2):  # false for NaN
+                    # Use the same products as `weighed`, so that both round in the same way.
                     W2[part.start + i] = sum(np.square(d_i @ U[i].T).sum() for U in patches)
             continue
         terms = np.empty((len(d[part]), len(patches), c_out, patch // len(patches)), W2.dtype)
@@ -144,7 +149,7 @@ def norms2(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, kep
 
 
 def add_up(kept: Kept, k: Sizes, weight: np.ndarray) -> np.ndarray:
-    """`weighed` from the terms that `norms2` kept."""
+    """`weighed` computed from the terms that `norms2` kept."""
     dW: np.ndarray | float = 0.0
     for part, terms in kept:
         own = weight[part]
@@ -157,18 +162,18 @@ def add_up(kept: Kept, k: Sizes, weight: np.ndarray) -> np.ndarray:
 def over_positions(dz: np.ndarray) -> np.ndarray:
     """Each example's sum over its positions, (m, c_out, H', W') -> (m, c_out).
 
-    `numpy.einsum` is fast in whatever order dz lies in memory.
+    `numpy.einsum` is fast for any memory order of dz.
     """
     return np.einsum("nopq->no", dz)
 
 
 def _flat(dz: np.ndarray) -> np.ndarray:
-    """dz with its P positions in a row, (m, c_out, P)."""
+    """dz with its P positions flattened, (m, c_out, P)."""
     return dz.reshape(len(dz), dz.shape[1], math.prod(dz.shape[2:]))
 
 
 def _no_parts(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes) -> np.ndarray:
-    """Zeros for the parts of dW that `_join` puts together."""
+    """Zeros for the parts of dW that `_join` assembles."""
     c = h.shape[1]
     parts = k[0] if _by_rows(c, k, stride) else 1
     return np.zeros((parts, dz.shape[1], c * math.prod(k) // parts), np.result_type(dz, h))

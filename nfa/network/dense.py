@@ -1,11 +1,12 @@
 """The affine maps of a layer with their adjoints: Dense, and Conv2d from `nfa.network.conv2d`.
 
-A map knows three things about z = W h + b: the value itself (`affine`), its adjoint by h (`transpose`, which carries
-a vector at z[l] back to h[l-1]) and its adjoint by the parameters (`outer`, a sum over examples). `norms2` gives the
-squared norm that each example's own term in that sum has, without forming it where algebra allows.
+A map has three operations for z = W h + b: the value itself (`affine`), its adjoint with respect to h (`transpose`,
+which carries a vector at z[l] back to h[l-1]), and its adjoint with respect to the parameters (`outer`, a sum over
+examples). `norms2` computes the squared norm of each example's own term in that sum, if possible without forming the
+term.
 
-Maps are described without their input's shape (``Dense(512)``, ``Conv2d(64, 5)``); a `nfa.network.Net` binds it.
-Rows are examples: h is (m, ...); images are (m, c, H, W).
+You describe a map without the shape of its input (``Dense(512)``, ``Conv2d(64, 5)``), and a `nfa.network.Net` binds the
+shape. Rows are examples: h is (m, ...), and images are (m, c, H, W).
 """
 
 import math
@@ -24,16 +25,16 @@ __all__ = ["Conv2d", "Dense"]
 
 @dataclass(frozen=True)
 class Dense:
-    """The fully connected map z = W h + b; an input image is flattened in the order (channel, row, column).
+    """The fully connected map z = W h + b. An input image is flattened in the order (channel, row, column).
 
     Source: [lee2020:eq1] [lee2020:eq3]
 
     Parameters
     ----------
     n_out : int >= 1, number of outputs n_l
-    bias : without one, z = W h, and b[l] and its direction have no entries
-    ops : an object with ``matmul`` for the products of an example's own pass, `affine` and `transpose`
-        (`nfa.kernels.rows` is one)
+    bias : whether there is a bias. Without it, z = W h, and b[l] and its direction have no entries
+    ops : an object with ``matmul`` for the products of an example's own pass, `affine` and `transpose` (for example
+        `nfa.kernels.rows`)
 
     Raises
     ------
@@ -50,7 +51,7 @@ class Dense:
             raise ValueError(f"a dense layer needs n_out >= 1 outputs, got {self.n_out}")
 
     def bind(self, in_shape: Shape) -> "Dense":
-        """The same map, told the shape of h[l-1] for one example."""
+        """The same map, bound to the shape of h[l-1] for one example."""
         return replace(self, in_shape=in_shape)
 
     @property
@@ -81,7 +82,7 @@ class Dense:
 
     def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over examples of dz h^T, and of dz: the directions for W and b."""
-        if not len(h):  # NumPy takes long for a product over nothing
+        if not len(h):  # NumPy is slow for an empty product
             return np.zeros(self.shape_W, np.result_type(dz, h)), self.outer_b(dz)
         dW = dz.T @ h.reshape(len(h), self.shape_W[1])  # (n_l, n_{l-1})
         return dW, self.outer_b(dz)  # (n_l,)
@@ -91,10 +92,12 @@ class Dense:
         return dz[:, : self.n_bias].sum(axis=0)  # (n_l,)
 
     def weighed_W(self, dz: np.ndarray, h: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The direction for W with a weight (m,) for each example's term, which goes into dz; one of 0 is left out.
+        """The direction for W with a weight (m,) for each example's term. The weights multiply dz.
 
-        A weighed entry of dz that is too small for full precision becomes 0: rounded up, and times a large h, it would
-        let a term exceed its bound.
+        Terms of weight 0 are omitted.
+
+        A weighed entry of dz that is too small for full precision becomes 0. If it were rounded up and multiplied by a
+        large h, a term could exceed its bound.
         """
         if not (live := weight != 0).all():
             dz, h, weight = dz[live], h[live], weight[live]
@@ -109,9 +112,10 @@ class Dense:
         return self.outer_b(scale_rows(dz, weight))  # (n_l,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Per example ||dz h^T||_F^2 = ||dz||^2 ||h||^2, and ||dz||^2: two (m,) arrays; inf beyond the dtype.
+        """For each example, ||dz h^T||_F^2 = ||dz||^2 ||h||^2, and ||dz||^2: two (m,) arrays; inf if they overflow.
 
-        A product of squares of which one is too large or too small for the dtype is taken as the square of the norms'.
+        If one of the two squares is too large or too small for the dtype, the product is the square of the norms'
+        product.
         """
         flat = h.reshape(len(h), self.shape_W[1])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -129,12 +133,12 @@ class Dense:
         return Terms(self, dz, h)
 
     def patches(self, h: np.ndarray) -> np.ndarray:
-        """What one output sees of each example at each of its positions: h itself, at one, (m, 1, n_{l-1})."""
+        """The patches that one output reads of each example at its only position: h itself, (m, 1, n_{l-1})."""
         return h.reshape(len(h), 1, self.shape_W[1])
 
     def gains(self, positions: int | None = None) -> tuple[float, float]:
-        """The least (g_W, g_b) with ||dW||_F <= g_W ||dz|| ||h|| and ||db|| <= g_b ||dz|| for one example.
+        """The smallest (g_W, g_b) with ||dW||_F <= g_W ||dz|| ||h|| and ||db|| <= g_b ||dz|| for one example.
 
-        1 and 1, or 1 and 0 without biases.
+        They are 1 and 1, or 1 and 0 without biases.
         """
         return 1.0, float(self.bias)

@@ -1,6 +1,6 @@
-"""A convolution as one matrix product: patches laid into columns (`im2col`), and the adjoint (`col2im`); max pooling.
+"""A convolution as one matrix product: patches in columns (`im2col`), and the adjoint (`col2im`). Also max pooling.
 
-`MaxPool` calls `max_pool` and `max_unpool` by its door ``ops``; `nfa.kernels.pooling` holds numba twins of them.
+`MaxPool` calls `max_pool` and `max_unpool` by its attribute ``ops``. `nfa.kernels.pooling` has numba versions of them.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,10 @@ Pair = int | tuple[int, int]
 
 
 def pair(name: str, value: Pair, least: int) -> tuple[int, int]:
-    """value, or it twice, as a pair of whole numbers that are at least ``least``; ValueError naming it otherwise."""
+    """Return value, or value twice, as a pair of whole numbers >= ``least``.
+
+    Otherwise raise ValueError that names it.
+    """
     both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(both) != 2 or not all(isinstance(v, int) and v >= least for v in both):
         raise ValueError(f"{name} must be a whole number >= {least} or a pair of such numbers, got {value!r}")
@@ -20,13 +23,13 @@ def pair(name: str, value: Pair, least: int) -> tuple[int, int]:
 
 
 def positions(image: Shape, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> Shape:
-    """How many rows and columns of positions a kernel of size k has on an image (rows, columns) with zeros around."""
+    """The numbers of rows and columns of positions that a kernel of size k has on a padded image (rows, columns)."""
     (H, W), (above, below, left, right) = image, pad
     return (H + above + below - k[0]) // stride[0] + 1, (W + left + right - k[1]) // stride[1] + 1
 
 
 def im2col(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> np.ndarray:
-    """Lay every patch that a kernel sees into a column, so that a convolution becomes one matrix product.
+    """Put every patch that a kernel reads into a column, so that a convolution becomes one matrix product.
 
     Parameters
     ----------
@@ -36,7 +39,7 @@ def im2col(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tupl
 
     Returns
     -------
-    U : (m, c k_0 k_1, H' W') array; a column holds one patch in the order (channel, row, column)
+    U : (m, c k_0 k_1, H' W') array. A column contains one patch in the order (channel, row, column)
     """
     m, c, H, W = x.shape
     top, bottom, left, right = pad
@@ -51,18 +54,18 @@ def im2col(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tupl
 
 
 def lower(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> np.ndarray:
-    """Lay the k_1 neighbours that a row of the kernel sees into columns: `im2col` for one row, on every row of x.
+    """Put the k_1 neighbours that a row of the kernel reads into columns: `im2col` for one row, on every row of x.
 
-    Where the kernel moves down by one, stride (1, s_1), its row i sees columns i W' to i W' + H' W' of the answer, in
-    place: a convolution is k_0 matrix products, on k_0 times fewer numbers than `im2col` writes.
+    If the kernel moves down by one (stride (1, s_1)), its row i reads the columns i W' to i W' + H' W' of the result in
+    place. So a convolution is k_0 matrix products, on k_0 times fewer numbers than `im2col` writes.
 
     Parameters
     ----------
-    x, k, stride, pad : as for `im2col`; k_0 and the stride downwards are not used
+    x, k, stride, pad : as for `im2col`. k_0 and the vertical stride are not used
 
     Returns
     -------
-    L : (m, c k_1, (above + H + below) W') array; a column holds one row of a patch in the order (channel, column)
+    L : (m, c k_1, (above + H + below) W') array. A column contains one row of a patch in the order (channel, column)
     """
     m, c, H, W = x.shape
     top, bottom, left, right = pad
@@ -78,7 +81,7 @@ def lower(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tuple
 def col2im(
     U: np.ndarray, shape: Shape, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]
 ) -> np.ndarray:
-    """The adjoint of `im2col`: add every column back onto the pixels it was read from.
+    """The adjoint of `im2col`: add every column to the pixels that it was read from.
 
     Parameters
     ----------
@@ -104,7 +107,7 @@ def col2im(
 
 
 def windows(a: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> Iterator[np.ndarray]:
-    """For each place in a pooling window, in row order, the view of a (m, c, H, W) that holds it for all windows."""
+    """For each place in a pooling window, in row order, the view of a (m, c, H, W) at this place in all windows."""
     rows, columns = ((n - kn) // s + 1 for n, kn, s in zip(a.shape[2:], k, stride, strict=True))
     for i in range(k[0]):
         for j in range(k[1]):
@@ -121,16 +124,16 @@ def max_pool(a: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> np.n
 
 
 def max_unpool(a: np.ndarray, v: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> np.ndarray:
-    """Carry v (m, c, H', W') back to the place of each window's maximum in a; of equal maxima the first in row order.
+    """Carry v (m, c, H', W') back to the maximum of each window in a. Of equal maxima, the first in row order gets it.
 
     Parameters
     ----------
-    a : (m, c, H, W) array, what was pooled
+    a : (m, c, H, W) array, the input of the pooling
     v : (m, c, H', W') array, one entry for each window of size k, ``stride`` apart
 
     Returns
     -------
-    da : array of a's shape and dtype; where windows overlap their entries add up
+    da : array of a's shape and dtype. If windows overlap, their entries are added
     """
     da = np.zeros_like(a)
     pooled = np.maximum.reduce(list(windows(a, k, stride)))

@@ -1,7 +1,7 @@
 """The network: layers l = 1..L, z[l] = W[l] h[l-1] + b[l], h[l] = phi_l(z[l]).
 
-Lists have length L + 1 and count as the papers do; slot 0 is None, but for h[0] = x. A layer with pooling pools
-phi_l(z[l]); a skip {l: j} adds h[j] to what layer l reads.
+Lists have length L + 1 and use the indices of the papers. Slot 0 is None, except for h[0] = x. A layer with pooling
+pools phi_l(z[l]). A skip {l: j} adds h[j] to the input of layer l.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 from nfa.network.dense import Dense
 from nfa.network.ops import Activation, Loss, softmax_cross_entropy
 
-AT_ONCE = 250  # examples of one pass, where its outputs are all that is wanted
+AT_ONCE = 250  # examples of one pass, if only its outputs are needed
 
 
 def _uniform_fan_in(shape, fan_in, fan_out, rng):
@@ -44,27 +44,30 @@ INITS: dict[str, Callable] = {
     "normal-fan-in": _normal_fan_in,  # W ~ N(0, 1 / fan_in), b = 0
     "he-normal": _he_normal,  # W ~ N(0, 2 / fan_in), b = 0
     "glorot-uniform": _glorot_uniform,  # W ~ U(-1, 1) sqrt(6 / (fan_in + fan_out)), b = 0
-    "zeros": _zeros,  # W = 0, b = 0: for a single layer, whose rows need not be told apart
+    "zeros": _zeros,  # W = 0, b = 0: for a single layer, whose rows may be equal
 }
 
 
 def _in_cache(z: np.ndarray) -> Iterator[slice]:
-    """The batch in parts of about 2^17 entries: a chain of elementwise steps is slow where each one goes to memory."""
+    """The batch in parts of about 2^17 entries.
+
+    A chain of elementwise operations is slow if each of them uses main memory.
+    """
     examples = 1 + 2**17 * len(z) // max(1, z.size)
     return (slice(i, i + examples) for i in range(0, len(z), examples))
 
 
 class Net:
-    """A feed-forward network: its maps, activations and parameters, and the few shapes a rule needs.
+    """A feed-forward network: its maps, activations and parameters, and the shapes that a rule needs.
 
     Source: [lee2020:eq1] [ohana2021:eq2]
 
     Parameters
     ----------
     in_shape : tuple of int, shape of one input: (n_0,) or (c, H, W)
-    layers : list of (map, phi) or (map, phi, pool), map a `Dense` or `Conv2d`, phi an `Activation`; the last is
-        (map,) alone: its output function belongs to the loss
-    skip : {l: j} with j < l - 1, adds h[j] to the input h[l-1] of layer l; their shapes must agree
+    layers : list of (map, phi) or (map, phi, pool), map a `Dense` or `Conv2d`, phi an `Activation`. The last layer is
+        (map,) alone, because its output function belongs to the loss
+    skip : {l: j} with j < l - 1, adds h[j] to the input h[l-1] of layer l. Their shapes must agree
     loss : `Loss`
     init : name in `INITS`, the law of W and b (drawn in float64 in the order of the layers, W before b)
     rng : numpy.random.Generator
@@ -73,13 +76,13 @@ class Net:
     Attributes
     ----------
     L : int, number of layers
-    map, phi, pool : lists; map[l] is bound to its input's shape, phi[L] and absent pools are None
+    map, phi, pool : lists. map[l] is bound to the shape of its input; phi[L] and absent pools are None
     W, b : lists of arrays
     shape_z, shape_h : lists, shapes of z[l] and h[l] for one example
 
     Raises
     ------
-    ValueError : if shapes do not fit, a skip is not possible or a name is unknown
+    ValueError : if shapes do not fit, if a skip is not possible, or if a name is unknown
     """
 
     def __init__(
@@ -144,19 +147,19 @@ class Net:
             )
 
     def reads(self, l: int) -> list[int]:
-        """The j whose h[j] layer l reads: l - 1, and the start of its skip if it has one."""
+        """The indices j for which layer l reads h[j]: l - 1, and the start of its skip if it has one."""
         return [l - 1, self.skip[l]] if l in self.skip else [l - 1]
 
     def input(self, l: int, h: list) -> np.ndarray:
-        """What layer l reads: h[l-1], with h[j] added for a skip {l: j}."""
+        """The input of layer l: h[l-1], plus h[j] for a skip {l: j}."""
         return h[l - 1] + h[self.skip[l]] if l in self.skip else h[l - 1]
 
     def _pools_first(self, l: int) -> bool:
-        """Whether phi_l may come after the pooling, on fewer numbers: max phi(z) = phi(max z) if it never decreases."""
+        """Whether phi_l may follow the pooling, on fewer numbers: max phi(z) = phi(max z) if phi never decreases."""
         return self.pool[l].picks and self.phi[l].monotone
 
     def activate(self, l: int, z: np.ndarray) -> np.ndarray:
-        """h[l] from z[l]: the pooled phi_l(z), and at the top the output y_hat."""
+        """h[l] from z[l]: the pooled phi_l(z) or, in the last layer, the output y_hat."""
         if l == self.L:
             return self.loss.output(z)
         if not self.pool[l]:
@@ -169,12 +172,12 @@ class Net:
         return h
 
     def pull(self, l: int, z: list, v: np.ndarray, at: str = "h") -> np.ndarray:
-        """Carry v back to z[l] (l < L): back through the pooling if v stands at h[l], then times phi'_l(z[l]).
+        """Carry v back to z[l] (l < L): back through the pooling if v belongs to h[l], then times phi'_l(z[l]).
 
         Parameters
         ----------
-        v : array with len(z[l]) rows, one entry for each of h[l] (``at="h"``) or of z[l] (``at="z"``), any shape
-        at : "h" or "z"; they differ only for a layer with pooling
+        v : array with len(z[l]) rows, one entry for each entry of h[l] (``at="h"``) or of z[l] (``at="z"``), any shape
+        at : "h" or "z". They differ only for a layer with pooling
 
         Returns
         -------
@@ -182,7 +185,7 @@ class Net:
 
         Raises
         ------
-        ValueError : if ``at`` is neither, or v does not have as many entries as stand there
+        ValueError : if ``at`` is neither, or if v does not have this number of entries
         """
         check_at(at)
         n = math.prod(self.shape_h[l] if at == "h" else self.shape_z[l])
@@ -197,7 +200,7 @@ class Net:
             return self.pool[l].backward(z[l], v * self.phi[l].dphi(self.pool[l].forward(z[l])))
         dz = np.empty(z[l].shape, np.result_type(v, z[l]))
         for part in _in_cache(z[l]):
-            a = self.phi[l].phi(z[l][part])  # what was pooled
+            a = self.phi[l].phi(z[l][part])  # the input of the pooling
             dz[part] = self.pool[l].backward(a, v[part]) * self.phi[l].dphi(z[l][part])
         return dz
 
@@ -232,8 +235,8 @@ def forward(
     Parameters
     ----------
     x : (m, *in_shape) array
-    start, z, h : to re-evaluate only the suffix, give a layer 1 <= start <= L with z[start] (changed, say) and
-        h[0..start-1] of an earlier pass, and no x; the lists given are not changed
+    start, z, h : to evaluate only the last layers again, give a layer 1 <= start <= L, z[start] (for example a changed
+        one) and h[0..start-1] of an earlier pass, and no x. The given lists are not changed
 
     Returns
     -------
@@ -241,8 +244,8 @@ def forward(
 
     Raises
     ------
-    ValueError : if x holds no floats, or does not have the network's input shape, or both or neither of x and start are
-        given
+    ValueError : if x contains no floats or does not have the network's input shape, or if both or neither of x and
+        start are given
 
     Examples
     --------
@@ -294,9 +297,9 @@ def one_by_one(work: Callable, n: int, take: Callable, finish: Callable = lambda
 
 
 def outputs(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_by_one) -> tuple[np.ndarray, np.ndarray]:
-    """z[L] and h[L] of n >= 1 examples, (n, n_L) each; works through x in chunks: one pass holds all layers.
+    """z[L] and h[L] of n >= 1 examples, (n, n_L) each. x is processed in chunks, because one pass stores all layers.
 
-    ``run`` works on the chunks as `one_by_one` does.
+    ``run`` processes the chunks as `one_by_one` does.
     """
     tops: list[tuple[np.ndarray, np.ndarray]] = []
 
@@ -312,16 +315,19 @@ def outputs(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_b
 def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_by_one) -> np.ndarray:
     """The most likely class of each of n >= 1 examples, (n,) integers, in chunks as by `outputs`.
 
-    A network with one output tells two classes apart: class 1 where y_hat is above 1/2.
+    A network with one output separates two classes. It predicts class 1 if y_hat is above 1/2.
     """
     _, y_hat = outputs(net, x, chunk, run)
     return y_hat.argmax(axis=1) if y_hat.shape[1] > 1 else (y_hat[:, 0] > 0.5).astype(int)
 
 
 def accuracy(net: Net, x: np.ndarray, labels: np.ndarray, run: Callable = one_by_one) -> float:
-    """Share of examples whose predicted class is their label, in [0, 1]; ValueError unless labels has shape (n,).
+    """Share of examples whose predicted class is their label, in [0, 1].
 
-    ``run`` as for `outputs`. On training examples with random labels it says how many of them the network has stored.
+    Raises ValueError unless labels has shape (n,).
+
+    ``run`` as for `outputs`. On training examples with random labels, the accuracy is the share of labels that the
+    network has stored.
 
     Source: [dpulr2024:memorise]
     """

@@ -1,6 +1,6 @@
 """Activations phi with phi' and its bounds gamma, the softmax, and the losses with their error e.
 
-Every function is elementwise or row by row, keeps the dtype it is given and never warns on large input.
+Every function is elementwise or row by row, preserves the dtype of its input, and never warns on large input.
 """
 
 import math
@@ -28,8 +28,8 @@ class Activation:
 
     Notes
     -----
-    The bounds are those of ``dphi`` as it is computed here: what rounds above ``gamma_max`` is cut to it. Where phi has
-    a kink (ReLU, step) ``dphi`` is the derivative from the left, so ``dphi(0) = 0``.
+    The bounds hold for ``dphi`` as computed here, because values that round above ``gamma_max`` are cut to it. If phi
+    has a kink (ReLU, step), ``dphi`` is the derivative from the left there, so ``dphi(0) = 0``.
     """
 
     name: str
@@ -87,7 +87,8 @@ sigmoid = Activation("sigmoid", _sigmoid, _dsigmoid, 0.0, 0.25, True)
 relu = Activation("relu", _relu, _positive, 0.0, 1.0, True)
 gelu = Activation("gelu", _gelu, _dgelu, 0.0, GELU_STEEPEST)
 identity = Activation("identity", _identity, np.ones_like, 1.0, 1.0, True)
-# The step's derivative is 0 wherever it exists: rules that multiply by dphi teach nothing below it; forward rules do.
+# The step's derivative is 0 wherever it exists. So rules that multiply by dphi do not train the layers below it, but
+# forward rules do.
 step = Activation("step", _positive, np.zeros_like, 0.0, 0.0, True)
 
 ACTIVATIONS = {a.name: a for a in (tanh, sigmoid, relu, gelu, identity, step)}
@@ -102,7 +103,7 @@ def softmax(z: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    z : (m, K) float array; each row is shifted by its maximum first, so no entry can overflow
+    z : (m, K) float array. Each row is first shifted by its maximum, so no entry can overflow
 
     Returns
     -------
@@ -110,7 +111,7 @@ def softmax(z: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    The softmax mixes the entries of a row: it is not one of the elementwise `ACTIVATIONS` and has no gamma.
+    The softmax mixes the entries of a row, so it is not one of the elementwise `ACTIVATIONS` and has no gamma.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    loss : (m,) array, >= 0; computed from z by log-sum-exp, so it is finite wherever z is
+    loss : (m,) array, >= 0; computed from z by log-sum-exp, so it is finite if z is finite
 
     Examples
     --------
@@ -148,7 +149,7 @@ def cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def cross_entropy_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    r"""The error e of softmax with cross-entropy: the derivative of the loss by z[L], per example.
+    r"""The error e of softmax with cross-entropy: the derivative of the loss with respect to z[L], for each example.
 
     .. math:: e = \delta z^L = \hat y - y
 
@@ -164,7 +165,7 @@ def cross_entropy_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Notes
     -----
-    The softmax's Jacobian is already in it: nothing is left to multiply by at the output layer.
+    The error already contains the softmax's Jacobian, so no further factor is needed at the output layer.
 
     Examples
     --------
@@ -180,7 +181,7 @@ def half_squared_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The error e = z - y of `half_squared_error`: its derivative by z, (m, K).
+    """The error e = z - y of `half_squared_error`: its derivative with respect to z, (m, K).
 
     Source: [ohana2021:error]
     """
@@ -197,11 +198,11 @@ def sigmoid_cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     z : (m, K) float array of pre-activations; one output is logistic regression
-    y : (m, K) array of labels 0 and 1; a label -1 would make the loss unbounded below
+    y : (m, K) array of labels 0 and 1. A label -1 would make the loss unbounded below
 
     Returns
     -------
-    loss : (m,) array, >= 0, finite wherever z is
+    loss : (m,) array, >= 0, finite if z is finite
 
     Examples
     --------
@@ -212,20 +213,20 @@ def sigmoid_cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def sigmoid_cross_entropy_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The error e = sigmoid(z) - y of `sigmoid_cross_entropy`: its derivative by z, (m, K), entries in [-1, 1]."""
+    """The error e = sigmoid(z) - y of `sigmoid_cross_entropy`: its derivative with respect to z, (m, K), in [-1, 1]."""
     return expit(z) - y
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss with the output function it belongs to and its error e.
+    """A loss with its output function and its error e.
 
     Parameters
     ----------
     name : str, the key in `LOSSES`
     output : function, z[L] (m, K) -> y_hat (m, K)
     value : function, (z[L], y) -> loss per example (m,)
-    error : function, (z[L], y) -> e (m, K), the derivative of each example's loss by its z[L]
+    error : function, (z[L], y) -> e (m, K), the derivative of each example's loss with respect to its z[L]
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Networks of one's own: sizes, a text such as ``1x28x28:conv16-5,pool2,dense64,10``, or what a function builds.
+"""A user's own networks: sizes, a text such as ``1x28x28:conv16-5,pool2,dense64,10``, or the result of a function.
 
-A function from outside nfa has the name "module:function", a network's and a rule's alike.
+A function from outside nfa has the name "module:function", for networks and for rules.
 """
 
 import hashlib
@@ -23,19 +23,19 @@ from nfa.network.ops import Activation
 from nfa.network.pooling import AvgPool, MaxPool
 
 LAYERS = "convCHANNELS-SIZE, poolSIZE, avgpoolSIZE and denseUNITS"
-WRITTEN = {"conv": "16-5", "pool": "2", "avgpool": "2", "dense": "64"}  # what may follow the kind of a layer
+WRITTEN = {"conv": "16-5", "pool": "2", "avgpool": "2", "dense": "64"}  # example of the text after the kind of a layer
 
 
 def from_outside(name: str) -> bool:
-    """Whether a name is "module:function", of which nfa has checked nothing.
+    """Whether a name is "module:function", so that nfa has not checked it.
 
-    No module begins with a digit, as a network that is described by a text does.
+    No module begins with a digit, but a network that is described by a text does.
     """
     return ":" in name and not name[0].isdigit()
 
 
 def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
-    """The module and the function that "module:function" names; a module in the current folder comes first.
+    """The module and the function that "module:function" names. A module in the current folder is found first.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
 
     Raises
     ------
-    ValueError : if there is no such module or function, or importing it fails
+    ValueError : if there is no such module or function, or if importing it fails
     """
     module_name, _, function_name = name.partition(":")
     try:
         with _current_folder_first():
             module = importlib.import_module(module_name)
         function = getattr(module, function_name)
-    except SystemExit as exit:  # which would end the command, as if all were done
+    except SystemExit as exit:  # it would end the command as if it had succeeded
         raise ValueError(
             f"{what} {name!r} cannot be imported, because its module exits (SystemExit: {exit}). Put the code of a "
             'script under `if __name__ == "__main__":`'
@@ -64,9 +64,9 @@ def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
 
 
 def file_digest(name: str, what: str) -> str | None:
-    """A sha256 of the file that one's own rule or network stands in: a run of another file is another run.
+    """A sha256 of the file of a user's own rule or network. A run with another file is another run.
 
-    None for what nfa brings, or where there is no file. What that file imports is not looked at.
+    None for a rule or network of nfa, or if there is no file. Modules that the file imports are not included.
     """
     if not from_outside(name):
         return None
@@ -85,14 +85,14 @@ def _current_folder_first() -> Iterator[None]:
 
 
 def sizes_of(architecture: str) -> list[int]:
-    """The layers' sizes that an architecture such as "784-512-512-10" names, input first; [] if it names none."""
+    """The sizes of the layers in an architecture such as "784-512-512-10", input first; [] if it names none."""
     sizes = architecture.split("-")
     good = len(sizes) >= 2 and all(s.isascii() and s.isdigit() and int(s) >= 1 for s in sizes)
     return [int(s) for s in sizes] if good else []
 
 
 def refuse_layers_among_sizes(architecture: str) -> None:
-    """Raise ValueError for sizes with a layer of another kind among them, such as "784-conv16-5-10"."""
+    """Raise ValueError for sizes that contain a layer of another kind, such as "784-conv16-5-10"."""
     for word in architecture.split("-"):
         if architecture[:1].isdigit() and re.match("conv|pool|avgpool|dense", word):
             raise ValueError(
@@ -102,25 +102,26 @@ def refuse_layers_among_sizes(architecture: str) -> None:
 
 
 def is_text(architecture: str) -> bool:
-    """Whether an architecture is written for `from_text`: it has a colon, and begins as no module does."""
+    """Whether an architecture is written for `from_text`: it has a colon, and does not begin like a module's name."""
     return ":" in architecture and architecture[:1].isdigit()
 
 
 def from_text(text: str, phi: Activation, **settings: Any) -> Net:
-    """The network that a text describes: the shape of an input, a colon, the layers, the number of outputs.
+    """The network that a text describes: the shape of the input, a colon, the layers, and the number of outputs.
 
     Parameters
     ----------
-    text : the input as units, ``784``, or channels x rows x columns, ``1x28x28``; of the layers, separated by commas,
-        ``conv16-5`` is a convolution of 16 channels with kernels of 5 x 5, moved by one and padded so that images
-        keep their size; ``pool2`` the largest, ``avgpool2`` the mean of 2 x 2 outputs of the layer before; ``dense64``
-        a fully connected layer of 64 units; the last is ``10`` or ``dense10``. Blanks around these are no part of them
-    phi : activation of every layer but the last
+    text : the input as units, ``784``, or as channels x rows x columns, ``1x28x28``. Then the layers, separated by
+        commas. ``conv16-5`` is a convolution of 16 channels with kernels of 5 x 5, which moves by one and is padded so
+        that images keep their size. ``pool2`` is the largest of 2 x 2 outputs of the layer before, and ``avgpool2`` is
+        their mean. ``dense64`` is a fully connected layer of 64 units. The last layer is ``10`` or ``dense10``. Blanks
+        around these are ignored
+    phi : activation of every layer except the last
     settings : of `Net`: loss, init, rng, dtype
 
     Raises
     ------
-    ValueError : for a text that cannot be read, layers that do not fit each other, or a kernel larger than its input
+    ValueError : if the text cannot be read, if layers do not fit each other, or if a kernel is larger than its input
 
     Examples
     --------
@@ -143,7 +144,7 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
             raise ValueError(
                 "nothing follows the last comma. Leave this comma out, or give the number of outputs, such as 10"
             )
-        image = [int(n) for n in shape.split("x")[1:]]  # rows and columns that the next layer reads; [] for units
+        image = [int(n) for n in shape.split("x")[1:]]  # rows and columns of the next layer's input; [] for units
         for word in hidden:
             layer = re.fullmatch(r"(conv|pool|avgpool|dense)(\d+)(?:-(\d+))?", word, re.ASCII)
             if layer is None or (layer[1] == "conv") != (layer[3] is not None):
@@ -184,7 +185,7 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
 
 
 def _unread(word: str) -> str:
-    """What is wrong with a layer that cannot be read, and what would be right."""
+    """The fault of a layer that cannot be read, and a correct example."""
     if not word:
         return f"there is no layer before a comma. The layers are {LAYERS}"
     kind = re.match("conv|pool|avgpool|dense", word)
@@ -194,19 +195,19 @@ def _unread(word: str) -> str:
 
 
 def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.random.Generator], **given: Any) -> Net:
-    """The network that one's own function builds, checked as far as it shows.
+    """The network that a user's own function builds, with the checks that are possible from outside.
 
     Parameters
     ----------
-    build : called with the keywords loss, init, rng and dtype; twice, to see that it draws from rng alone
-    name : of the function, for messages
-    rng : function that makes the generator, the same at every call
+    build : called with the keywords loss, init, rng and dtype. It is called twice, to check that it draws only from rng
+    name : name of the function, for messages
+    rng : function that returns the generator, the same at every call
     given : loss, init and dtype
 
     Raises
     ------
-    ValueError : where it fails, or answers with no `Net`, one of another loss or dtype than it was given, or other
-        weights from an equal generator
+    ValueError : if the function fails, does not return a `Net`, returns one with another loss or dtype than the given
+        ones, or returns other weights for an equal generator
     """
     try:
         nets = [build(rng=rng(), **given) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Each example's own term in a layer's direction, for rules that clip it: its norm first, then the sum with weights."""
+"""Each example's own term in a layer's direction, for rules that clip it: first its norm, then the weighted sum."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ import numpy as np
 
 
 class Terms:
-    r"""The terms dz_i h_i^T of the sum that a map's ``outer`` takes, and dz_i for b, one for each example.
+    r"""The terms dz_i h_i^T of the sum in a map's ``outer``, and dz_i for b, one for each example.
 
     Parameters
     ----------
     map_ : `nfa.network.dense.Dense` or `nfa.network.dense.Conv2d`
     dz, h : (m, ...) arrays, as for ``map_.outer``
-    keep : whether `norms2` may keep the terms that it forms, for `outer` to add up; they are formed twice otherwise
+    keep : whether `norms2` may keep the terms that it forms, for `outer` to add up. Otherwise they are formed twice
 
     Notes
     -----
-    A dense layer's terms are never formed, for ||dz h^T|| = ||dz|| ||h|| and weights go into dz. A convolution's are,
-    where no identity is cheaper, and forming them is most of the work.
+    A dense layer's terms are never formed, because ||dz h^T|| = ||dz|| ||h||, and the weights multiply dz. A
+    convolution's terms are formed if no identity is cheaper, and forming them is most of the work.
     """
 
     def __init__(self, map_: Any, dz: np.ndarray, h: np.ndarray, *, keep: bool = False) -> None:
@@ -32,9 +32,9 @@ class Terms:
         return self.map.norms2(self.dz, self.h, self._kept)
 
     def outer(self, weight: np.ndarray, weight_b: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The sum over examples of weight_i times the term for W, and for b with weights of its own where given.
+        """The sum over examples of weight_i times the term for W, and the same for b, with its own weights if given.
 
-        A term of weight 0 is left out, whatever it holds: 0 times infinity is NaN.
+        A term of weight 0 is omitted, even if it is not finite, because 0 times infinity is NaN.
         """
         db = self.map.weighed_b(self.dz, weight if weight_b is None else weight_b)
         if not self._kept:

@@ -1,6 +1,6 @@
-"""Softmax regression, the network of one dense layer, as a convex problem: its records as vectors, and its minimiser.
+"""Softmax regression, the network with one dense layer, as a convex problem: its records as vectors, and its minimiser.
 
-Its parameters are one matrix theta: W, and b as the last column where the layer has biases.
+Its parameters are one matrix theta: W, with b as the last column if the layer has biases.
 """
 
 import numpy as np
@@ -12,14 +12,14 @@ from nfa.network.dense import Dense
 from nfa.network.net import Net
 from nfa.network.ops import softmax, softmax_cross_entropy
 
-STEPS = 200  # of Newton's method; ten are enough where lam is not far below what trains well
-SHORTER = tuple(0.5**k for k in range(21))  # shares of a step
-RESIDUAL = 0.1  # of the linear equations of a step, relatively: more digits cost more than they save
-FLOAT32 = 1e-5  # lam m / k, above which float32 has the digits for a step
+STEPS = 200  # of Newton's method; ten are enough unless lam is far too small for good training
+SHORTER = tuple(0.5**k for k in range(21))  # factors that scale down a step
+RESIDUAL = 0.1  # relative, of the linear equations of a step: more digits cost more than they save
+FLOAT32 = 1e-5  # lam m / k above which float32 has enough digits for a step
 
 
 def check_softmax_regression(net: Net, *, rule: str) -> None:
-    """Raise ValueError unless a network is one dense layer of two classes or more under the softmax cross-entropy."""
+    """Raise ValueError unless a network is one dense layer with at least two classes and the softmax cross-entropy."""
     one = net.L == 1 and isinstance(net.map[1], Dense) and net.shape_z[1][0] >= 2
     if not (one and net.loss is softmax_cross_entropy):
         raise ValueError(
@@ -30,7 +30,7 @@ def check_softmax_regression(net: Net, *, rule: str) -> None:
 
 
 def joined_inputs(net: Net, x: np.ndarray, R: float, shares: list | None = None) -> np.ndarray:
-    r"""What theta multiplies: each record's input with a 1 for the biases, clipped to norm R as one vector, by R.
+    r"""The vectors that theta multiplies: each record's input with a 1 for the biases, clipped to norm R, divided by R.
 
     .. math:: \tilde x / R, \qquad \tilde x = \mathrm{clip}_R((x, 1))
 
@@ -39,20 +39,20 @@ def joined_inputs(net: Net, x: np.ndarray, R: float, shares: list | None = None)
     net : Net of one dense layer
     x : (k, *in_shape) array
     R : float > 0
-    shares : list that is told what share of the records is scaled down, as by `nfa.clip.clip_factor`
+    shares : list to which the share of clipped records is appended, as by `nfa.clip.clip_factor`
 
     Returns
     -------
-    inputs : (k, d) float64 array, d = n_0 + 1, or n_0 without biases; rows of norm at most 1, 0 for a record that is
-        not finite
+    inputs : (k, d) float64 array, d = n_0 + 1, or n_0 without biases. Rows have norm at most 1, and are 0 for a record
+        that is not finite
 
     Raises
     ------
-    ValueError : if x does not have the network's input shape, or R is not positive
+    ValueError : if x does not have the network's input shape, or if R is not positive
 
     Notes
     -----
-    The clip changes no prediction: what it multiplies theta's outputs by is the same for all classes.
+    The clip changes no prediction, because it multiplies theta's outputs for all classes by the same factor.
     """
     if x.shape[1:] != net.shape_h[0]:
         raise ValueError(f"x must have the shape (m, {', '.join(map(str, net.shape_h[0]))}), got {x.shape}")
@@ -64,7 +64,7 @@ def joined_inputs(net: Net, x: np.ndarray, R: float, shares: list | None = None)
 
 
 def check_one_hot(net: Net, y: np.ndarray) -> None:
-    """Raise ValueError unless every row of y, (k, n_L), holds one 1 and zeros."""
+    """Raise ValueError unless every row of y, (k, n_L), contains one 1 and otherwise zeros."""
     if y.shape[1:] != net.shape_z[net.L] or not (((y == 0) | (y == 1)).all() and (y.sum(axis=1) == 1).all()):
         raise ValueError(f"y must be one-hot: each row of y must hold a single 1 and {net.shape_z[net.L][0] - 1} zeros")
 
@@ -79,12 +79,12 @@ def minimise(
 
     Parameters
     ----------
-    x : (k, d) float64 array, rows of norm at most 1; k may be 0
+    x : (k, d) float64 array, rows of norm at most 1. k may be 0
     y : (k, K) one-hot array
-    m : float > 0, what the sum is divided by
+    m : float > 0, divisor of the sum
     lam : float > 0
     linear : (K, d) array b, or 0
-    tolerance : float > 0, bound on the norm of the gradient at the answer, as float64 has it
+    tolerance : float > 0, bound on the norm of the gradient at the answer, as computed in float64
 
     Returns
     -------
@@ -96,14 +96,15 @@ def minimise(
 
     Notes
     -----
-    Newton's method from 0, with steps that conjugate gradients solve for (products in float32 where lam leaves room
-    for its rounding), preconditioned by the second derivatives at theta = 0, and shortened until the gradient is
-    shorter. Since lam > 0, a step that is short enough is, so it gets there wherever float64 does. Methods that compare
-    values of the objective, as L-BFGS does, end where the last digits of these end: at 1e-9 for 60,000 records.
+    The method is Newton's method from 0. Conjugate gradients compute each step, with products in float32 if lam allows
+    its rounding, preconditioned by the second derivatives at theta = 0. A step is scaled down until the norm of the
+    gradient decreases. Because lam > 0, a small enough step decreases it, so the method reaches the tolerance whenever
+    float64 can. Methods that compare values of the objective, such as L-BFGS, stop at the last digits of these values:
+    at 1e-9 for 60,000 records.
 
     Examples
     --------
-    Records 1/2 of the one class and -1/2 of the other: theta = (t, -t) with 1 / (1 + e^t) = 2 lam t.
+    With records 1/2 of one class and -1/2 of the other, theta = (t, -t) with 1 / (1 + e^t) = 2 lam t.
 
     >>> lam = 1 / (1 + np.e) / 2
     >>> minimise(np.array([[0.5], [-0.5]]), np.eye(2), m=2, lam=lam, tolerance=1e-12).round(12).tolist()
