@@ -1,4 +1,4 @@
-"""Where a formula too long for a terminal goes on in the next line: at a relation, a sum, a product, a space."""
+"""Line breaks in formulas that are too wide for a terminal: at a relation, a sum, a product or a space."""
 
 import re
 import unicodedata
@@ -7,22 +7,22 @@ from collections.abc import Iterator
 OPENING, CLOSING = "([{⟨⌊⌈", ")]}⟩⌋⌉"
 SIGNS = "=<>≤≥≈≐∼∝≡←∈+−⊙·×"
 RELATION = r" (?=(?:[=<>≤≥≈≐∼∝≡←∈]|:=) )"
-# Where a line may end, and how good a place it is outside of brackets: before a relation, a sum, a product, anywhere.
+# Where a line may end, and the rank of this place outside brackets: before a relation, a sum, a product, anywhere.
 PLACES = {RELATION: 6, r" (?=[+−] )": 4, r" (?=[⊙·×] )": 2, rf"(?<![{SIGNS}])(?<!\blog)(?<!\bln)(?<!\bexp) ": -4}
-DEEP = 6  # how much worse it is within a bracket
-EARLY = 3  # and where the line is not half full: else all the rest would go to the next
-FURTHER = 4  # columns that what goes on stands further right, for each bracket that is open too
+DEEP = 6  # penalty for a place within a bracket
+EARLY = 3  # penalty if the line is not half full, because otherwise the whole rest would go to the next line
+FURTHER = 4  # additional indentation of a continued line, for each open bracket
 
 
 def broken(text: str, width: int) -> list[str]:
-    """The lines of a formula, none wider than a width where it has a place to break; what goes on is further right.
+    """The lines of a formula, each within a width if there is a place to break. Continued lines are indented.
 
-    A break is before a relation rather than before a plus or minus, a product or at a space, outside of brackets rather
-    than within, and late rather than early.
+    A break before a relation is better than before a plus or minus, then a product, then a space. A break outside
+    brackets is better than within, and a late break is better than an early one.
 
     Parameters
     ----------
-    text : str, as `nfa.ledger.formulas.in_text` gives it
+    text : str, as `nfa.ledger.formulas.in_text` returns it
     width : int, columns
 
     Examples
@@ -31,11 +31,11 @@ def broken(text: str, width: int) -> list[str]:
     ['f(a + b)', '    = c + d', '    + e']
     """
     lines, shown = text.split("\n"), []
-    least = FURTHER if len(lines) > 1 else 0  # where its own lines go on
+    least = FURTHER if len(lines) > 1 else 0  # indentation of its own further lines
     for line, *cases in _with_cases(lines):
         wide = cases and max(map(columns, (line, *cases))) > width
         if wide and (found := re.fullmatch(rf"(.*?)(?: ([{SIGNS}]))? *({{ .*)", line)):
-            head, sign, first = found.groups()  # the cases on lines of their own, with the sign before them
+            head, sign, first = found.groups()  # the cases on their own lines, with the text before them
             shown += _parts(head, width, least + FURTHER)
             line = " " * FURTHER + (f"{sign} " if sign else "") + first
             cases = [" " * line.index("{ ") + case.lstrip() for case in cases]
@@ -44,7 +44,7 @@ def broken(text: str, width: int) -> list[str]:
 
 
 def _with_cases(lines: list[str]) -> Iterator[list[str]]:
-    """Each line with the cases that stand below its brace."""
+    """Each line with the cases below its brace."""
     group = lines[:1]
     for line in lines[1:]:
         begins = re.match(".*?(?={ )", group[0])
@@ -67,7 +67,7 @@ def _parts(line: str, width: int, indent: int) -> list[str]:
 
 
 def _places(line: str, width: int, within: int) -> list[tuple[int, int, int]]:
-    """The spaces of a line at which its beginning fits: how good the place is, where, how many brackets are open."""
+    """The spaces of a line at which its beginning fits: their rank, their position, and the number of open brackets."""
     depth, places = within, []
     for at, sign in enumerate(line):
         depth = max(0, depth + (sign in OPENING) - (sign in CLOSING))
@@ -84,5 +84,5 @@ def _indent(line: str) -> int:
 
 
 def columns(text: str) -> int:
-    """How many columns a text takes: accents stand above the sign before them."""
+    """The number of columns of a text. Accents are above the sign before them."""
     return sum(not unicodedata.combining(sign) for sign in text)

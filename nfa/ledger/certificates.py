@@ -1,8 +1,8 @@
-"""Certificates: one file for each refutation that is a computation, which a reader can run without nfa.
+"""Certificates: one file for each refutation that is a computation. You can run it without nfa.
 
-``papers/NAME/certificates/*.py`` are scripts of Python's standard library, read here as files and never imported. An
-item names its own in the field ``certificate``; other items that are ``false`` or ``conditional`` say in the field
-``uncertified`` why they have none.
+``papers/NAME/certificates/*.py`` are scripts that use only Python's standard library. This module reads them as files
+and never imports them. An item names its certificate in the field ``certificate``. Other items that are ``false`` or
+``conditional`` give in the field ``uncertified`` the reason why they have none.
 """
 
 from importlib.resources import files
@@ -11,7 +11,7 @@ from nfa.ledger.entries import Item
 
 
 def place(item: Item) -> str:
-    """Where the certificate of an item stands, relative to the folder that holds the package, or "".
+    """The path of an item's certificate, relative to the folder that contains the package, or "".
 
     Examples
     --------
@@ -23,11 +23,11 @@ def place(item: Item) -> str:
 
 
 def text(item: Item) -> str:
-    """The certificate of an item, as it stands in its file.
+    """The certificate of an item, as in its file.
 
     Raises
     ------
-    ValueError : if it has none; one sentence, with the reason where there is one to give
+    ValueError : if it has none. The message has one sentence, with the reason if there is one
     """
     if not item.certificate:
         reason = item.uncertified or f"the verdict is {item.verdict}, so there is nothing to refute"

@@ -1,4 +1,4 @@
-"""A document and a statement of it, `Header` and `Item`, and how they are read from the ledger's TOML files."""
+"""A document and a statement of it, `Header` and `Item`, and the parser of the ledger's TOML files."""
 
 import math
 import re
@@ -33,7 +33,7 @@ TEXT_FIELDS = tuple(
 )
 LIST_FIELDS = ("aliases", "printed", "code")
 
-OURS = "ours"  # the document of what is ours, and its one verdict
+OURS = "ours"  # the document of our own statements, and its only verdict
 NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
 PAPER = rf"(?:[a-z]+[0-9]{{4}}|{OURS})"
 ID = re.compile(rf"({PAPER}):({NAME})")
@@ -42,15 +42,15 @@ _TESTS = re.compile(rf"pytest\s+--eq\s+{PAPER}:{NAME}(?<!\.)")
 
 @dataclass(frozen=True)
 class Header:
-    """A document: which version was judged, from which text, what to know of it, what of it can be rerun and audited.
+    """A document: the judged version and its text, caveats, and the parts that can be rerun and audited.
 
     Parameters
     ----------
-    texts : (what it is, sha256 of the file) of each text that was read
-    caveats : what to know of those texts
-    essentials : what a user of the document must know, the weightiest first, at most ten
-    order : place among the documents; those that state none come last, by name
-    rerun, repaired : (statement without its document, module:object) of the experiments that rerun statements as
+    texts : (description, sha256 of the file) of each text that was read
+    caveats : facts to know about those texts
+    essentials : facts that a user of the document must know, the most important first, at most ten
+    order : position among the documents. Documents without an order come last, by name
+    rerun, repaired : (statement without its document, module:object) of the experiments that rerun statements, as
         published and with sound mechanisms
     audits : module:object of each audit of the document
     """
@@ -70,7 +70,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Item:
-    """One statement of a document; the fields are explained in `nfa.ledger`. Empty means "" or ()."""
+    """One statement of a document. `nfa.ledger` explains the fields. Empty means "" or ()."""
 
     id: str
     kind: str
@@ -87,11 +87,11 @@ class Item:
     uncertified: str = ""
     no_line: str = ""
     code: tuple[str, ...] = ()  # module:object, each once
-    anchors: tuple[tuple[str, str], ...] = ()  # (an entry of code, the text in the line of it that is the equation)
+    anchors: tuple[tuple[str, str], ...] = ()  # (an entry of code, the text in the line of code that is the equation)
     terms: tuple[tuple[str, str], ...] = ()  # (in print or in the claim, in the lines that the anchors name)
     tutorial: str = ""
     reason: str = ""
-    reviewed: bool | None = None  # of what is ours, whether others have reviewed its proof
+    reviewed: bool | None = None  # for our own statements, whether others have reviewed the proof
 
     @property
     def paper(self) -> str:
@@ -100,20 +100,20 @@ class Item:
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """Sorted node ids of the tests that verify it; see `nfa.ledger.tests_json`."""
+        """Sorted node ids of the tests that verify it, see `nfa.ledger.tests_json`."""
         return tests_of((self.id, *self.aliases))
 
     def anchors_of(self, entry: str) -> tuple[str, ...]:
-        """What names the lines of an entry of ``code`` that are this statement; see `nfa.ledger.lines`."""
+        """The anchors that name the lines of an entry of ``code`` for this statement, see `nfa.ledger.lines`."""
         return tuple(anchor for code, anchor in self.anchors if code == entry)
 
 
 def parse(text: str) -> tuple[list[Header], list[Item]]:
-    """Read one TOML file of the ledger. Tests check what each verdict needs (`tests/ledger/ledger_rules.py`).
+    """Read one TOML file of the ledger. Tests check the requirements of each verdict (`tests/ledger/ledger_rules.py`).
 
     Parameters
     ----------
-    text : str, the file's content
+    text : str, content of the file
 
     Returns
     -------
@@ -121,8 +121,8 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
 
     Raises
     ------
-    ValueError : if a table or a field is unknown, missing or of the wrong type, or an id, a kind or a verdict is none;
-        one sentence that names the id
+    ValueError : if a table or a field is unknown, missing or of the wrong type, or if an id, a kind or a verdict is
+        invalid. The message has one sentence that names the id
     """
     try:
         data = tomllib.loads(text)
@@ -142,7 +142,7 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
 
 
 def in_the_clone(text: str) -> str:
-    """The text with each command that runs the tests of a statement marked: the tests are only in a clone.
+    """Mark each command in a text that runs tests of a statement, because only the clone has the tests.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def _are_objects(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(one, str) and ":" in one for one in value.values())
 
 
-# The types of fields: the words for a sentence, and a check.
+# The types of fields: words for a message, and a check.
 TEXT = "a string", lambda value: isinstance(value, str)
 TEXTS = "a list of strings", _are_strings
 HEADER_FIELDS = {"title": TEXT, "version": TEXT, "authors": TEXTS, "caveats": TEXTS}

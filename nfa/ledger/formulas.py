@@ -1,12 +1,20 @@
-r"""The ledger's display formulas, written once: LaTeX for the site, and from it the text that a terminal shows.
+r"""The ledger's display formulas.
 
-In a text of the ledger a formula that stands by itself is between ``$$`` and ``$$``, on lines that begin with spaces,
-and one within a line between ``$`` and ``$``.
-Symbols and accents are those of pylatexenc. Where they stand is decided here: an exponent is raised where all its signs
-have a raised form, ``\frac{a}{b}`` is a/b with the brackets that it needs, ``\\`` ends a line, a row of cases stands
-below the row before it, a matrix is its rows in brackets, (a, b; c, d), what a brace says below a term stands in braces
-after it, and a space of the source is a space, but for the one that ends a Greek letter's name. Bold and upright
-letters are letters. The sizes of brackets are left to the site.
+They are written once, as LaTeX for the site; the text for a terminal follows from it.
+
+In a text of the ledger, a display formula is between ``$$`` and ``$$``, on lines that begin with spaces. A formula
+within a line is between ``$`` and ``$``.
+
+Symbols and accents are those of pylatexenc. This module decides their places:
+
+- An exponent is raised if all its signs have a raised form.
+- ``\frac{a}{b}`` is a/b with the brackets that it needs.
+- ``\\`` ends a line, and a row of cases is below the row before it.
+- A matrix is its rows in brackets, (a, b; c, d).
+- The text of a brace below a term follows the term in braces.
+- A space of the source is a space, except for the space that ends a Greek letter's name.
+
+Bold and upright letters are plain letters. The sizes of brackets matter only on the site.
 """
 
 import re
@@ -34,7 +42,7 @@ DISPLAY = re.compile(r"(?m)^( +)\$\$((?s:.+?))\$\$(.*)$")
 INLINE = re.compile(r"(?<![$\\])\$([^$]+)\$(?!\$)")
 RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzᵀ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻*ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ", strict=True))
 LOWERED = dict(zip("0123456789", "₀₁₂₃₄₅₆₇₈₉", strict=True))
-FUNCTIONS = frozenset("min max log ln exp det sup inf arg Pr".split())  # whose names are written out
+FUNCTIONS = frozenset("min max log ln exp det sup inf arg Pr".split())  # their names are written out
 SYMBOLS = {
     "top": "ᵀ", "intercal": "ᵀ", "mid": "|", "|": "‖", "parallel": "‖", "{": "{", "}": "}", ",": " ", ";": " ",
     ":": " ", "!": "", "quad": "\t", "qquad": "\t", "\\": "\n", "varepsilon": "ε", "phi": "φ", "ell": "ℓ", "sum": "Σ",
@@ -46,34 +54,34 @@ SIZES = re.compile(
     r"\\(?:left|right|middle)(?![A-Za-z])\.?|\\(?:[bB]igg?[lrm]?|displaystyle)(?![A-Za-z])|(?<=\\operatorname)\*"
 )
 FONTS = frozenset("operatorname mathbf mathrm mathsf mathit boldsymbol bm text mbox".split())
-NO_FACTOR = ")]},.;:=<>≤≥≈←∈+−|‖\n"  # a fraction before one of these needs no brackets
-SOFT = "\v"  # the space that ends a letter's name, a space before a sign and nothing before a letter
-NAME = "\x04"  # before a function's name, a space after a letter or bracket
-KEPT = "\xa0"  # a space between words, which stays below and above a sign too
-RELATIONS = frozenset("≤≥≈∈←⊙×−+=≐∼≡≠∝⊆⊂≪")  # which stand between spaces
+NO_FACTOR = ")]},.;:=<>≤≥≈←∈+−|‖\n"  # a fraction before one of these signs needs no brackets
+SOFT = "\v"  # the space that ends a letter's name: a space before a sign, and nothing before a letter
+NAME = "\x04"  # before a function's name; it becomes a space after a letter or bracket
+KEPT = "\xa0"  # a space between words, which also stays below and above a sign
+RELATIONS = frozenset("≤≥≈∈←⊙×−+=≐∼≡≠∝⊆⊂≪")  # relations have spaces around them
 BRACE, ROW, CELL = "\x01", "\x02", "\x03"  # before the cases, between two of them, and within one
-UNDER = "⏟"  # where a brace is below a term
+UNDER = "⏟"  # marks a brace below a term
 ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "dot": "\u0307"}
 _COMMANDS = get_default_latex_context_db()
 _ARGUMENTS = {"binom": 2, "stackrel": 2, "underset": 2, "underbrace": 1, "substack": 1, "tag": 1, "mbox": 1}
 _COMMANDS.add_context_category("ledger", [std_macro(name, None, n) for name, n in _ARGUMENTS.items()], prepend=True)
 _SYMBOLS, _TEXT = default_symbols(), LatexNodes2Text()
 
-# A number, or a letter with what stands above and below it.
+# A number, or a letter with the signs above and below it.
 INDEX = rf"(?:['{''.join(RAISED.values())}{''.join(LOWERED.values())}]|[_^](?:min|max|\w|{{[^}}]*}}))"
 ONE = re.compile(rf"\d+|[√∂]?[^\W\d_][\u0302-\u0307]?{INDEX}*")
 
 
 class _Fraction(str):
-    """Has brackets around it where it is a factor."""
+    """A fraction. It gets brackets if it is a factor."""
 
 
 def spelled(text: str) -> str:
-    r"""A text of the ledger with its formulas as a terminal shows them.
+    r"""A text of the ledger with its formulas as text for a terminal.
 
     Raises
     ------
-    ValueError : where a formula has a command that is not known, or its brackets do not close
+    ValueError : if a formula has an unknown command, or if its brackets do not close
 
     Examples
     --------
@@ -90,11 +98,11 @@ def _lines(found: re.Match[str]) -> str:
 
 
 def in_text(latex: str) -> str:
-    r"""A formula, without its dollars, as a terminal shows it; of a few lines where the source has ``\\``.
+    r"""A formula, without its dollars, as text for a terminal. It has several lines if the source has ``\\``.
 
     Raises
     ------
-    ValueError : where a command is not known, or a bracket does not close
+    ValueError : if a command is unknown, or if a bracket does not close
 
     Examples
     --------
@@ -102,7 +110,7 @@ def in_text(latex: str) -> str:
     'Δ ≤ (2 γ_l/m) √((1 + τ_h²) L)'
     """
     latex = SIZES.sub("", " ".join(latex.split()))
-    for name, bar in (("Vert", r"\\|"), ("vert", "|")):  # which have the spaces of a bracket
+    for name, bar in (("Vert", r"\\|"), ("vert", "|")):  # these have the spaces of a bracket
         latex = re.sub(rf"\\l{name}(?![A-Za-z]) *| *\\r{name}(?![A-Za-z])", bar, latex)
     try:
         nodes = LatexWalker(latex, _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
@@ -119,7 +127,7 @@ def in_text(latex: str) -> str:
 
 
 def _cases(line: str) -> str:
-    """A line with its cases below each other, what they have after their first sign & too."""
+    """A line with its cases below each other. The text after the first & of each case is also aligned."""
     head, brace, text = line.partition(BRACE)
     if not brace:
         return line
@@ -130,7 +138,7 @@ def _cases(line: str) -> str:
 
 
 def _parts(nodes: Iterable[LatexNode]) -> Iterator[str]:
-    """What a formula is made of, each as it is shown; "^" and "_" stand before what they move."""
+    """The parts of a formula as text. "^" and "_" come before the parts that they raise or lower."""
     for node in nodes:
         if isinstance(node, LatexCharsNode):
             yield from re.sub(":=|[=<>]", r" \g<0> ", node.chars.replace("-", "−"))
@@ -236,7 +244,7 @@ def _moved(how: str, part: str) -> str:
 
 
 def _one(text: str) -> bool:
-    """Whether a text is one thing as it stands: a number, or a letter or a bracket with what is above and below it."""
+    """Whether a text is one unit: a number, or a letter or a bracket with the signs above and below it."""
     text = text.replace(SOFT, "")
     bracket = re.sub(f"{INDEX}*$", "", text.removeprefix("√"))
     if ONE.fullmatch(text) or re.fullmatch(rf"(‖[^‖]*‖|\|[^|]*\|){INDEX}*", text):

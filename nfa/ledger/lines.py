@@ -1,4 +1,4 @@
-"""The lines of an object that are an equation, and what of its source a reader of the equation needs to see."""
+"""The lines of an object that are an equation, and the part of its source that a reader of the equation needs."""
 
 import ast
 import textwrap
@@ -12,11 +12,11 @@ SPAN = " ... "  # between the first and the last of several lines
 
 @dataclass(frozen=True)
 class Line:
-    """A line of an object's source, without the indentation that its class gives it."""
+    """A line of an object's source, without the indentation of its class."""
 
     number: int  # in its file, from 1
     text: str
-    marked: bool  # it is the equation, or a part of it
+    marked: bool  # whether it is the equation, or a part of it
 
 
 def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> tuple[list[Line], bool]:
@@ -25,21 +25,21 @@ def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> 
     Parameters
     ----------
     code : str, ``module:object`` as in the ledger
-    anchors : texts that occur in one line each, outside docstrings, however they are spaced; ``A ... B`` names the
-        lines from that of A to that of B
-    whole : bool, whether docstrings and checks are shown too
+    anchors : texts that each occur in one line, outside docstrings; spaces do not matter. ``A ... B`` names the lines
+        from that of A to that of B
+    whole : bool, whether docstrings and checks are included
 
     Returns
     -------
     lines : list of `Line`
-    checked : bool, whether checks of what comes in were left out: statements that call ``require`` or a function whose
-        name begins with ``check`` or ``no_``, that end in raising under a condition, loops over such, an ``else`` that
-        raises, a ValueError raised at the end, and methods that do nothing else. Marked lines are never left out, and
-        neither is all that a function does.
+    checked : bool, whether checks of the arguments were left out. A check is a statement that calls ``require`` or a
+        function whose name begins with ``check`` or ``no_``, or that ends in raising under a condition. Loops over such
+        statements are checks, too. So are an ``else`` that raises, a ValueError raised at the end, and methods that do
+        nothing else. Marked lines are never left out, and neither is the whole content of a function
 
     Raises
     ------
-    ValueError : if there is no such object, or an anchor is not in exactly one of its lines
+    ValueError : if there is no such object, or if an anchor is not in exactly one of its lines
     """
     _, first, source = source_of(code)
     source = textwrap.dedent(source)
@@ -54,14 +54,14 @@ def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> 
     dropped = checks if whole else checks | docstrings
     kept: list[Line] = []
     for at, text in enumerate(texts, 1):
-        opens = kept and (not kept[-1].text.strip() or kept[-1].text.endswith(":"))  # what was left out stood here
+        opens = kept and (not kept[-1].text.strip() or kept[-1].text.endswith(":"))  # lines were left out here
         if at not in dropped and (text.strip() or not opens):
             kept.append(Line(first + at - 1, text, at in marked))
     return kept, bool(checks)
 
 
 def runs(lines: Iterable[Line]) -> list[list[Line]]:
-    """The lines in pieces that are marked or not; marked ones that are apart in the file are pieces of their own."""
+    """The lines in pieces that are marked or not. Marked lines that are apart in the file are separate pieces."""
     pieces: list[list[Line]] = []
     for line in lines:
         above = pieces[-1][-1] if pieces else None
@@ -101,7 +101,7 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _checks(tree: ast.Module, marked: set[int]) -> Iterator[int]:
-    """The lines of the checks of all functions but those that do nothing else, and of methods that only check."""
+    """The lines of the checks of all functions except those that do nothing else, and of methods that only check."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _checks_by_name(node.name):
             yield from _checks_of(node.body, marked)
@@ -112,7 +112,7 @@ def _checks(tree: ast.Module, marked: set[int]) -> Iterator[int]:
 
 
 def _checks_of(body: list[ast.stmt], marked: set[int]) -> Iterator[int]:
-    """The lines of the checks among some statements, and of those within branches and loops of theirs."""
+    """The lines of the checks among some statements, and among the statements in their branches and loops."""
     does = _does(body)
     checks = list(filter(_is_check, does))
     yield from _unmarked(checks, marked) if len(checks) < len(does) else ()
@@ -139,7 +139,7 @@ def _does(body: list[ast.stmt]) -> list[ast.stmt]:
 def _is_check(stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.If) and not stmt.orelse and isinstance(stmt.body[-1], ast.Raise):
         return True
-    if isinstance(stmt, ast.Raise):  # where a function comes to its end without an answer
+    if isinstance(stmt, ast.Raise):  # the function ends here without a result
         return isinstance(stmt.exc, ast.Call) and ast.unparse(stmt.exc.func) == "ValueError"
     if isinstance(stmt, ast.If | ast.For):
         return not stmt.orelse and all(map(_is_check, stmt.body))

@@ -1,4 +1,4 @@
-"""Questions to the ledger: its statements, one by its name, a document's header, how far we are."""
+"""Queries of the ledger: its statements, one statement by its name, the header of a document, the progress."""
 
 import math
 import re
@@ -9,11 +9,11 @@ from itertools import chain, pairwise, takewhile
 
 from nfa.ledger.entries import OURS, VERDICTS, Header, Item, check_names, parse
 
-# What is to be said of a statement, by its weight for whoever uses it; the other verdicts are no findings.
+# The verdicts that are findings, by their importance for a user of the statement. The other verdicts are no findings.
 FINDINGS = ("false", "conditional", "differs", "unproven", "conjecture", "ambiguous", "typo")
 PROVED = ("theorem", "proposition", "lemma")  # the kinds that others build on
 
-# What a reader may write in full, and the short form that ids use.
+# The long forms that a reader may write, and the short forms in ids.
 SHORT = {
     "equation": "eq", "definition": "def", "theorem": "thm", "proposition": "prop", "lemma": "lem", "remark": "rem",
     "figure": "fig", "conjecture": "conj", "algorithm": "alg", "assumption": "asm", "section": "sec", "footnote": "fn",
@@ -21,11 +21,11 @@ SHORT = {
 
 
 def texts() -> dict[str, str]:
-    """The TOML of each folder of `nfa.papers`, which is read and not imported; last that of theorems from elsewhere.
+    """The TOML of each folder of `nfa.papers`, read without importing it, and last that of theorems from elsewhere.
 
     Returns
     -------
-    texts : {path of the file, such as nfa/papers/lee2020/statements.toml: what it contains}
+    texts : {path of the file, such as nfa/papers/lee2020/statements.toml: its content}
     """
     nfa = files("nfa")
     names = [f"papers/{folder.name}/statements.toml" for folder in nfa.joinpath("papers").iterdir()]
@@ -61,7 +61,7 @@ def _names() -> dict[str, Item]:
 
 
 def plain(text: str) -> str:
-    """The spelling under which a name is looked up: ``lee2020:Lemma 3`` and ``lee2020:lem3`` are the same."""
+    """The spelling that names are looked up with: ``lee2020:Lemma 3`` and ``lee2020:lem3`` are the same."""
     text = re.sub(r"[\s()]+", "", text.lower())
     for word, short in SHORT.items():
         text = re.sub(rf"(?<=:){word}s?\.?(?=[\d.a-z]*\d)|(?<=:){short}\.(?=\d)", short, text)
@@ -69,24 +69,24 @@ def plain(text: str) -> str:
 
 
 def papers() -> list[str]:
-    """Names of the documents, of what is ours and of the sources from elsewhere, in the order of the ledger."""
+    """Names of the documents, of our own statements and of the sources from elsewhere, in the order of the ledger."""
     return list(_ledger()[0])
 
 
 def documents() -> list[str]:
-    """Names of the documents judged, each a folder of `nfa.papers`, in the order that their headers state."""
+    """Names of the judged documents, each a folder of `nfa.papers`, in the order of their headers."""
     return list(takewhile(lambda paper: paper != OURS, papers()))
 
 
 def items(paper: str | None = None) -> list[Item]:
-    """Every statement in the order of the ledger, or those of one document (ValueError if it is unknown)."""
+    """Every statement in the order of the ledger, or those of one document. Raises ValueError if it is unknown."""
     if paper is not None:
         header(paper)
     return [item for item in _ledger()[1].values() if paper in (None, item.paper)]
 
 
 def header(paper: str) -> Header:
-    """The header of a document: version judged, text, caveats.
+    """The header of a document: the judged version, its text, and caveats.
 
     Raises
     ------
@@ -104,11 +104,11 @@ def find(text: str) -> Item:
 
     Parameters
     ----------
-    text : str such as ``lee2020:eq5``, ``lee2020:A1``, ``lee2020:Lemma 3``; case and spaces do not matter
+    text : str such as ``lee2020:eq5``, ``lee2020:A1`` or ``lee2020:Lemma 3``. Case and spaces do not matter
 
     Raises
     ------
-    ValueError : if there is no such statement; the sentence names near ones
+    ValueError : if there is no such statement. The message names similar ones
 
     Examples
     --------
@@ -122,15 +122,15 @@ def find(text: str) -> Item:
 
 
 def select(text: str) -> list[Item]:
-    """The statements that a name stands for: a whole document, all lines of an algorithm, or just one.
+    """The statements that a name refers to: those of a whole document, all lines of an algorithm, or only one.
 
     Parameters
     ----------
-    text : str, a document (``lee2020``), an algorithm (``ohana2021:alg1``), or anything that `find` takes
+    text : str, a document (``lee2020``), an algorithm (``ohana2021:alg1``), or any name for `find`
 
     Raises
     ------
-    ValueError : if it stands for nothing; the sentence names near ones
+    ValueError : if the name refers to nothing. The message names similar ones
 
     Examples
     --------
@@ -147,7 +147,7 @@ def select(text: str) -> list[Item]:
 
 
 def coverage() -> dict[str, dict[str, int]]:
-    """How many statements have which verdict: {paper: {verdict: count}}, with every verdict named."""
+    """The number of statements with each verdict: {paper: {verdict: count}}. Every verdict is included."""
     table = {paper: dict.fromkeys(VERDICTS, 0) for paper in papers()}
     for item in items():
         table[item.paper][item.verdict] += 1
@@ -175,9 +175,9 @@ def _meant(name: str, known: Iterable[str], what: str = "") -> str:
 
 
 def findings(items: Iterable[Item]) -> list[Item]:
-    """The items of which something is to be said, by weight: what fails first, theorems before other kinds; typos last.
+    """The items that are findings, by importance: false statements first, theorems before other kinds, and typos last.
 
-    Of one weight they stay in the order in which they are given.
+    Items of equal importance stay in the given order.
     """
     found = [item for item in items if item.verdict in FINDINGS]
     return sorted(found, key=lambda item: (FINDINGS.index(item.verdict), item.kind not in PROVED))

@@ -1,4 +1,4 @@
-"""From a ledger entry ``module:object`` to the lines that define it, read without running them."""
+"""Find the lines that define a ledger entry ``module:object``, without running them."""
 
 import ast
 import os
@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def source_of(code: str) -> tuple[str, int, str]:
-    """Where an object is defined, and its source text.
+    """The place where an object is defined, and its source text.
 
     Parameters
     ----------
@@ -20,13 +20,13 @@ def source_of(code: str) -> tuple[str, int, str]:
 
     Returns
     -------
-    file : str, path relative to the folder that holds the package, such as ``nfa/network/ops.py``
-    line : int, first line, counted from 1 (decorators and the comment above an assignment included)
+    file : str, path relative to the folder that contains the package, such as ``nfa/network/ops.py``
+    line : int, first line, counted from 1, including decorators and the comment above an assignment
     source : str, its lines
 
     Raises
     ------
-    ValueError : if there is no such module, or no such object in it
+    ValueError : if there is no such module, or if it has no such object
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""Which tests verify which statement, read from the ``verifies`` marks in ``tests/``.
+"""The tests that verify each statement, read from the ``verifies`` marks in ``tests/``.
 
-A checkout reads the marks when it is asked. A wheel has no tests: setup.py writes what `scan` finds into its
-``tests.json``. The files are read, not run, so that the answer does not depend on what is installed or selected. This
-module imports nothing of nfa, because setup.py runs it before nfa and its libraries are installed.
+A checkout reads the marks when they are needed. A wheel has no tests, so setup.py writes the result of `scan` into the
+``tests.json`` of the wheel. The files are read and not run, so the result does not depend on the installed libraries or
+the selected tests. This module imports nothing from nfa, because setup.py runs it before nfa and its libraries are
+installed.
 """
 
 import ast
@@ -17,9 +18,9 @@ CHECKOUT = FILE.parents[2]
 
 
 def tests_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Sorted node ids of the tests marked with one of the names; none where there is neither `FILE` nor ``tests/``.
+    """Sorted node ids of the tests marked with one of the names; empty if there is neither `FILE` nor ``tests/``.
 
-    In a checkout only the files that write one of the names are parsed.
+    In a checkout, only the files that contain one of the names are parsed.
 
     Parameters
     ----------
@@ -39,14 +40,14 @@ def tests_of(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def scan(root: Path) -> dict[str, list[str]]:
-    """The node ids of the marked tests by the names that the marks give: {name: [tests/test_x.py::test_y]}.
+    """The node ids of the marked tests, by the names in the marks: {name: [tests/test_x.py::test_y]}.
 
-    A mark counts on a test function, a test class, a whole module (``pytestmark``) or a parameter of
-    ``parametrize``. Node ids carry no parameters.
+    A mark counts on a test function, a test class, a whole module (``pytestmark``) or a parameter of ``parametrize``.
+    Node ids contain no parameters.
 
     Raises
     ------
-    ValueError : if a mark does not give its ids as plain strings, or stands where it marks no test to read
+    ValueError : if a mark does not give its ids as plain strings, or if it is at a place where it marks no test
     """
     marked: dict[str, list[str]] = {}
     for file, text in _marked_files(root):
@@ -67,7 +68,7 @@ def _built() -> dict[str, list[str]]:
 
 @cache
 def _marked_files(root: Path) -> list[tuple[str, str]]:
-    """Path from the root and text of every file of tests that has a mark."""
+    """The path from the root and the text of every file of tests that has a mark."""
     texts = [(path, path.read_text(encoding="utf-8")) for path in sorted((root / "tests").rglob("test_*.py"))]
     return [(path.relative_to(root).as_posix(), text) for path, text in texts if "verifies" in text]
 
