@@ -1,6 +1,6 @@
-"""What a kind of public features declares, how the setting ``features`` names one, and the features of a run.
+"""The declaration of a kind of public features, the setting ``features``, and the features of a run.
 
-Each example is worked on by itself: its features are bitwise the same in every company of other examples.
+Each example is processed alone, so its features are bitwise identical for any other examples.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ from nfa.network.net import AT_ONCE, one_by_one
 from nfa.network.ops import Activation, tanh
 
 Arrays = Mapping[str, np.ndarray]
-FLAT = 1e-5  # deviation, in units of the largest value of the example, below which values count as equal
+FLAT = 1e-5  # deviation, in units of the largest value of the example, below which its values count as equal
 
 
 def product_alone(x: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """x b, (n, k), each row by its own product of one row: it is bitwise the same whatever the other rows are.
+    """x b, (n, k), with a separate product for each row, so that a row is bitwise identical for any other rows.
 
     A product of all rows may round a row differently in another batch.
     """
@@ -31,13 +31,13 @@ def product_alone(x: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Tools:
-    """What a run gives every kind: the law and the activation of its networks, and how rows are multiplied.
+    """The functions that a run gives every kind: the law and the activation of its networks, and the product of rows.
 
     Parameters
     ----------
     init : name in `nfa.network.net.INITS`
     phi : Activation
-    product : function as `product_alone`; `nfa.kernels.rows.matmul` computes the rows alone by construction
+    product : function as `product_alone`. `nfa.kernels.rows.matmul` computes each row alone by construction
     """
 
     init: str = "uniform-fan-in"
@@ -47,15 +47,16 @@ class Tools:
 
 @dataclass(frozen=True)
 class Kind:
-    """What the kinds of features share. The fields of a kind are its parameters, as the setting gives them.
+    """The base of all kinds of features. The fields of a kind are its parameters in the setting.
 
     Attributes
     ----------
     kind : its name in the setting
-    form : how the setting is written, for help and errors
-    version : int, another number for other features of the same parameters: kept files of the old ones are not read
-    multiplies : whether the product of the tools computes them
-    costly : whether features of public data are worth a file, so that another process need not compute them again
+    form : form of the setting, for help and errors
+    version : int. A new number means that the same parameters give new features, so old cached files are not read
+    multiplies : whether the features need the product of the tools
+    costly : whether features of public data are worth a cached file, so that another process need not compute them
+        again
     """
 
     kind: ClassVar[str]
@@ -72,22 +73,22 @@ class Kind:
         return cls()
 
     def out_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the features of one example of a shape. Raises ValueError for a shape that does not fit."""
+        """The shape of the features of one example of this shape. Raises ValueError for a shape that does not fit."""
         raise NotImplementedError
 
     def draw(
         self, shape: tuple[int, ...], tools: Tools, rng: np.random.Generator, dtype: type
     ) -> dict[str, np.ndarray]:
-        """The arrays that are drawn once in a run, which are public; for most kinds none."""
+        """The arrays that are drawn once in a run, which are public. Most kinds draw none."""
         return {}
 
     def transform(self, x: np.ndarray, arrays: Arrays, tools: Tools) -> np.ndarray:
-        """The features of examples (n, *shape), in their dtype; each one bitwise the same whatever the others are."""
+        """The features of examples (n, *shape), in their dtype. Each is bitwise identical for any other examples."""
         raise NotImplementedError
 
 
 def _kinds() -> dict[str, type[Kind]]:
-    """The kinds that the modules of this package declare, by their names."""
+    """The kinds that the modules of this package declare, by name."""
     package = importlib.import_module(__package__)
     found: dict[str, type[Kind]] = {}
     for module in pkgutil.iter_modules(package.__path__):
@@ -98,7 +99,7 @@ def _kinds() -> dict[str, type[Kind]]:
 
 
 def __getattr__(name: str) -> Any:
-    """KINDS, which are found when somebody asks: their modules import this one."""
+    """KINDS. They are found at the first use, because their modules import this module."""
     if name == "KINDS":
         return _kinds()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -109,7 +110,7 @@ def read(text: str) -> Kind:
 
     Raises
     ------
-    ValueError : for an unknown kind or parameter, or a value that is out of range
+    ValueError : for an unknown kind or parameter, or for a value that is out of range
 
     Examples
     --------
@@ -140,7 +141,7 @@ def read(text: str) -> Kind:
 
 
 def refuse_unknown(kind: type[Kind], named: Mapping[str, Any]) -> None:
-    """Raise ValueError for a parameter with another name than the fields of a kind that have a default."""
+    """Raise ValueError for a parameter whose name is not a field of the kind with a default."""
     known = [one.name for one in fields(kind) if one.default is None]
     for name in named:
         if name not in known:
@@ -149,13 +150,13 @@ def refuse_unknown(kind: type[Kind], named: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Features:
-    """The features of a run: a function of examples (n, *shape), one example at a time.
+    """The features of a run, as a function of examples (n, *shape), one example at a time.
 
     Parameters
     ----------
     kind : Kind
-    shape : of one example
-    arrays : that the kind has drawn
+    shape : shape of one example
+    arrays : arrays that the kind has drawn
     tools : Tools
 
     Raises
@@ -164,7 +165,7 @@ class Features:
 
     Notes
     -----
-    Guarantee: the features of an example are bitwise the same whatever the other examples are, and whatever ``run`` is.
+    Guarantee: the features of an example are bitwise identical for any other examples and any ``run``.
     """
 
     kind: Kind
@@ -181,7 +182,7 @@ class Features:
         return self.kind.out_shape(self.shape)
 
     def __call__(self, x: np.ndarray, run: Callable = one_by_one) -> np.ndarray:
-        """The features of n examples, (n, *out_shape), in their dtype; ``run`` works on pieces as `one_by_one` does.
+        """The features of n examples, (n, *out_shape), in their dtype. ``run`` processes pieces as `one_by_one` does.
 
         An example whose features overflow has the features 0.
         """
@@ -199,7 +200,7 @@ class Features:
         return out
 
     def digest(self, x: np.ndarray) -> str:
-        """A SHA-256 of all that the features of x follow from: x, the kind with its parameters, what it has drawn."""
+        """A SHA-256 of all that determines the features of x: x, the kind with its parameters, and its drawn arrays."""
         of_all = hashlib.sha256(f"{self.kind!r} {self.kind.version} {self.tools.phi.name}".encode())
         for name, array in {"x": x, **dict(sorted(self.arrays.items()))}.items():
             of_all.update(f"{name} {array.dtype.str} {array.shape}".encode())
@@ -208,13 +209,13 @@ class Features:
 
 
 def standardised(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    """Each row with mean 0 and standard deviation 1, by its own mean and deviation alone.
+    """Each row with mean 0 and standard deviation 1, computed only from this row.
 
     Parameters
     ----------
-    values : (n, k) array, an example a row
-    largest : (n,) array, the largest absolute value of each example. A row whose deviation is far below `FLAT` times
-        this value becomes about 0: such a deviation would come from the rounding of floats
+    values : (n, k) array, one example in each row
+    largest : (n,) array, the largest absolute value of each example. A row becomes about 0 if its deviation is far
+        below `FLAT` times this value, because such a deviation would come from the rounding of floats
     """
     out = np.empty_like(values)
     for row, into, most in zip(values, out, largest, strict=True):

@@ -1,7 +1,7 @@
-"""Random layers: a network whose first layers stay as they were drawn, so that only the network behind them is trained.
+"""Random layers: the first layers of a network stay as drawn, and only the network behind them is trained.
 
-The layers are drawn as the first weights of a network are, by the run's ``init``, and have its activation. They are
-public: everybody may know them, also in a secure run.
+The layers are drawn like the first weights of a network, with the run's ``init``, and have its activation. They are
+public: anyone may know them, also in a secure run.
 """
 
 import math
@@ -16,7 +16,7 @@ from nfa.network.net import INITS
 
 @dataclass(frozen=True)
 class RandomLayers(Kind):
-    r"""h^l = phi(W^l h^{l-1} + b^l) for l = 1, 2, ..., of the flattened input; the features are the last h.
+    r"""h^l = phi(W^l h^{l-1} + b^l) for l = 1, 2, ..., of the flattened input. The features are the last h.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class RandomLayers(Kind):
 
     @classmethod
     def read(cls, sizes: tuple[int, ...], named: dict[str, Any]) -> "RandomLayers":
-        """The layers of these sizes. Raises ValueError without a size, or for a named parameter."""
+        """The layers of these sizes. Raises ValueError if there is no size, or for a named parameter."""
         if not sizes or named:
             raise ValueError(f"random layers need their sizes alone. Write {cls.form}")
         return cls(sizes)
@@ -42,7 +42,7 @@ class RandomLayers(Kind):
     def draw(
         self, shape: tuple[int, ...], tools: Tools, rng: np.random.Generator, dtype: type
     ) -> dict[str, np.ndarray]:
-        """W1, b1, W2, ..., in this order, by the law of the run's first weights."""
+        """W1, b1, W2, ..., in this order, with the law of the run's first weights."""
         arrays: dict[str, np.ndarray] = {}
         n = (math.prod(shape), *self.sizes)
         for l in range(1, len(n)):
@@ -51,7 +51,7 @@ class RandomLayers(Kind):
         return arrays
 
     def transform(self, x: np.ndarray, arrays: Arrays, tools: Tools) -> np.ndarray:
-        """The last layer's outputs, (n, units)."""
+        """The outputs of the last layer, (n, units)."""
         h = x.reshape(len(x), -1)
         for l in range(1, len(self.sizes) + 1):
             h = tools.phi.phi(tools.product(h, arrays[f"W{l}"].T) + arrays[f"b{l}"])

@@ -1,14 +1,14 @@
 r"""Scattering: how strongly an image varies, in which direction and at which scale, averaged over small neighbourhoods.
 
-The wavelets are fixed, so nothing is drawn and nothing is learnt. In the letters of Bruna and Mallat (Invariant
+The wavelets are fixed, so nothing is drawn and nothing is learned. In the letters of Bruna and Mallat (Invariant
 Scattering Convolution Networks, 2013), with the rotations r = 0..L-1, the scales j = 0..J-1 and lambda = (j, r):
 
 .. math:: S_0 x = x \star \phi_J, \qquad S_1[\lambda_1] x = |x \star \psi_{\lambda_1}| \star \phi_J, \qquad
           S_2[\lambda_1, \lambda_2] x = ||x \star \psi_{\lambda_1}| \star \psi_{\lambda_2}| \star \phi_J
           \quad (j_1 < j_2)
 
-With J = 2 and L = 8 these are 1 + 16 + 64 = 81 channels. They change slowly, so one value is kept of 2^J x 2^J pixels:
-7 x 7 values of an image of 28 x 28 pixels, 8 x 8 of one of 32 x 32.
+With J = 2 and L = 8 these are 1 + 16 + 64 = 81 channels. They change slowly, so one value is stored for 2^J x 2^J
+pixels: 7 x 7 values for an image of 28 x 28 pixels, and 8 x 8 for an image of 32 x 32.
 """
 
 import math
@@ -25,15 +25,15 @@ SIGMA = 0.8  # width of the envelope of the finest wavelet, in pixels
 XI = 3 * math.pi / 4  # its frequency, in radians for each pixel
 SLANT = 4 / L  # ratio of the width along the waves to the width across them
 CHANNELS = 1 + L * J + L * L * J * (J - 1) // 2
-GROUP = 8  # images of one colour that are worked on together
+GROUP = 8  # images of one colour that are processed together
 
 
 @dataclass(frozen=True)
 class Scattering(Kind):
-    """The channels S_0, S_1 and S_2 of each colour, standardised in each image by themselves.
+    """The channels S_0, S_1 and S_2 of each colour, standardised separately in each image.
 
-    The 1, 16 and 64 channels of an order are three groups. In each group of each image and colour the values get mean 0
-    and standard deviation 1.
+    The 1, 16 and 64 channels of an order form three groups. In each group of each image and colour, the values get mean
+    0 and standard deviation 1.
     """
 
     kind: ClassVar[str] = "scattering"
@@ -42,7 +42,7 @@ class Scattering(Kind):
     costly: ClassVar[bool] = True
 
     def out_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """(81 c, H / 4, W / 4) for images (c, H, W), rounded down. Raises ValueError for inputs that are no images."""
+        """(81 c, H / 4, W / 4) for images (c, H, W), rounded down. Raises ValueError for inputs that are not images."""
         if len(shape) != 3:
             raise ValueError(f"features scattering need images, but an example is {shape[0]} values")
         c, *sides = shape
@@ -51,7 +51,10 @@ class Scattering(Kind):
         return (CHANNELS * c, *(_padded(side) // 2**J - 2 for side in sides))
 
     def transform(self, x: np.ndarray, arrays: Arrays, tools: Tools) -> np.ndarray:
-        """The features of images (n, c, H, W), worked on in groups of one size, the last one filled up with zeros."""
+        """The features of images (n, c, H, W), processed in groups of one size.
+
+        The last group is filled up with zeros.
+        """
         n, c, *sides = x.shape
         wavelets = bank(*sides, x.dtype.str)
         out = np.empty((n * c, CHANNELS, *self.out_shape(x.shape[1:])[1:]), x.dtype)
@@ -64,23 +67,23 @@ class Scattering(Kind):
 
 
 class Bank:
-    """The filters for images of one size, and the coefficients of images.
+    """The filters for images of one size, and the function that computes the coefficients of images.
 
     Parameters
     ----------
     H, W : int, rows and columns of an image
-    dtype : of the filters: float32 or float64
+    dtype : dtype of the filters: float32 or float64
 
     Attributes
     ----------
-    psi : psi[j] (L, rows, 2 columns) for j = 0..J-1, the Fourier transforms of the wavelets on the padded image, each
-        value twice. They are real numbers, and multiply the real and the imaginary part of another transform
-    phi : phi[res] for res = 0, 1, matrices: U phi[res] is the convolution of U with phi_J at every 2^J-th pixel, for a
-        U, as one row, of which only every 2^res-th pixel is given
+    psi : psi[j] (L, rows, 2 columns) for j = 0..J-1, the Fourier transforms of the wavelets on the padded image, with
+        each value twice. They are real numbers, and multiply the real and the imaginary part of another transform
+    phi : matrices phi[res] for res = 0, 1: U phi[res] is the convolution of U with phi_J at every 2^J-th pixel. U has
+        one row, and contains only every 2^res-th pixel
     """
 
     def __init__(self, H: int, W: int, dtype: type) -> None:
-        from scipy.fft import fft2  # not above: help texts list the kinds of features without it
+        from scipy.fft import fft2  # imported here, because help texts list the kinds of features without it
 
         rows, columns = sides = _padded(H), _padded(W)
         self.reflected = _reflected(H)[:, None], _reflected(W)
@@ -110,17 +113,17 @@ class Bank:
         return np.concatenate(groups, axis=1).reshape(len(x), CHANNELS, *self.out)
 
     def _averaged(self, U: np.ndarray, channels: int, res: int) -> np.ndarray:
-        return U.reshape(len(U), channels, -1) @ self.phi[res]  # a product for each image
+        return U.reshape(len(U), channels, -1) @ self.phi[res]  # one product for each image
 
 
 @cache
 def bank(H: int, W: int, dtype: str) -> Bank:
-    """The `Bank` of these images, made once in a process."""
+    """The `Bank` of these images, built once in a process."""
     return Bank(H, W, np.dtype(dtype).type)
 
 
 def _padded(side: int) -> int:
-    """Rows or columns of a padded image: a multiple of 2^J that leaves 2^J of margin, half on each side, or more."""
+    """Rows or columns of a padded image: a multiple of 2^J, with a margin of at least 2^J, half on each side."""
     return (side // 2**J + 2) * 2**J
 
 
@@ -130,10 +133,10 @@ def morlet(H: int, W: int, j: int, r: int) -> np.ndarray:
     .. math:: \psi(u) = \alpha (e^{i \xi \cdot u} - \beta) e^{-u^T \Sigma^{-1} u / 2}
     """
     theta = (L // 2 - 1 - r) * math.pi / L
-    along = np.array([math.cos(theta), math.sin(theta)])  # the direction in which it oscillates
+    along = np.array([math.cos(theta), math.sin(theta)])  # the direction of the oscillation
     across = np.array([-along[1], along[0]])
     sigma = SIGMA * 2**j
-    # On five copies of the grid, side by side in each direction: the periodic wavelet is the sum of the copies.
+    # On five copies of the grid in each direction: the periodic wavelet is the sum of the copies.
     u = np.stack(np.meshgrid(np.arange(-2 * H, 3 * H), np.arange(-2 * W, 3 * W), indexing="ij"), axis=-1)
     envelope = np.exp(-((u @ along) ** 2 + (SLANT * (u @ across)) ** 2) / (2 * sigma**2))
     wave = envelope * np.exp(1j * XI / 2**j * (u @ along))
@@ -143,14 +146,14 @@ def morlet(H: int, W: int, j: int, r: int) -> np.ndarray:
 
 
 def low_pass(n: int, res: int) -> np.ndarray:
-    r"""The average by the Gaussian phi_J along one side, at every 2^J-th pixel but the first and the last, as a matrix.
+    r"""The average by the Gaussian phi_J along one side as a matrix, at every 2^J-th pixel but the first and the last.
 
     In two dimensions phi_J is the product of two such Gaussians, :math:`\phi_J(u) = g(u_1) g(u_2)`.
 
     Parameters
     ----------
     n : int, pixels of the padded side
-    res : int >= 0, every 2^res-th pixel is given. Then g has only the frequencies that these pixels can have
+    res : int >= 0, every 2^res-th pixel is given. Then g contains only the frequencies that these pixels can have
 
     Returns
     -------
@@ -166,18 +169,21 @@ def low_pass(n: int, res: int) -> np.ndarray:
 
 
 def _reflected(side: int) -> np.ndarray:
-    """Which pixel stands at each place of a padded side: those beyond an end mirror those before it."""
+    """The pixel at each place of a padded side. The pixels beyond an end mirror those before it."""
     margin = _padded(side) - side
     return np.pad(np.arange(side), (margin // 2, margin - margin // 2), mode="reflect")
 
 
 def _real(z: np.ndarray) -> np.ndarray:
-    """The same numbers as pairs of a real and an imaginary part, side by side."""
+    """The same numbers as adjacent pairs of a real and an imaginary part."""
     return z.view(z.real.dtype)
 
 
 def _every_second(z_hat: np.ndarray, psi: np.ndarray) -> np.ndarray:
-    """The Fourier transform of every second pixel of z * psi in each direction: the mean of four frequencies each."""
+    """The Fourier transform of every second pixel of z * psi in each direction.
+
+    Each value is the mean of four frequencies.
+    """
     pairs, half = _real(z_hat), psi.shape[1] // 2
     rows = pairs[..., :half, :] * psi[:, :half]
     rows += pairs[..., half:, :] * psi[:, half:]
@@ -186,7 +192,10 @@ def _every_second(z_hat: np.ndarray, psi: np.ndarray) -> np.ndarray:
 
 
 def _modulus(pairs: np.ndarray) -> np.ndarray:
-    """|z| of the Fourier transform of z, in pairs. Each sum and product is rounded by itself, at any place the same."""
+    """|z| from the Fourier transform of z, in pairs.
+
+    Each sum and product is rounded separately, in the same way at any place.
+    """
     from scipy.fft import ifft2
 
     squares = _real(ifft2(pairs.view(np.result_type(pairs.dtype, np.complex64)), overwrite_x=True))
