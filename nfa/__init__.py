@@ -1,6 +1,6 @@
-"""Noisy feedback alignment: five papers on private learning without backpropagation, as code beside the page.
+"""Noisy feedback alignment: five papers on private learning without backpropagation, as code to read next to them.
 
-Import the part you need: `from nfa.network import mlp`, `from nfa.rules.dfa import dfa`.
+Import the part that you need: `from nfa.network import mlp`, `from nfa.rules.dfa import dfa`.
 """
 
 from pathlib import Path
@@ -8,14 +8,14 @@ from pathlib import Path
 import lazy_loader
 
 __version__ = "0.2.0"
-__year__ = "2026"  # of this version, for those who cite it
+__year__ = "2026"  # of this version, for citations
 
-# A checkout keeps kernels/ and data/ beside nfa/; an installed nfa has them inside.
+# A checkout has kernels/ and data/ next to nfa/. An installed nfa has them inside.
 _root = Path(__file__).resolve().parent.parent
 if (_root / "setup.cfg").is_file() and (_root / "kernels" / "__init__.py").is_file():
     __path__.append(str(_root))
 
-# What a reader imports by hand, loaded when it is asked for: who asks for the version alone waits for no NumPy.
+# The names that a user imports directly. They are loaded at the first use, so reading the version does not load NumPy.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     ["data", "feedback", "network", "noise", "optim", "sampling"],

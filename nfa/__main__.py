@@ -1,4 +1,4 @@
-"""The command `nfa`, which is also `python -m nfa`: Ctrl-C ends it quietly while Python imports, too."""
+"""The command `nfa`, which is also `python -m nfa`. Ctrl-C ends it quietly, even while Python imports modules."""
 
 import os
 import signal
@@ -10,8 +10,8 @@ INTERRUPTED = 130  # `nfa.cli.terminal.INTERRUPTED`, which is not imported yet
 def main() -> int:
     """Import the command line, run it, and return its exit code.
 
-    An import can swallow a KeyboardInterrupt or print it with a traceback. So Ctrl-C ends the process at once while the
-    modules are imported, when no file is open. If the parent has switched Ctrl-C off, it stays off.
+    An import can swallow a KeyboardInterrupt, or print it with a traceback. So while the modules are imported, Ctrl-C
+    ends the process at once. No file is open then. If the parent has switched Ctrl-C off, it stays off.
     """
     heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if heeded:
@@ -22,7 +22,7 @@ def main() -> int:
         if heeded:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return command_line()
-    except KeyboardInterrupt:  # before the command begins or after it
+    except KeyboardInterrupt:  # before the command begins, or after it
         return INTERRUPTED
 
 

@@ -1,38 +1,38 @@
-"""ChaCha20 and normals under its key: noise that is a function of key and place, as kernels compute it."""
+"""ChaCha20 and normal samples from its key. The noise is a function of key and place, as the kernels compute it."""
 
 import math
 
 import numpy as np
 
-LANES = 256  # blocks of the cipher that are worked on together, a group
-_CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)  # what the cipher's state starts with
-_ROLLED = {turn: np.roll(np.arange(4), -turn) for turn in (1, 2, -1)}  # the words of a row, moved to the left
+LANES = 256  # blocks of the cipher that are processed together, called a group
+_CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)  # the first words of the cipher's state
+_ROLLED = {turn: np.roll(np.arange(4), -turn) for turn in (1, 2, -1)}  # the words of a row, rotated to the left
 
 
 def chacha20(key: np.ndarray, first: int, n: int) -> np.ndarray:
-    """The n blocks of the cipher ChaCha20 whose counters are first, first + 1, ...: 16 words each, uniform bits.
+    """The n blocks of the cipher ChaCha20 with the counters first, first + 1, ...: 16 words each, uniform bits.
 
     Parameters
     ----------
     key : (8,) uint32 array, 256 bits
-    first : int >= 0, the counter of the first block; a block is a function of the key and its counter alone
+    first : int >= 0, the counter of the first block. A block is a function of the key and its counter alone
     n : int >= 0
 
     Returns
     -------
-    words : (16, n) uint32 array, a block a column
+    words : (16, n) uint32 array, one block in each column
 
     Notes
     -----
-    RFC 8439, Section 2.3, with the nonce 0 and, as in the cipher's first form, a counter of 64 bits.
+    The cipher is that of RFC 8439, Section 2.3, with the nonce 0 and, as in its first version, a counter of 64 bits.
     """
     counter = np.arange(first, first + n, dtype=np.uint64)
     start = np.zeros((16, n), np.uint32)
     start[:4], start[4:12] = _CONSTANT[:, None], key[:, None]
     start[12], start[13] = counter, counter >> np.uint64(32)
-    a, b, c, d = start.reshape(4, 4, n).copy()  # the state's rows
+    a, b, c, d = start.reshape(4, 4, n).copy()  # the rows of the state
     for _ in range(10):
-        for turn in (1, -1):  # of the state's columns, then of its diagonals, all four quarter rounds at once
+        for turn in (1, -1):  # the state's columns, then its diagonals; all four quarter rounds at once
             a += b
             d = _rotated(d ^ a, 16)
             c += d
@@ -46,12 +46,12 @@ def chacha20(key: np.ndarray, first: int, n: int) -> np.ndarray:
 
 
 def _rotated(words: np.ndarray, left: int) -> np.ndarray:
-    """Each word, its bits turned to the left."""
+    """Each word with its bits rotated to the left."""
     return (words << np.uint32(left)) | (words >> np.uint32(32 - left))
 
 
 def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, skip: int = 0) -> np.ndarray:
-    r"""Add N(0, std^2) to every entry of out, in place: entry by entry a function of the key and the entry's place.
+    r"""Add N(0, std^2) to every entry of out, in place. Each sample is a function of the key and the entry's place.
 
     .. math:: (g_1, g_2) = \sqrt{-2 \ln u} \, (\cos 2 \pi v, \sin 2 \pi v), \qquad u, v \sim U(0, 1)
 
@@ -60,9 +60,9 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, skip
     out : (n,) float64 array without gaps in memory
     std : float >= 0
     key : (8,) uint32 array
-    group : int >= 0, the group of the key's sequence in which out begins: what ``LANES`` blocks of the cipher from the
-        counter ``group * LANES`` give. A group is 8 LANES normals.
-    skip : int, 0 <= skip < 8 LANES, normals of that group that come before out's first
+    group : int >= 0, the group of the key's sequence in which out begins. A group is the ``LANES`` blocks of the cipher
+        from the counter ``group * LANES``, which give 8 LANES normals.
+    skip : int, 0 <= skip < 8 LANES, number of normals of that group before out's first
 
     Returns
     -------
@@ -74,8 +74,8 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, skip
 
     Notes
     -----
-    The method of Box and Muller (1958). u and v have 52 bits each. No \|g\| exceeds sqrt(106 ln 2) = 8.57, beyond which
-    a normal lies with probability 1e-17.
+    The method is that of Box and Muller (1958). u and v have 52 bits each. No \|g\| exceeds sqrt(106 ln 2) = 8.57. A
+    normal is beyond this bound with probability 1e-17.
     """
     _check_dtype(out)
     groups = -(-(skip + len(out)) // (8 * LANES))
@@ -95,7 +95,7 @@ def _check_dtype(out: np.ndarray) -> None:
 
 
 def check_noise(std: float, dtype: np.dtype) -> None:
-    """ValueError unless std is 0, or noise of that size keeps its digits in the dtype and sums beside it stay finite.
+    """Raise ValueError unless std is 0, or noise of this size keeps its digits in the dtype and its sums stay finite.
 
     Examples
     --------
@@ -114,34 +114,36 @@ def check_noise(std: float, dtype: np.dtype) -> None:
 
 
 def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """`nfa.noise.add_normal` by `add_keyed`, with a fresh key of 256 bits from rng: the reference of the fast kernel.
+    """`nfa.noise.add_normal` by `add_keyed`, with a fresh key of 256 bits from rng.
+
+    It is the reference of the fast kernel.
 
     Parameters
     ----------
     out : float64 array of any shape
     std : float >= 0; 0 draws nothing
-    rng : numpy.random.Generator, asked for the key alone
+    rng : numpy.random.Generator, used only for the key
 
     Raises
     ------
-    ValueError : if std is out of range (`check_noise`), or out is not float64
+    ValueError : if std is out of range (`check_noise`), or if out is not float64
 
     Notes
     -----
-    The numbers differ from those of `nfa.noise.add_normal`, but the law is the same. Seeded runs in float64 take this
-    noise. Anyone who knows the key can subtract it. A key from the operating system stays secret, but the low bits of
-    a floating-point sum still leak, so secure runs take `nfa.rounded.add_normal`.
+    The values differ from those of `nfa.noise.add_normal`, but the law is the same. Seeded runs in float64 use this
+    noise. Anyone who knows the key can subtract it. A key from the operating system stays secret, but the low bits of a
+    floating-point sum still leak, so secure runs use `nfa.rounded.add_normal`.
     """
     _add_from(0, out, std, rng)
 
 
 def add_normal_each_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """`add_normal_keyed` for one part of a batch: out begins in the key's sequence where the part begins in the batch.
+    """`add_normal_keyed` for one part of a batch. out begins in the key's sequence where the part begins in the batch.
 
     Parameters
     ----------
-    out : float64 array (k, ...), a row for each example
-    std, rng : as for `add_normal_keyed`; the part's first example has the place ``rng.first``, or 0 without that
+    out : float64 array (k, ...), one row for each example
+    std, rng : as for `add_normal_keyed`. The part's first example has the place ``rng.first``, or 0 if there is none
 
     Raises
     ------
@@ -149,24 +151,25 @@ def add_normal_each_keyed(out: np.ndarray, std: float, rng: np.random.Generator)
 
     Notes
     -----
-    Guarantee: with one state of rng, the rows of a part are bitwise those rows of the whole batch.
+    Guarantee: with the same state of rng, the rows of a part are bitwise identical with these rows of the whole batch.
     """
     _add_from(first_entry(out, rng), out, std, rng)
 
 
 def first_entry(out: np.ndarray, rng: np.random.Generator) -> int:
-    """The place of out's first entry among those of a whole batch of such rows.
+    """The place of out's first entry in a whole batch of such rows.
 
     Parameters
     ----------
-    out : (k, ...) array, a row for each example
-    rng : numpy.random.Generator, `nfa.noise.OfExamples` in a part of a batch; any other counts as that of a whole batch
+    out : (k, ...) array, one row for each example
+    rng : numpy.random.Generator, `nfa.noise.OfExamples` in a part of a batch. Any other generator counts as that of a
+        whole batch
     """
     return getattr(rng, "first", 0) * math.prod(out.shape[1:])
 
 
 def _add_from(first: int, out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """Add what a fresh key's sequence has from its entry ``first`` on."""
+    """Add the values of a fresh key's sequence, from its entry ``first`` on."""
     _check_dtype(out)
     check_noise(std, out.dtype)
     if std > 0:

@@ -1,19 +1,20 @@
-"""Every clip of the papers, named by what it does to each row (one row, one example).
+"""Every clip of the papers, named by its effect on each row (one row for each example).
 
-The papers call several of these "clip"; NOTATION.md says which is whose.
+The papers call several of these "clip". NOTATION.md lists which clip belongs to which paper.
 """
 
 import math
 
 import numpy as np
 
-# Entries of a row that einsum takes at a time: fewer than NumPy's buffer holds, which cuts longer rows anywhere.
+# Entries of a row that einsum sums at a time. They are fewer than NumPy's buffer holds, because NumPy cuts longer rows
+# at any place.
 AT_ONCE = 1 << 12
 
 
 def squared_norms(rows: np.ndarray) -> np.ndarray:
-    """The sum of squares of each row, (m, n) -> (m,), by an order of its terms that n alone decides."""
-    # A row's entries side by side in memory, as one row alone has them.
+    """The sum of squares of each row, (m, n) -> (m,), with an order of its terms that depends only on n."""
+    # The entries of a row are adjacent in memory, as in an array with only this row.
     parts = (np.ascontiguousarray(rows[:, k : k + AT_ONCE]) for k in range(0, max(1, rows.shape[1]), AT_ONCE))
     return sum(np.einsum("ij,ij->i", part, part) for part in parts)
 
@@ -21,15 +22,15 @@ def squared_norms(rows: np.ndarray) -> np.ndarray:
 def row_norms(v: np.ndarray) -> np.ndarray:
     """The l2 norm of each row of v, trailing axes flattened (for a tensor: Frobenius), (m, ...) -> (m,).
 
-    Squares that would overflow or underflow are avoided by rescaling the row; a norm beyond the dtype gives inf, a row
-    with infinity or NaN gives either.
+    If squares would overflow or underflow, the row is rescaled. A norm beyond the dtype gives inf. A row with infinity
+    or NaN gives inf or NaN.
     """
     rows = v.reshape(len(v), math.prod(v.shape[1:]))
     limits = np.finfo(v.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(squared_norms(rows))
         lost = ~(np.isfinite(norms) & (norms > np.sqrt(limits.tiny) / limits.eps))
-        if lost.any():  # each by itself: no row's norm depends on another row
+        if lost.any():  # separately, so that no row's norm depends on another row
             alone = np.ascontiguousarray(rows[lost])
             largest = np.abs(alone).max(axis=1, initial=0)
             largest[largest == 0] = 1
@@ -38,10 +39,11 @@ def row_norms(v: np.ndarray) -> np.ndarray:
 
 
 def clip_factor(norms: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
-    """min(1, c / norm) for each norm >= 0, and 1 where the norm is 0: the weight that clips a row to l2 norm c.
+    """min(1, c / norm) for each norm >= 0, and 1 for a norm of 0. This is the weight that clips a row to l2 norm c.
 
-    A norm that is NaN or infinite gets 0. A weight too small for full precision becomes 0: rounded up, it would let the
-    row exceed c. To ``shares``, a list, the share of rows that are scaled down is added, None if there are no rows.
+    A norm that is NaN or infinite gets 0. A weight that is too small for full precision becomes 0, because a weight
+    that is rounded up would let the row exceed c. If ``shares`` is a list, the share of rows that are scaled down is
+    appended, or None if there are no rows.
 
     Examples
     --------
@@ -52,8 +54,8 @@ def clip_factor(norms: np.ndarray, c: float, shares: list | None = None) -> np.n
     [0.0, 0.0]
     """
     weight = np.ones_like(norms)
-    over = ~((norms <= np.float64(c)) & np.isfinite(norms))  # NaN is below nothing
-    with np.errstate(invalid="ignore"):  # inf / inf, where c is no bound
+    over = ~((norms <= np.float64(c)) & np.isfinite(norms))  # NaN is not below any number
+    with np.errstate(invalid="ignore"):  # inf / inf, if c is infinite
         weight[over] = np.float64(c) / norms[over]
     weight[~(weight >= np.finfo(weight.dtype).tiny)] = 0
     if shares is not None:
@@ -62,10 +64,10 @@ def clip_factor(norms: np.ndarray, c: float, shares: list | None = None) -> np.n
 
 
 def clip_factor_of_squares(norms2: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
-    """`clip_factor` where squares of norms are known: min(1, c / sqrt(norm2)) for each norm2 >= 0, (m,) -> (m,).
+    """`clip_factor` from squares of norms: min(1, c / sqrt(norm2)) for each norm2 >= 0, (m,) -> (m,).
 
-    Raises ValueError if c is not positive, or so small that the dtype has no squares of such norms: what vanishes
-    there would pass the clip, however much longer than c it is.
+    Raises ValueError if c is not positive, or so small that the dtype cannot represent the squares of such norms. Such
+    squares become 0 and would pass the clip, even if the norm is far above c.
     """
     limits = np.finfo(norms2.dtype)
     if not c > 0:
@@ -76,14 +78,17 @@ def clip_factor_of_squares(norms2: np.ndarray, c: float, shares: list | None = N
 
 
 def weights_in(dtype: np.dtype, weight: np.ndarray) -> np.ndarray:
-    """Weights (m,) >= 0 in a dtype, 0 where it has fewer digits for them: rounded up, they would let a row exceed c."""
+    """Weights (m,) >= 0 in a dtype. A weight that loses digits there becomes 0, because rounding up would exceed c."""
     each = weight.astype(dtype, copy=False)
     small = each < np.finfo(dtype).tiny
     return np.where(small, 0, each) if small.any() else each
 
 
 def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Each row of v (m, ...) times its own weight, of (m,), in v's dtype; a row of weight 0 is 0, whatever it holds."""
+    """Each row of v (m, ...) times its own weight, from (m,), in v's dtype.
+
+    A row of weight 0 is 0, even if it is not finite.
+    """
     each = weights_in(v.dtype, weight).reshape(-1, *[1] * (v.ndim - 1))
     if each.all():
         return v * each
@@ -92,19 +97,20 @@ def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
-    """The arrays with a record's rows set to 0 in all of them, where they are not finite in one: no record adds NaN.
+    """Set a record's rows to 0 in all arrays if they are not finite in one of them. So no record adds NaN.
 
-    What a record adds to a sum is bounded only if it is a number: 0 times infinity is NaN, and NaN passes every
-    comparison, so every clip. A private rule therefore hands the rows of dz and h through here before any product of
-    the two. It looks at each record by itself, so that a record taken out here adds 0 and moves no other.
+    A record's contribution to a sum is bounded only if it is a number. 0 times infinity is NaN, and every comparison
+    with NaN is false, so NaN passes every clip. A private rule therefore applies this function to the rows of dz and h
+    before any product of the two. The function treats each record separately, so a removed record adds 0 and changes no
+    other record.
 
     Parameters
     ----------
-    arrays : (m, ...) arrays, row i of each being of record i
+    arrays : (m, ...) arrays. Row i of each belongs to record i
 
     Returns
     -------
-    kept : list of arrays of the same shapes and dtypes; those given, where all rows are finite
+    kept : list of arrays of the same shapes and dtypes. They are the given arrays if all rows are finite
 
     Examples
     --------
@@ -112,7 +118,8 @@ def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
     >>> dz.tolist(), h.tolist()
     ([[1.0], [0.0], [3.0]], [[4.0], [0.0], [5.0]])
     """
-    # As memory has them: nothing is copied where it has the examples last. As its squares' sum is, so is every entry.
+    # The comparison follows the memory order, so nothing is copied if the examples are the last axis. If the sum of an
+    # example's squares is finite, every entry is.
     if all(math.isfinite(np.vdot(flat, flat)) for flat in (v.ravel(order="K") for v in arrays)):
         return list(arrays)
     finite = np.logical_and.reduce([np.isfinite(v).all(axis=tuple(range(1, v.ndim))) for v in arrays])
@@ -122,7 +129,7 @@ def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
 
 
 def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
-    r"""Shrink each row of v to l2 norm at most c, keeping its direction.
+    r"""Scale each row of v down to l2 norm at most c. Its direction stays.
 
     .. math:: \mathrm{clip}_c(v) = v \min(1, c / \|v\|_2)
 
@@ -131,9 +138,9 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
 
     Parameters
     ----------
-    v : (m, ...) float array, one example a row; trailing axes count as one vector
-    c : float > 0, the bound; inf leaves v as it is, but for rows without a finite norm
-    shares : list that is told what share of the rows is scaled down, as by `clip_factor`
+    v : (m, ...) float array, one example in each row. Trailing axes count as one vector
+    c : float > 0, the bound. inf leaves v unchanged, except for rows without a finite norm
+    shares : list to which the share of rows that are scaled down is appended, as by `clip_factor`
 
     Returns
     -------
@@ -141,13 +148,13 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if c is not positive, or so small that the dtype has few digits for what is left
+    ValueError : if c is not positive, or so small that the dtype has few digits for the result
 
     Notes
     -----
-    Guarantees: row norms at most c up to rounding; zero rows stay zero (the printed formulas are 0/0 there); rows
-    within the bound are returned unchanged; rows with NaN, infinity or a norm beyond the dtype become zero. Applying it
-    twice changes nothing beyond rounding.
+    Guarantees: row norms are at most c, up to rounding. Zero rows stay zero (the printed formulas are 0/0 there). Rows
+    within the bound are returned unchanged. Rows with NaN, infinity or a norm beyond the dtype become zero. A second
+    application changes nothing, up to rounding.
 
     Examples
     --------
@@ -157,7 +164,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     if not c > 0:
         raise ValueError(f"the clipping bound c must be positive, got {c}")
     limits = np.finfo(v.dtype)
-    if c < (least := float(limits.tiny) / float(limits.eps)):  # rows that short keep no digits
+    if c < (least := float(limits.tiny) / float(limits.eps)):  # rows with so small a norm keep no digits
         raise ValueError(f"the clipping bound c must be at least {least:.3g} for {v.dtype} arrays, got {c}")
     weight = clip_factor(row_norms(v), c, shares)  # (m,)
     return scale_rows(v, weight)
@@ -168,7 +175,7 @@ def clip_entries(v: np.ndarray, c: float) -> np.ndarray:
 
     Source: [ohana2021:clip]
 
-    Raises ValueError if c is not positive. Afterwards a row of n entries has l2 norm at most c sqrt(n).
+    Raises ValueError if c is not positive. After this clip, a row of n entries has l2 norm at most c sqrt(n).
 
     Examples
     --------
@@ -181,7 +188,7 @@ def clip_entries(v: np.ndarray, c: float) -> np.ndarray:
 
 
 def offset(v: np.ndarray, nu: float) -> np.ndarray:
-    """Add nu to every entry, as printed: v + nu. Entries near -nu end near 0, so this is no floor for signed v.
+    """Add nu to every entry, as printed: v + nu. Entries near -nu become nearly 0, so this is no floor for signed v.
 
     Source: [ohana2021:offset] [ohana2021:eq9a]
 
@@ -193,9 +200,9 @@ def offset(v: np.ndarray, nu: float) -> np.ndarray:
 
 
 def offset_signed(v: np.ndarray, nu: float) -> np.ndarray:
-    """Move every entry away from 0 by nu, zeros upwards: afterwards |v_k| >= nu for every entry, whatever its sign.
+    """Move every entry away from 0 by nu, and zeros upwards. Then |v_k| >= nu for every entry of either sign.
 
-    Our repair of `offset` for signed activations. Raises ValueError if nu is negative.
+    This is our repair of `offset` for signed activations. Raises ValueError if nu is negative.
 
     Source: [ohana2021:eq9a]
 
@@ -209,18 +216,18 @@ def offset_signed(v: np.ndarray, nu: float) -> np.ndarray:
     return v + np.where(v < 0, -nu, nu).astype(v.dtype)
 
 
-FLOORS = {"literal": offset, "signed": offset_signed}  # as printed, and as it must be for signed activations
+FLOORS = {"literal": offset, "signed": offset_signed}  # as printed, and the correct floor for signed activations
 
 
 def clip_offset(v: np.ndarray, nu: float, c: float, floor: str = "literal") -> np.ndarray:
-    """Offset every entry by nu, then bound it by c: `clip_entries` of `offset`, or of `offset_signed`.
+    """Offset every entry by nu, then bound it by c. This is `clip_entries` of `offset`, or of `offset_signed`.
 
     Parameters
     ----------
-    v : float array, an example a row
+    v : float array, one example in each row
     nu : float >= 0, the offset
     c : float > 0, the bound on an entry's absolute value
-    floor : which offset, a name in ``FLOORS``
+    floor : name of the offset in ``FLOORS``
 
     Returns
     -------
@@ -228,7 +235,7 @@ def clip_offset(v: np.ndarray, nu: float, c: float, floor: str = "literal") -> n
 
     Raises
     ------
-    ValueError : if nu is negative, c is not positive, or floor is no such name
+    ValueError : if nu is negative, if c is not positive, or if floor is not a name in ``FLOORS``
 
     Examples
     --------
@@ -243,9 +250,10 @@ def clip_offset(v: np.ndarray, nu: float, c: float, floor: str = "literal") -> n
 
 
 def check_clip_of_inputs(*, tau_h_max: float, tau_h_min: float, floor: str) -> None:
-    """Hold what the photonic rules clip and offset a layer's input by (see `nfa.rules.pdfa`) against its ranges.
+    """Check the bounds with which the photonic rules clip and offset a layer's input (see `nfa.rules.pdfa`).
 
-    Raises ValueError unless 0 <= tau_h_min <= tau_h_max, the one finite and the other positive, and floor is known.
+    Raises ValueError unless 0 <= tau_h_min <= tau_h_max, tau_h_max is finite, tau_h_max is positive, and floor is
+    known.
     """
     if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0 and tau_h_min < math.inf):
         raise ValueError(

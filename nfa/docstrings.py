@@ -1,4 +1,4 @@
-"""What a numpydoc docstring says: its first paragraph, and the meaning of each parameter."""
+"""The content of a numpydoc docstring: its first paragraph, and the meaning of each parameter."""
 
 import importlib
 import inspect
@@ -14,16 +14,16 @@ def first_paragraph(docstring: str) -> str:
 
 
 def meanings_of(docstring: str, module: ModuleType | None = None) -> dict[str, str]:
-    """What the parameters of a docstring mean: under "Parameters", ``name : text`` or ``name, name : text``.
+    """The meanings of the parameters in a docstring: under "Parameters", ``name : text`` or ``name, name : text``.
 
     Parameters
     ----------
-    docstring : as `inspect.getdoc` gives it; lines that go on with a text are indented
-    module : where a text "as in `function`" is looked up; None to leave it
+    docstring : as `inspect.getdoc` returns it. Continuation lines of a text are indented
+    module : module in which a text "as in `function`" is looked up; None to keep this text
 
     Returns
     -------
-    meanings : {name: text}, the text in one line; empty without such a section
+    meanings : {name: text}, the text in one line; empty if there is no such section
 
     Examples
     --------
@@ -40,7 +40,7 @@ def meanings_of(docstring: str, module: ModuleType | None = None) -> dict[str, s
 
 
 def _looked_up(name: str, text: str, module: ModuleType | None) -> str:
-    """The meaning that a text refers to with "as in `function`"; the text itself where there is none."""
+    """The meaning that a text refers to with "as in `function`", or the text itself if it refers to none."""
     said = AS_IN.fullmatch(text)
     if module is None or not said:
         return text

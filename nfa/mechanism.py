@@ -1,4 +1,4 @@
-"""What one step of a rule releases: the meeting point of rules, which know it, and accountants, which count it."""
+"""The release of one step of a rule. Rules declare it, and accountants compute its epsilon."""
 
 import math
 from collections.abc import Callable
@@ -11,16 +11,16 @@ from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 
 LAWS = ("gaussian", "laplace")
 ADJACENCIES = ("replace-one", "add-remove", "zero-out", "replace-label")
-OF_LABELS = ("replace-label",)  # neighbours differ in a label, and their inputs are taken as public
-NUMBER_DIFFERS = ("add-remove",)  # neighbours differ in their number of records, which is then no public number
+OF_LABELS = ("replace-label",)  # neighbours differ in a label, and their inputs are public
+NUMBER_DIFFERS = ("add-remove",)  # neighbours differ in their number of records, so this number is not public
 
 
 class NoGuarantee(Exception):
-    """Raised where no theorem supports a privacy statement.
+    """Raised if no theorem supports a privacy statement.
 
     Parameters
     ----------
-    id : str, the ledger id of the statement that says why
+    id : str, the ledger id of the statement with the reason
     why : str, one sentence
     """
 
@@ -28,48 +28,48 @@ class NoGuarantee(Exception):
         super().__init__(f"no privacy guarantee: {why} [{id}]")
         self.id, self.why = id, why
 
-    def __reduce__(self):  # a worker process hands the exception on by pickling it
+    def __reduce__(self):  # a worker process passes the exception on by pickling it
         return NoGuarantee, (self.id, self.why)
 
 
 def refuse_uncounted(sampling: str) -> None:
-    """Raise NoGuarantee for a sampler of which no theorem speaks."""
+    """Raise NoGuarantee for a sampler that no theorem covers."""
     if sampling in SAMPLERS and sampling not in SCHEMES:
         raise NoGuarantee(*SAMPLERS[sampling].refused)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
-    """A sum of per-record terms with noise of one law added: everything a privacy theorem needs to know of one step.
+    """A sum of per-record terms with added noise of one law: all the facts about one step that a privacy theorem needs.
 
     Source: [lee2020:def4] [lee2020:dp-mechanism]
 
     Parameters
     ----------
     law : "gaussian" (sensitivity in l2) or "laplace" (sensitivity in l1)
-    sensitivity : float > 0, how far one change under the adjacency moves the released value before noise
-    adjacency : one of `ADJACENCIES`, whose meanings are `nfa.privacy.theorems.ADJACENCY_MEANS`; never defaulted
+    sensitivity : float > 0, largest change of the released value before noise from one change under the adjacency
+    adjacency : one of `ADJACENCIES`, whose meanings are `nfa.privacy.theorems.ADJACENCY_MEANS`. There is no default
     noise_std : float > 0, standard deviation of the noise on each released coordinate, in the same units
-    sampling : the scheme of a sampler that a theorem speaks of, see `nfa.sampling.SAMPLERS`
+    sampling : the scheme of a sampler that a theorem covers, see `nfa.sampling.SAMPLERS`
     sampling_rate : float in (0, 1], expected share of the records in one batch; 1 for sampling "none"
 
     Raises
     ------
-    ValueError : if a field is out of range or not one of the names above
-    NoGuarantee : for a sampling of which no theorem speaks
+    ValueError : if a field is out of range or is not one of the names above
+    NoGuarantee : for a sampling that no theorem covers
 
     Notes
     -----
     A rule proves its sensitivity for real numbers, and a run computes in floats. A secure run computes in float64. Its
-    sensitivity counts what rounding adds, see `nfa.sensitivity.rounding`. There an example's pass is bitwise the same
-    in every batch.
+    sensitivity includes the effect of rounding, see `nfa.sensitivity.rounding`. In a secure run, an example's pass is
+    bitwise identical in every batch.
 
-    A seeded run is not private, and its sensitivity is that of real numbers. The bound on a norm holds up to rounding:
-    in float32 a record of ten million inputs can pass it by half a percent. Linear algebra may round an example's pass
-    differently in a batch of another size. Where a derivative, a ternary error or a camera's rounding jumps, as the
-    derivative of ReLU does at 0, such a difference can change the example's whole term.
+    A seeded run is not private, and its sensitivity is that of real numbers. The bound on a norm holds up to rounding.
+    In float32, a record of ten million inputs can exceed it by half a percent. Linear algebra may round an example's
+    pass differently in a batch of another size. A derivative, a ternary error or a camera's rounding can jump, as the
+    derivative of ReLU does at 0. Then such a difference can change the example's whole term.
 
-    If a pass overflows its dtype, what is not finite counts as 0.
+    If a pass overflows its dtype, values that are not finite count as 0.
 
     Examples
     --------
@@ -114,14 +114,14 @@ class Classic:
 
     Parameters
     ----------
-    id : str, ledger id of the statement that gives the curve
+    id : str, ledger id of the statement with the curve
     curve : function, orders (k,) -> nats (k,), the curve of one release without sampling under the adjacency
     adjacency, sampling, sampling_rate : as in `Mechanism`
     epsilon_infinity : float >= 0, the epsilon of pure differential privacy; inf if there is none
 
     Raises
     ------
-    ValueError : if a field is out of range or not one of the names
+    ValueError : if a field is out of range or is not one of the names
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Classic:
     epsilon_infinity: float = math.inf
 
     def __post_init__(self) -> None:
-        Mechanism(  # which checks the three fields that the two have in common
+        Mechanism(  # it checks the three fields that both classes have
             law="gaussian",
             sensitivity=1.0,
             adjacency=self.adjacency,
@@ -149,7 +149,7 @@ class Classic:
 
     @property
     def law(self) -> str:
-        """What the table calls it."""
+        """The name of its law in the table of theorems."""
         return "classic"
 
 

@@ -1,11 +1,12 @@
-"""Streams of randomness: a fresh generator for every purpose and step, so that nothing depends on what ran before.
+"""Random streams: a fresh generator for every purpose and step, so that no draw depends on earlier computations.
 
-A seeded stream is reproducible and therefore not private: whoever knows the seed can subtract the noise. `secure` has
-the other kind, for which the extra ``secure`` brings randomgen: rules and samplers take a `numpy.random.Generator` and
-call what they like of it, and NumPy has no generator that is a cipher. Its stream is that of `nfa.cipher.chacha20`.
+A seeded stream is reproducible and therefore not private, because anyone who knows the seed can subtract the noise.
+`secure` gives the other kind of stream. Rules and samplers take a `numpy.random.Generator` and call any of its methods,
+but NumPy has no generator that is a cipher. So the extra ``secure`` installs randomgen. Its stream is that of
+`nfa.cipher.chacha20`.
 
-What a rule draws for single examples, such as the noise of a camera, must not depend on how a batch is cut into parts.
-Therefore a part gets `OfExamples`. With it every example draws from a generator of its own.
+Draws for single examples, such as the noise of a camera, must not depend on how a batch is divided into parts.
+Therefore a part gets `OfExamples`, in which every example has its own generator.
 """
 
 import os
@@ -20,13 +21,13 @@ import numpy as np
 from nfa import require
 from nfa.cipher import chacha20, check_noise
 
-# Fixed for good: a record's seed must mean the same numbers in every version.
+# This never changes, because a record's seed must give the same values in every version.
 PURPOSES = {"init": 0, "feedback": 1, "batch": 2, "noise": 3, "split": 4, "data": 5, "features": 6}
 
 
 @dataclass(frozen=True)
 class Streams:
-    """The seeded streams of one run: ``streams(purpose, t)`` is a function of its arguments and of the seed alone.
+    """The seeded streams of one run. ``streams(purpose, t)`` is a function of its arguments and of the seed alone.
 
     Parameters
     ----------
@@ -34,12 +35,12 @@ class Streams:
 
     Raises
     ------
-    ValueError : if the seed is not a whole number >= 0; when called, for an unknown purpose or t outside 0..2**32 - 1
+    ValueError : if the seed is not a whole number >= 0. When called, for an unknown purpose or t outside 0..2**32 - 1
 
     Notes
     -----
-    Guarantee: calls with different (purpose, t) give independent generators, the same call always the same one; so
-    jobs, threads and resumed runs agree, and no noise is used twice.
+    Guarantee: calls with different (purpose, t) give independent generators, and the same call always gives the same
+    generator. So jobs, threads and resumed runs agree, and no noise is used twice.
 
     Examples
     --------
@@ -67,17 +68,17 @@ def _check_step(t: int) -> None:
         raise ValueError(f"the step t of a stream must be in 0..2**32 - 1, got {t}")
 
 
-SECRET = ("batch", "noise")  # the purposes on which privacy rests; what the others draw may be known to everybody
+SECRET = ("batch", "noise")  # the guarantee needs these draws to be secret; the other draws may be public
 
 
 class SecureStreams:
-    """The streams of one process and one run, whose batches and noise nobody can draw again: see `secure`."""
+    """The streams of one process and one run. No other process can draw its batches and noise again: see `secure`."""
 
     def __init__(self) -> None:
         self._key = np.frombuffer(os.urandom(32), np.uint32)
         self._cipher = _cipher()
         self._process = os.getpid()
-        self._last = dict.fromkeys(SECRET, -1)  # the t that was handed out last
+        self._last = dict.fromkeys(SECRET, -1)  # the last t that was used
         self._lock = threading.Lock()
 
     def __call__(self, purpose: str, t: int = 0) -> np.random.Generator:
@@ -109,11 +110,11 @@ def secure() -> SecureStreams:
 
     Returns
     -------
-    streams : called like `Streams`, for one run. For the purposes "batch" and "noise" it is a function of (purpose, t)
-        and of 256 bits from `os.urandom`, which are kept nowhere else and cannot be pickled. It hands out each of these
-        draws once, for t in increasing order, and raises ValueError for a t that is not above the last one. So two
-        models, or two runs of one, cannot share noise or batches. What needs no secrecy, such as the first weights and
-        the feedback, is drawn as by ``Streams(0)``, the same in all runs.
+    streams : called like `Streams`, for one run. For the purposes "batch" and "noise", it is a function of (purpose, t)
+        and of 256 bits from `os.urandom`. These bits are stored nowhere else and cannot be pickled. It gives each of
+        these draws once, for t in increasing order, and raises ValueError for a t that is not above the last one. So
+        two models, or two runs of one model, cannot share noise or batches. Draws that need no secrecy, such as the
+        first weights and the feedback, are drawn as by ``Streams(0)`` and are the same in all runs.
 
     Raises
     ------
@@ -121,10 +122,11 @@ def secure() -> SecureStreams:
 
     Notes
     -----
-    Telling the noise from true randomness takes breaking the cipher, or reading this process's memory. No generator
-    helps against what finite precision leaks: sums of floating-point numbers have low-order bits that can tell two data
-    sets apart (Mironov, On significance of the least significant bits for differential privacy, CCS 2012). Therefore a
-    secure run adds its noise by `nfa.rounded.add_normal`, on a grid and with exactly the law of a rounded Gaussian.
+    To distinguish the noise from true randomness, an attacker must break the cipher or read this process's memory. No
+    generator prevents leaks through finite precision: sums of floating-point numbers have low-order bits that can
+    distinguish two data sets (Mironov, On significance of the least significant bits for differential privacy, CCS
+    2012). Therefore a secure run adds its noise by `nfa.rounded.add_normal`, on a grid and with exactly the law of a
+    rounded Gaussian.
 
     Examples
     --------
@@ -157,13 +159,13 @@ def _cipher():
 class OfExamples(np.random.Generator):
     """A generator for the examples of one part of a batch, as `of_examples` makes it.
 
-    All parts of a step have it in the same state. So what is drawn from it directly, such as one row of noise for a
-    whole batch, is the same in every part. What is drawn for single examples comes from `each`.
+    All parts of a step have it in the same state. So a direct draw, such as one row of noise for a whole batch, is the
+    same in every part. Draws for single examples come from `each`.
 
     Parameters
     ----------
-    bit_generator : the source of its randomness
-    first : int >= 0, the place in the batch of the part's first example
+    bit_generator : the source of its random bits
+    first : int >= 0, the place of the part's first example in the batch
 
     Attributes
     ----------
@@ -175,17 +177,17 @@ class OfExamples(np.random.Generator):
         self.first = first
 
     def each(self, k: int) -> list[np.random.Generator]:
-        """The own generators of k examples: each a function of one key, drawn here, and of the example's place.
+        """The generators of k examples. Each is a function of one key, drawn here, and of the example's place.
 
         Parameters
         ----------
-        k : int >= 0, examples from the place ``first`` on; the key is drawn for k = 0 too
+        k : int >= 0, number of examples from the place ``first`` on. The key is drawn for k = 0 too
 
         Notes
         -----
-        Guarantee: parts that make the same calls draw the same keys, whatever their sizes. Examples at different places
-        and calls of `each` share no numbers. Seeded runs take Philox with the place in the counter's highest word.
-        Secure runs take ChaCha20 with one more than the place as its nonce, since the nonce 0 belongs to
+        Guarantee: parts that make the same calls draw the same keys, for any sizes. Examples at different places and
+        different calls of `each` share no values. Seeded runs use Philox with the place in the counter's highest word.
+        Secure runs use ChaCha20 with one more than the place as its nonce, because the nonce 0 belongs to
         `nfa.cipher.chacha20`.
         """
         words = self.integers(2**32, size=8, dtype=np.uint32)
@@ -204,12 +206,12 @@ class OfExamples(np.random.Generator):
 
 
 def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
-    """The generator that a part of a batch takes for its examples in the step of which rng is the generator.
+    """The generator for the examples of a part of a batch, in the step whose generator is rng.
 
     Parameters
     ----------
-    rng : numpy.random.Generator of the step; it is not advanced
-    first : int >= 0, the place in the batch of the part's first example
+    rng : numpy.random.Generator of the step. It is not advanced
+    first : int >= 0, the place of the part's first example in the batch
 
     Returns
     -------
@@ -217,10 +219,10 @@ def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
 
     Notes
     -----
-    Seeded, its state is a hash of the 256 bits that rng would draw next, so it shares no numbers with rng. Otherwise it
-    is the cipher ChaCha20 under these bits as its key, with a nonce that nothing else has. It is then independent of
-    what rng draws afterwards if these bits stay secret. They do in a secure run, because `nfa.rounded.add_normal` takes
-    them as a key.
+    In a seeded run, its state is a hash of the 256 bits that rng would draw next, so it shares no values with rng.
+    Otherwise, it is the cipher ChaCha20 with these bits as its key, and with a nonce that is used nowhere else. It is
+    then independent of later draws from rng if these bits stay secret. They do in a secure run, because
+    `nfa.rounded.add_normal` uses them as a key.
 
     Examples
     --------
@@ -241,18 +243,18 @@ def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
 
 
 def _of_numpy(bits: np.random.BitGenerator) -> bool:
-    """Whether a source of randomness is one of NumPy's, none of which is a cipher."""
+    """Whether a bit generator is one of NumPy's. None of these is a cipher."""
     return type(bits).__module__.partition(".")[0] == "numpy"
 
 
 def _cipher_at(key: np.ndarray, nonce: int) -> np.random.BitGenerator:
     """The cipher's stream under a key of 8 words and a nonce, 0 <= nonce < 2**60: words 14 and 15 of its state."""
-    # randomgen counts words, 16 a block. The number of the block has 128 bits, the nonce as its upper half.
+    # randomgen counts words, 16 in each block. The number of the block has 128 bits, and the nonce is their upper half.
     return _cipher()(key=key.view(np.uint64), counter=16 * (nonce << 64), rounds=20)
 
 
 def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """Add a fresh N(0, std^2) to every entry of out, in place and in out's dtype; std 0 draws nothing.
+    """Add a fresh N(0, std^2) to every entry of out, in place and in out's dtype. std 0 draws nothing.
 
     Raises ValueError if std is out of range: see `nfa.cipher.check_noise`.
     """
@@ -262,10 +264,10 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
 
 
 def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """Add a fresh N(0, std^2) to every entry of out, (k, ...), in place: a row belongs to an example.
+    """Add a fresh N(0, std^2) to every entry of out, (k, ...), in place. Each row belongs to an example.
 
-    With `OfExamples` a row's noise is a function of its example's place in the batch. Any other generator draws for the
-    k rows in one go, as for `add_normal`. std 0 draws nothing. Raises ValueError if std is out of range.
+    With `OfExamples`, a row's noise is a function of its example's place in the batch. Any other generator draws all k
+    rows at once, as for `add_normal`. std 0 draws nothing. Raises ValueError if std is out of range.
     """
     check_noise(std, out.dtype)
     if std > 0:
@@ -273,7 +275,7 @@ def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> No
 
 
 def normals_each(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
-    """Standard normals of a shape (k, ...), a row for an example: as `add_normal_each` adds them."""
+    """Standard normals of a shape (k, ...), one row for each example, as `add_normal_each` adds them."""
     if not isinstance(rng, OfExamples):
         return rng.standard_normal(shape, dtype)
     return repeated_normals(rng, shape, dtype)(1)[0]
@@ -282,18 +284,18 @@ def normals_each(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any = 
 def repeated_normals(
     rng: np.random.Generator, shape: tuple[int, ...], dtype: Any = np.float64
 ) -> Callable[[int], np.ndarray]:
-    """A function that draws the next so many repeats of standard normals for k examples.
+    """A function that draws the next repeats of standard normals for k examples.
 
     Parameters
     ----------
-    rng : numpy.random.Generator; with `OfExamples` an example's normals come from a generator of its own
-    shape : (k, ...), of one repeat
+    rng : numpy.random.Generator. With `OfExamples`, an example's normals come from its own generator
+    shape : (k, ...), shape of one repeat
     dtype : float32 or float64
 
     Returns
     -------
-    normals : function (repeats) -> (repeats, k, ...) array. Those of an example do not depend on how many repeats are
-        drawn at a time
+    normals : function (repeats) -> (repeats, k, ...) array. An example's normals do not depend on the number of repeats
+        that are drawn at a time
     """
     if not isinstance(rng, OfExamples):
         return lambda repeats: rng.standard_normal((repeats, *shape), dtype)

@@ -1,6 +1,6 @@
-"""Optimizers: they turn a rule's direction into a change of the parameters, in place. Noise is none of their business.
+"""Optimizers. They turn a rule's direction into a change of the parameters, in place. They add no noise.
 
-A learning rate ``lr`` is a number or a function of the step t = 1, 2, ... (`step_decay` makes one).
+A learning rate ``lr`` is a number or a function of the step t = 1, 2, ... (for example from `step_decay`).
 """
 
 import warnings
@@ -15,7 +15,7 @@ LearningRate = float | Callable[[int], float]
 
 
 def __getattr__(name: str) -> object:
-    """The name that the type of a learning rate had in earlier versions."""
+    """The name of the type of a learning rate in earlier versions."""
     if name == "StepSize":
         warnings.warn(f"nfa.optim.{name} is deprecated: use nfa.optim.LearningRate", DeprecationWarning, stacklevel=2)
         return LearningRate
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> object:
 
 
 class Layered(Protocol):
-    """All that an optimizer asks of a network: arrays W[1..L] and b[1..L]."""
+    """The part of a network that an optimizer uses: arrays W[1..L] and b[1..L]."""
 
     L: int
     W: list
@@ -31,7 +31,7 @@ class Layered(Protocol):
 
 
 def step_decay(lr: float, factor: float, every: int) -> Callable[[int], float]:
-    """The learning rate lr for the first ``every`` steps, then ``factor`` times it for as many, and so on.
+    """The learning rate lr for the first ``every`` steps, ``factor`` times lr for the next ``every``, and so on.
 
     Raises ValueError unless lr > 0, factor > 0 and every >= 1.
 
@@ -59,7 +59,7 @@ class _Optimizer:
         if not callable(lr):
             require.positive(**{"the learning rate lr": lr})
         self.lr = lr
-        # What a checkpoint must keep: lists of arrays in the order W[1], b[1], W[2], ...; empty before the first step.
+        # The state for a checkpoint: lists of arrays in the order W[1], b[1], W[2], ...; empty before the first step.
         self.state: dict[str, list[np.ndarray]] = {}
 
     def _eta(self, t: int) -> float:
@@ -72,7 +72,7 @@ class _Optimizer:
 
 
 def sgd_update(p: np.ndarray, dp: np.ndarray, v: np.ndarray | None, eta: float, mu: float) -> None:
-    """Move p along dp in place: v <- mu v + dp, p <- p - eta v; or p <- p - eta dp where there is no v."""
+    """Move p along dp in place: v <- mu v + dp, p <- p - eta v, or p <- p - eta dp if v is None."""
     if v is None:
         p -= eta * dp
         return
@@ -82,7 +82,7 @@ def sgd_update(p: np.ndarray, dp: np.ndarray, v: np.ndarray | None, eta: float, 
 
 
 class SGD(_Optimizer):
-    r"""Stochastic gradient descent, with momentum if asked for.
+    r"""Stochastic gradient descent, with or without momentum.
 
     .. math:: v \leftarrow \mu v + dW, \qquad W \leftarrow W - \eta v
 
@@ -92,7 +92,7 @@ class SGD(_Optimizer):
     ----------
     lr : eta > 0, or a function of t
     momentum : float mu, 0 <= mu < 1; 0 is the papers' W <- W - eta dW
-    update : function of one parameter, called as `sgd_update`
+    update : function that updates one parameter, called as `sgd_update`
 
     Raises
     ------
@@ -122,7 +122,7 @@ def adam_update(
     correct: tuple[float, float],
     eps: float,
 ) -> None:
-    """Move p along dp in place by Adam's equations, with 1 - beta_1^t and 1 - beta_2^t in ``correct``."""
+    """Move p along dp in place by Adam's equations. ``correct`` contains 1 - beta_1^t and 1 - beta_2^t."""
     m *= beta[0]
     m += (1 - beta[0]) * dp
     v *= beta[1]
@@ -143,7 +143,7 @@ class Adam(_Optimizer):
     lr : eta > 0, or a function of t
     beta1, beta2 : floats in [0, 1)
     eps : float > 0, added to the root (Kingma & Ba's Algorithm 1; Lee & Kifer do not print their value)
-    update : function of one parameter, called as `adam_update`
+    update : function that updates one parameter, called as `adam_update`
 
     Raises
     ------

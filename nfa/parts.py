@@ -1,7 +1,7 @@
-"""A step in parts: a rule whose direction is a sum over examples is called on parts of the batch, and the sums added.
+"""A step in parts: if a rule's direction is a sum over examples, nfa calls it on parts of the batch and adds the sums.
 
-Each part is the work of one thread, from its forward pass to its directions. So the cores are busy for a whole step,
-the memory of a step does not grow with the batch, and no number depends on how many threads there are.
+One thread processes each part, from its forward pass to its directions. So the cores are busy for the whole step, the
+memory of a step does not grow with the batch, and no result depends on the number of threads.
 """
 
 import math
@@ -16,19 +16,19 @@ from nfa.network.net import one_by_one
 from nfa.noise import of_examples
 from nfa.rules.spec import RuleSpec
 
-# The least number of examples of a part: with fewer, matrix products and Python's share of a call are slow.
+# The smallest number of examples in a part. With fewer, matrix products and Python's overhead are slow.
 LEAST = 32
-# Entries of all z and h of a part, about: 1.5 MB in float32, as much as stays near a core between their uses.
+# Approximate number of entries of all z and h of a part. They are 1.5 MB in float32, which fits into a core's cache.
 ENTRIES = 3 << 17
 
-Noise = tuple[int, int, float]  # for which array of a direction, W's (0) or b's (1) of a layer, and of which std
+Noise = tuple[int, int, float]  # (0 for an array of W or 1 for b, its layer, the std of the noise)
 
 
 def part_size(net: Net, m: int) -> int:
-    """How many examples a part has: a function of the network's shapes and of the public size m of a batch.
+    """The number of examples in a part, as a function of the network's shapes and of the public batch size m.
 
-    The largest power of 2 with which what the layers hold stays in a core's cache, or half a batch if that is less, so
-    that there is work for two threads. Never fewer than `LEAST`.
+    It is the largest power of 2 for which the layers' arrays fit into a core's cache, or half a batch if that is less,
+    so that two threads have work. It is at least `LEAST`.
     """
     entries = sum(math.prod(shape) for shape in (*net.shape_z[1:], *net.shape_h))
     in_cache = 1 << max(1, ENTRIES // entries).bit_length() - 1
@@ -36,14 +36,15 @@ def part_size(net: Net, m: int) -> int:
 
 
 class InParts:
-    """A rule that is called on parts of each batch: a rule again, for `nfa.train.train`.
+    """A rule that is called on parts of each batch. It can be used as a rule itself, for `nfa.train.train`.
 
     Parameters
     ----------
-    rule : the rule with its keyword arguments bound, as `functools.partial` binds them
-    known : what is known of it: its direction must be a sum over examples
-    size : int >= 1, examples of a part; the last part of a batch may have fewer
-    run : what works on the parts: `nfa.network.net.one_by_one`, or `nfa.kernels.cores.together`, which takes all cores
+    rule : the rule with its keyword arguments bound, as by `functools.partial`
+    known : the declaration of the rule. Its direction must be a sum over examples
+    size : int >= 1, number of examples in a part. The last part of a batch may have fewer
+    run : function that processes the parts: `nfa.network.net.one_by_one`, or `nfa.kernels.cores.together`, which uses
+        all cores
 
     Attributes
     ----------
@@ -55,12 +56,13 @@ class InParts:
 
     Notes
     -----
-    The direction is that of the whole batch, up to rounding, and bitwise the same whatever `run` is. The sums of the
-    parts are added in their order.
+    The direction is that of the whole batch, up to rounding, and bitwise identical for any `run`. The sums of the parts
+    are added in order.
 
-    Noise on the sum is drawn once, in the rule's order. Parts draw none: what the rule would add to the arrays that it
-    returns is added to their sum. A rule from outside, or one that does something else with its noise, such as to
-    remember it, is called once more, on no examples, which returns its noise alone. Its ``state`` is that of this call.
+    Noise on the sum is drawn once, in the rule's order. Parts draw none. The noise that the rule would add to its
+    returned arrays is added to their sum. A rule from outside, or one that uses its noise in another way, such as to
+    store it, is called once more on no examples. This call returns only its noise, and its ``state`` is that of this
+    call.
 
     Randomness of single examples is drawn by step and example, see `nfa.noise.of_examples`. A part begins with an empty
     state. The shares "clipped" are those of the whole batch.
@@ -92,9 +94,9 @@ class InParts:
     def __call__(
         self, net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Generator | None, **more: Any
     ) -> tuple[list, list]:
-        """The direction of a batch; ``more`` are keyword arguments in the place of those that are bound.
+        """The direction of a batch. ``more`` are keyword arguments that replace the bound ones.
 
-        ``x`` and ``y`` may be `nfa.sampling.Rows`, which no one has copied yet.
+        ``x`` and ``y`` may be `nfa.sampling.Rows`, which have not been copied yet.
         """
         given = {**self.keywords, **more}
         if self.known.setting("m") and given.get("m", self.known.defaults.get("m")) is None:
@@ -104,7 +106,7 @@ class InParts:
         add_normal: Any = given.get("add_normal", self.known.defaults.get("add_normal"))
         shares: list = []
         to_add: list[Noise] = []
-        # What a rule from outside does with its noise is its own affair: it draws it itself.
+        # A rule from outside may use its noise in any way, so it draws the noise itself.
         own = not self.known.from_outside
         noise_last = own and self.known.noise_on_sum and self.adds_noise_last(net, given)
         total: tuple[list, list] | None = None
@@ -150,14 +152,17 @@ class InParts:
 
     @property
     def _draws_by_example(self) -> bool:
-        """Whether a part can draw. The projection of a rule of nfa draws if a run has given it another than its own."""
+        """Whether a part can draw.
+
+        The projection of a rule of nfa draws if a run has replaced the rule's own projection.
+        """
         exact = not self.known.from_outside and "project" not in self.keywords
         return self.known.draws_by_example and not (exact and self.known.given.isdisjoint({"weigh", "add_normal_each"}))
 
     def adds_noise_last(self, net: Net, given: dict[str, Any]) -> bool:
-        """Whether the rule's noise comes to the arrays that it returns, once to each, and nothing comes after it.
+        """Whether the rule's noise is added to its returned arrays, once to each, and nothing happens after it.
 
-        Then it can be added to the sum of the parts. It is tried once, by ones in the place of the noise.
+        Then the noise can be added to the sum of the parts. This is tested once, with ones in place of the noise.
         """
         if self._noise_last is None:
             noisy: list[np.ndarray] = []
@@ -174,7 +179,7 @@ class InParts:
 
 
 def _places(direction: tuple[list, list], noise: list[tuple[np.ndarray, float]]) -> list[Noise]:
-    """Where in a direction the arrays are that were to get noise, in the order of the rule."""
+    """The positions in a direction of the arrays that were to get noise, in the order of the rule."""
     places = {id(array): (which, l) for which, arrays in enumerate(direction) for l, array in enumerate(arrays)}
     return [(*places[id(out)], std) for out, std in noise if id(out) in places]
 
@@ -189,23 +194,23 @@ def add(net: Net, total: tuple[list, list], direction: tuple[list, list]) -> Non
 def check_is_sum(
     rule: partial, known: RuleSpec, net: Net, x: np.ndarray, y: np.ndarray, streams: Callable[..., np.random.Generator]
 ) -> None:
-    """Raise ValueError unless the directions of a few examples' parts add up to that of the whole.
+    """Raise ValueError unless the directions of the parts of a few examples add up to that of the whole.
 
-    They are compared without noise, and with marks in its place: numbers that the place of a call decides, times the
-    standard deviation that it asks for. So a mark is missing or differs where noise is lost, drawn for each part, or
-    of a size that the examples decide. Two steps are taken, for a rule may read in its ``state`` what the step before
-    has written. Sums may differ by half of the digits of their dtype.
+    They are compared without noise, and with marks in its place. Marks are numbers that the place of a call determines,
+    times the standard deviation of the call. So a mark is missing or differs if noise is lost, drawn for each part, or
+    of a size that depends on the examples. Two steps are taken, because a rule may read from its ``state`` the values
+    of the previous step. Sums may differ by half of the digits of their dtype.
 
     Parameters
     ----------
     rule, known : as for `InParts`
-    x, y : arrays of a few examples; one alone has no parts, so that nothing but the noise is compared
+    x, y : arrays of a few examples. One example has no parts, so only the noise is compared
     streams : as `nfa.noise.Streams`
     """
     in_parts = InParts(rule, known, size=max(1, len(x) // 2))
     unset = known.setting("m") and rule.keywords.get("m", known.defaults.get("m")) is None
     m = {"m": len(x)} if unset else {}
-    unit: list[float] = []  # the first standard deviation, in whose units marks are told
+    unit: list[float] = []  # the first standard deviation, the unit of the marks
     for marked in (False, True) if known.noise_on_sum else (False,):
         states: list[dict] = [{"state": {}} if "state" in known.given else {} for _ in range(2)]
         for t in (1, 2):
@@ -226,7 +231,7 @@ def check_is_sum(
 
 
 class _Marks:
-    """What takes the place of ``add_normal``: it adds nothing, or marks in units of the first standard deviation."""
+    """A replacement of ``add_normal``. It adds nothing, or marks in units of the first standard deviation."""
 
     def __init__(self, marked: bool, unit: list[float]) -> None:
         self.marked, self.unit, self.calls = marked, unit, 0

@@ -1,14 +1,14 @@
-"""Philox and normals under its key: noise of seeded runs, a function of key and place, as kernels compute it.
+"""Philox and normal samples from its key. The noise of seeded runs is a function of key and place.
 
-Philox passes tests of randomness, but it is no cipher. It serves where the seed is known anyway; a run whose noise must
-be secret takes `nfa.rounded.add_normal`.
+Philox passes tests of randomness, but it is not a cipher. Use it if the seed is known anyway. A run whose noise must be
+secret uses `nfa.rounded.add_normal`.
 """
 
 import numpy as np
 
 from nfa.cipher import add_normal_each_keyed, add_normal_keyed, check_noise, first_entry
 
-LANES = 256  # counters that are worked on together, a tile; each gives four normals
+LANES = 256  # counters that are processed together, called a tile; each gives four normals
 
 
 def philox(counter: np.ndarray, key: np.ndarray) -> np.ndarray:
@@ -16,12 +16,12 @@ def philox(counter: np.ndarray, key: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    counter : (4, n) uint32 array, a counter a column, least word first
+    counter : (4, n) uint32 array, one counter in each column, least word first
     key : (2,) uint32 array
 
     Returns
     -------
-    words : (4, n) uint32 array. Under one key no two counters have the same four words.
+    words : (4, n) uint32 array. With the same key, different counters give different words.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def philox(counter: np.ndarray, key: np.ndarray) -> np.ndarray:
 
 
 def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip: int = 0) -> np.ndarray:
-    r"""Add N(0, std^2) to every entry of out, in place: entry by entry a function of the key and the entry's place.
+    r"""Add N(0, std^2) to every entry of out, in place. Each sample is a function of the key and the entry's place.
 
     .. math:: (g_1, g_2) = \sqrt{-2 \ln u} \, (\pm \sin \tfrac{\pi}{2} v, \pm \cos \tfrac{\pi}{2} v),
               \qquad u, v \sim U(0, 1)
@@ -48,9 +48,9 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip:
     out : (n,) float32 array without gaps in memory
     std : float >= 0
     key : (4,) uint32 array: the key of Philox, and the upper half of every counter
-    tile : int, 0 <= tile < 2**32, the tile of the key's sequence in which out begins: ``4 LANES`` normals are a tile,
+    tile : int, 0 <= tile < 2**32, the tile of the key's sequence in which out begins. A tile is ``4 LANES`` normals,
         and its counters are ``(lane, tile, key[2], key[3])``
-    skip : int, 0 <= skip < 4 LANES, normals of that tile that come before out's first
+    skip : int, 0 <= skip < 4 LANES, number of normals of that tile before out's first
 
     Returns
     -------
@@ -58,10 +58,10 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip:
 
     Notes
     -----
-    The method of Box and Muller (1958), with 32 bits for the radius, 30 for the angle in a quarter of the circle and 2
-    for the signs. No \|g\| exceeds sqrt(66 ln 2) = 6.77, beyond which a normal lies with probability 1.3e-11. u is the
-    float32 next to ``(word + 1/2) / 2**32``: just below 1 a multiple of 2^-24, and with probability 2^-25 = 3e-8 it is
-    1 itself, where both normals are 0.
+    The method is that of Box and Muller (1958), with 32 bits for the radius, 30 for the angle in a quarter of the
+    circle and 2 for the signs. No \|g\| exceeds sqrt(66 ln 2) = 6.77. A normal is beyond this bound with probability
+    1.3e-11. u is the float32 next to ``(word + 1/2) / 2**32``. Just below 1, u is a multiple of 2^-24. With probability
+    2^-25 = 3e-8, u is 1 itself, and both normals are 0.
     """
     size = 4 * LANES
     tiles = -(-(skip + len(out)) // size)
@@ -83,17 +83,19 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip:
 
 
 def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """`nfa.noise.add_normal` by `add_keyed`, with a fresh key of 128 bits from rng: the reference of the fast kernel.
+    """`nfa.noise.add_normal` by `add_keyed`, with a fresh key of 128 bits from rng.
+
+    It is the reference of the fast kernel.
 
     Parameters
     ----------
-    out : array of any shape. float64 takes more digits than these normals have: there it is `add_normal_keyed`
+    out : array of any shape. float64 has more digits than these normals, so for float64 this is `add_normal_keyed`
     std : float >= 0; 0 draws nothing
-    rng : numpy.random.Generator, asked for the key alone
+    rng : numpy.random.Generator, used only for the key
 
     Raises
     ------
-    ValueError : if std is out of range (`nfa.cipher.check_noise`), or out is neither float32 nor float64
+    ValueError : if std is out of range (`nfa.cipher.check_noise`), or if out is neither float32 nor float64
     """
     if out.dtype == np.float64:
         add_normal_keyed(out, std, rng)
@@ -102,12 +104,12 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
 
 
 def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """`add_normal` for one part of a batch: out begins in the key's sequence where the part begins in the batch.
+    """`add_normal` for one part of a batch. out begins in the key's sequence where the part begins in the batch.
 
     Parameters
     ----------
-    out : array (k, ...), a row for each example. For float64 it is `nfa.cipher.add_normal_each_keyed`
-    std, rng : as for `add_normal`; the part's first example has the place ``rng.first``, or 0 without that
+    out : array (k, ...), one row for each example. For float64, this is `nfa.cipher.add_normal_each_keyed`
+    std, rng : as for `add_normal`. The part's first example has the place ``rng.first``, or 0 if there is none
 
     Raises
     ------
@@ -115,7 +117,7 @@ def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> No
 
     Notes
     -----
-    Guarantee: with one state of rng, the rows of a part are bitwise those rows of the whole batch.
+    Guarantee: with the same state of rng, the rows of a part are bitwise identical with these rows of the whole batch.
     """
     if out.dtype == np.float64:
         add_normal_each_keyed(out, std, rng)
@@ -124,7 +126,7 @@ def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> No
 
 
 def _add_from(first: int, out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """Add what a fresh key's sequence has from its entry ``first`` on, in float32."""
+    """Add the values of a fresh key's sequence, from its entry ``first`` on, in float32."""
     if out.dtype != np.float32:
         raise ValueError(f"noise can only be added to a float32 or float64 array, got {out.dtype}")
     check_noise(std, out.dtype)

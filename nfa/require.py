@@ -1,17 +1,18 @@
 """Range checks, one line each: ``require.positive(sigma=sigma)`` raises ValueError unless sigma is in range.
 
-The keyword is what the sentence calls the number, and several go in one call, checked in the order they are written in:
+The keyword is the name of the number in the message. One call can check several numbers, in the order of writing:
 
 >>> sigma, tau_B = 0.2, -1.0
 >>> positive(sigma=sigma, tau_B=tau_B)
 Traceback (most recent call last):
 ValueError: tau_B must be positive and finite, got -1.0
 
-A name that is no identifier goes in as ``positive(**{"the learning rate gamma": gamma})``. NaN is in no range. A check
-takes single numbers, `finite` and `pairs` arrays, and returns nothing: it changes no argument and no type.
+A name that is not an identifier is passed as ``positive(**{"the learning rate gamma": gamma})``. NaN is in no range. A
+check takes single numbers (`finite` and `pairs` take arrays) and returns nothing. It changes no argument and no type.
 
-Here are the checks that many modules make. One that belongs to a subject stands with it (the orders of a Renyi
-divergence in `nfa.privacy.divergences.check_order`), and one that is made once is written out where it is made.
+This module has the checks that many modules use. A check that belongs to a subject is in its module (that of the orders
+of a Renyi divergence is `nfa.privacy.divergences.check_order`). A check that is used once is written out where it is
+used.
 """
 
 import math
@@ -26,14 +27,14 @@ Interval = Literal["(0, 1)", "(0, 1]", "[0, 1)", "[0, 1]"]
 
 
 def positive(**numbers: float) -> None:
-    """ValueError unless every number is in (0, inf)."""
+    """Raise ValueError unless every number is in (0, inf)."""
     for name, x in numbers.items():
         if not 0 < x < math.inf:
             raise ValueError(f"{name} must be positive and finite, got {x}")
 
 
 def positive_or_infinite(**numbers: float) -> None:
-    """ValueError unless every number is in (0, inf]: a bound that may be none.
+    """Raise ValueError unless every number is in (0, inf], because a bound may be infinite.
 
     Examples
     --------
@@ -48,7 +49,7 @@ def positive_or_infinite(**numbers: float) -> None:
 
 
 def not_negative(**numbers: float) -> None:
-    """ValueError unless every number is in [0, inf).
+    """Raise ValueError unless every number is in [0, inf).
 
     Examples
     --------
@@ -62,7 +63,7 @@ def not_negative(**numbers: float) -> None:
 
 
 def at_least(least: float, /, **numbers: float) -> None:
-    """ValueError unless every number is in [least, inf]: an epsilon may be infinite.
+    """Raise ValueError unless every number is in [least, inf], because an epsilon may be infinite.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def at_least(least: float, /, **numbers: float) -> None:
 
 
 def within(interval: Interval, /, **numbers: float) -> None:
-    """ValueError unless every number is in the interval, one between 0 and 1: a probability, a rate, a share.
+    """Raise ValueError unless every number is in the given interval within [0, 1]: a probability, a rate, a share.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def within(interval: Interval, /, **numbers: float) -> None:
 
 
 def integer(least: int, /, **numbers: float) -> None:
-    """ValueError unless every number is an integer in value, 3 or 3.0, from `least` on; True and False are none.
+    """Raise ValueError unless every number is an integer in value (3 or 3.0, not True) and at least `least`.
 
     Examples
     --------
@@ -108,7 +109,7 @@ def integer(least: int, /, **numbers: float) -> None:
 
 
 def whole(least: int, /, **numbers: int) -> None:
-    """ValueError unless every number is an integer in type, as a count that sizes an array has to be, from `least` on.
+    """Raise ValueError unless every number is of an integer type, as needed for the size of an array, and >= `least`.
 
     Examples
     --------
@@ -123,7 +124,7 @@ def whole(least: int, /, **numbers: int) -> None:
 
 
 def one_of(choices: Collection[str], /, **values: str | None) -> None:
-    """ValueError unless every value is one of the choices, which the sentence names.
+    """Raise ValueError unless every value is one of the choices, which the message lists.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def one_of(choices: Collection[str], /, **values: str | None) -> None:
 
 
 def finite(**arrays: ArrayLike) -> None:
-    """ValueError unless every array, of any shape, holds finite numbers alone.
+    """Raise ValueError unless every array, of any shape, contains only finite numbers.
 
     Examples
     --------
@@ -151,19 +152,19 @@ def finite(**arrays: ArrayLike) -> None:
 
 
 def pairs(x: np.ndarray, y: np.ndarray) -> None:
-    """ValueError unless there are examples, as many in x as in y."""
+    """Raise ValueError unless there are examples, and x and y have the same number of them."""
     if len(x) == 0 or len(x) != len(y):
         raise ValueError(f"x and y must have the same number of examples, at least 1, got {len(x)} and {len(y)}")
 
 
 def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
-    """ValueError unless m, what a rule divides its sum over examples by, is above 0 and a number of examples.
+    """Raise ValueError unless m, the divisor of a rule's sum over examples, is above 0 and a number of examples.
 
     Parameters
     ----------
     m : float, at most 2^53
     rule : the rule's name
-    optional : whether the rule takes the batch's length where no m is given; the sentence then says to give one
+    optional : whether the rule uses the size of the batch if m is not given. The message then advises to give m
 
     Examples
     --------
@@ -179,14 +180,14 @@ def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
 
 
 def meant(name: str, known: Iterable[str], what: str = "") -> str:
-    """The end of a sentence about an unknown name: which known names it may stand for; "" if none is close.
+    """The end of a message about an unknown name: the known names that it may stand for; "" if none is close.
 
-    Case and signs other than letters and digits do not matter. Of a name such as ``lee2020:fig2``, the part behind the
-    colon is compared with those of the same paper; it may also stand alone.
+    Case and signs other than letters and digits do not matter. For a name such as ``lee2020:fig2``, the part after the
+    colon is compared with those of the same paper. This part may also be given alone.
 
     Parameters
     ----------
-    what : what stands before the names, such as "the document "
+    what : text before the names, such as "the document "
 
     Examples
     --------
@@ -211,7 +212,7 @@ def meant(name: str, known: Iterable[str], what: str = "") -> str:
 
 
 def path_meant(path: os.PathLike[str], ends: Collection[str] = ("",)) -> str:
-    """`meant` of a path that is not there: names in its folder with one of the ends; "" if the folder is not there."""
+    """`meant` for a missing path: names in its folder with one of the ends; "" if the folder is missing too."""
     folder, name = os.path.split(path)
     try:
         known = sorted(one for one in os.listdir(folder or ".") if one.lower().endswith(tuple(ends)))

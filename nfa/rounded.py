@@ -1,20 +1,21 @@
-r"""Noise on a public grid, with exactly the law of a rounded Gaussian: the noise of secure runs.
+r"""Noise on a public grid, with exactly the law of a rounded Gaussian. Secure runs use this noise.
 
-A float64 sum of a float64 value and float64 noise is a float that depends on both: which floats can occur tells the
-value (Mironov, On significance of the least significant bits for differential privacy, CCS 2012). Noise made from
-finitely many random bits also ends somewhere, where a Gaussian does not. Here neither happens:
+A float64 sum of a float64 value and float64 noise depends on both, so the set of possible floats can reveal the value
+(Mironov, On significance of the least significant bits for differential privacy, CCS 2012). Also, noise from finitely
+many random bits has a largest value, but a Gaussian has none. This module avoids both problems:
 
 1. The value is rounded to an integer s, in units of a public power of two g (`unit`).
 2. The noise is the integer round(Z), where Z is a real Gaussian of standard deviation std / g.
 3. The result is g (s + round(Z)), and float64 holds it without rounding.
 
-Since s is an integer, s + round(Z) = round(s + Z), but for a tie, which has probability 0. So the result is a function
-of s + Z, which is the Gaussian mechanism in real arithmetic. What is proved for that mechanism holds for the result.
+Because s is an integer, s + round(Z) = round(s + Z), except for a tie, which has probability 0. So the result is a
+function of s + Z, which is the Gaussian mechanism in real arithmetic. Every guarantee of that mechanism holds for the
+result.
 
 Z is a function of two uniform real numbers (Box and Muller). A uniform real number is a sequence of random bits. We
-draw 64 bits of each and compute in float64. We know a bound of the error. Nearly always only one integer is possible.
-Otherwise `by_intervals` computes in integers, with an interval for the result, and draws more bits until only one
-integer is possible.
+draw 64 bits of each and compute in float64, with a known bound of the error. Nearly always, only one integer is
+possible. Otherwise `by_intervals` computes in integers, with an interval for the result, and draws more bits until only
+one integer is possible.
 """
 
 import math
@@ -27,15 +28,15 @@ import numpy as np
 from nfa import require
 from nfa.cipher import LANES, chacha20
 
-PAIRS = 4 * LANES  # pairs of normals of a group, which is what LANES blocks of the cipher give
-LARGEST_SUM = 2.0**51  # in units: sums are clamped to it
-LARGEST = 2**53  # in units: results are clamped to it
-LARGEST_SCALE = 2.0**40  # std / unit that `add_normal` takes
-# The blocks of the cipher that have more bits of pair i are MORE + (i << 20), ...: no other counter is so large.
+PAIRS = 4 * LANES  # pairs of normals in a group, which come from LANES blocks of the cipher
+LARGEST_SUM = 2.0**51  # in units; sums are clamped to it
+LARGEST = 2**53  # in units; results are clamped to it
+LARGEST_SCALE = 2.0**40  # largest std / unit that `add_normal` accepts
+# The blocks of the cipher with more bits of pair i are MORE + (i << 20), ...: no other counter is so large.
 MORE = 1 << 62
 
-EDGE = 2.0**-19  # where u or 1 - u is below it, the bits that are not drawn may move the result too much
-ERROR = 2.0**-45  # times scale (1 + r) it bounds the error of `quick`, with a factor of 12 to spare: see there
+EDGE = 2.0**-19  # if u or 1 - u is smaller, the bits that are not drawn may change the result too much
+ERROR = 2.0**-45  # times scale (1 + r), it bounds the error of `quick`, with a factor of 12 to spare, see there
 ATANH = [4 / (2 * k + 1) for k in range(10)]  # 4 atanh(x) = sum_k ATANH[k] x^(2k + 1)
 SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8)]
 COS = [(-1) ** k / math.factorial(2 * k) for k in range(9)]
@@ -43,7 +44,7 @@ LOG_2, TURN, SQRT_HALF = math.log(2), 2 * math.pi, math.sqrt(0.5)
 
 
 def unit(sensitivity: float, std: float, d: int) -> float:
-    r"""The unit g of the grid: a power of two, and a function of three public numbers alone.
+    r"""The unit g of the grid: a power of two, and a function of only three public numbers.
 
     Source: [ours:rounded-gaussian]
 
@@ -61,14 +62,14 @@ def unit(sensitivity: float, std: float, d: int) -> float:
 
     Raises
     ------
-    ValueError : if a number is out of range, or g is not between 2^-900 and 2^900
+    ValueError : if a number is out of range, or if g is not between 2^-900 and 2^900
 
     Notes
     -----
-    Rounding moves a coordinate by at most g / 2, and so a vector of d coordinates by at most g sqrt(d) / 2. Two sums
-    are rounded where two data sets are compared. So the l2 sensitivity of the rounded sum is at most S + g sqrt(d).
+    Rounding moves a coordinate by at most g / 2, and so a vector of d coordinates by at most g sqrt(d) / 2. When two
+    data sets are compared, both sums are rounded. So the l2 sensitivity of the rounded sum is at most S + g sqrt(d).
 
-    This costs at most 2^-14 of the sensitivity if sigma sqrt(d) <= 2^21 S. With more noise g is at least 2^-36 sigma,
+    This costs at most 2^-14 of the sensitivity if sigma sqrt(d) <= 2^21 S. With more noise, g is at least 2^-36 sigma,
     so that std / g is at most 2^36. Then g sqrt(d) is below 2^-35 sigma sqrt(d).
 
     Examples
@@ -108,27 +109,28 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: f
     Parameters
     ----------
     out : float64 array of any shape, without NaN; changed in place
-    std : float >= 0; 0 draws nothing, out is rounded alone
-    rng : numpy.random.Generator, asked for a key of 256 bits alone
+    std : float >= 0. With 0, nothing is drawn, and out is only rounded
+    rng : numpy.random.Generator, used only for a key of 256 bits
     unit : float, the power of two g of `unit`; std / g is at most 2^40
 
     Raises
     ------
-    ValueError : if std or the unit is out of range, if std / unit has no float64, if out is of another dtype or has NaN
+    ValueError : if std or the unit is out of range, if std / unit has no float64, or if out has another dtype or NaN
 
     Notes
     -----
-    Guarantee: with ideal random bits in place of the cipher's, the entries of round(Z) are independent and have exactly
-    the law of a rounded Gaussian, tails included. Every entry is g times an integer, without rounding, and no 0 is -0.
+    Guarantee: if the bits of the cipher are replaced by ideal random bits, the entries of round(Z) are independent and
+    have exactly the law of a rounded Gaussian, tails included. Every entry is g times an integer, without rounding, and
+    no 0 is -0.
 
     **Privacy.** Let x and x' be two values of out with ||x - x'|| <= S, and let rho be the map to s. Clamping is
     1-Lipschitz. Rounding then moves a coordinate by at most 1/2. So g ||rho(x) - rho(x')|| <= S + g sqrt(d) for d
     coordinates. For an integer s and a real Z that is no tie, s + round(Z) = round(s + Z). A tie has probability 0.
     Hence the result is, almost surely, a function of g s + g Z. This is the Gaussian mechanism with standard deviation
-    std on a value of sensitivity S + g sqrt(d). A function of a mechanism's output has its privacy.
+    std on a value of sensitivity S + g sqrt(d). A function of a mechanism's output has the privacy of the mechanism.
 
-    The numbers are a function of the key, which is as secret as the generator. How many of them need more than 64 bits,
-    and so how long it takes, depends on the key and on std / g, not on out.
+    The noise is a function of the key, which is as secret as the generator. The number of entries that need more than
+    64 bits, and so the running time, depends on the key and on std / g, but not on out.
     """
     check(out, std, unit)
     key = rng.integers(2**32, size=8, dtype=np.uint32) if std > 0 else np.zeros(8, np.uint32)
@@ -138,7 +140,7 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: f
 
 
 def check(out: np.ndarray, std: float, unit: float) -> None:
-    """ValueError unless noise of that size on a grid of that unit can be added to out, as `add_normal` says."""
+    """Raise ValueError unless `add_normal` can add noise of this size, on a grid of this unit, to out."""
     if out.dtype != np.float64:
         raise ValueError(f"rounded noise can only be added to a float64 array, got {out.dtype}")
     require.not_negative(**{"the standard deviation of the noise": std})
@@ -149,7 +151,7 @@ def check(out: np.ndarray, std: float, unit: float) -> None:
 
 
 def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, *, unit: float) -> np.ndarray:
-    """`add_normal`, entry by entry a function of the key and the entry's place.
+    """`add_normal` with a given key. Each sample is a function of the key and the entry's place.
 
     Source: [ours:rounded-gaussian]
 
@@ -184,7 +186,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, *, u
 
 
 def on_grid(out: np.ndarray, unit: float) -> np.ndarray:
-    """The entries in units, clamped to +-2^51 and rounded to integers; ties go to the even one, and 0 has no sign.
+    """The entries in units, clamped to +-2^51 and rounded to integers. Ties go to the even integer, and 0 has no sign.
 
     Raises ValueError if an entry is NaN.
     """
@@ -197,13 +199,13 @@ def on_grid(out: np.ndarray, unit: float) -> np.ndarray:
 def add_exactly(
     s: float, unit: float, scale: float, key: np.ndarray, group: int, i: int, blocks: Callable = chacha20
 ) -> float:
-    """unit times s + round(Z), for the entry i of an array that begins in a group: by `by_intervals`.
+    """unit times s + round(Z), for the entry i of an array that begins in a group. It uses `by_intervals`.
 
     Parameters
     ----------
     s : float, an integer
     scale : float > 0, std / unit
-    blocks : `nfa.cipher.chacha20` or its twin
+    blocks : `nfa.cipher.chacha20` or its kernel
     """
     group, place = group + i // (2 * PAIRS), i % (2 * PAIRS)
     sine, pair = divmod(place, PAIRS)
@@ -216,9 +218,9 @@ def bits_of_pair(blocks: Callable, key: np.ndarray, pair: int, more: int) -> tup
 
     Parameters
     ----------
-    blocks : `nfa.cipher.chacha20` or its twin
+    blocks : `nfa.cipher.chacha20` or its kernel
     key : (8,) uint32 array
-    pair : int >= 0, its place in the key's sequence
+    pair : int >= 0, the pair's place in the key's sequence
     more : int >= 0, the number of further blocks of the cipher
 
     Returns
@@ -236,7 +238,7 @@ def bits_of_pair(blocks: Callable, key: np.ndarray, pair: int, more: int) -> tup
 
 
 def quick(words: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""Rounded normals of a cipher's blocks, in float64, and which of them are certain.
+    r"""Rounded normals from a cipher's blocks, in float64, and a mark for those that are certain.
 
     Source: [ours:rounded-gaussian]
 
@@ -244,19 +246,19 @@ def quick(words: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    words : (16, n) uint32 array: rows 0 to 3 begin u, rows 4 to 7 continue it, rows 8 to 15 likewise are v's
+    words : (16, n) uint32 array. Rows 0 to 3 begin u, and rows 4 to 7 continue it. Rows 8 to 15 are the same for v
     scale : float > 0, at most 2^40: sigma
 
     Returns
     -------
     k : (8, n) float64 array of integers, four rows of cosines and four of sines
-    certain : (8, n) bool array; where it is True, k is round(Z) whatever bits follow those of the words
+    certain : (8, n) bool array. Where it is True, k is round(Z) for any bits that follow those of the words
 
     Notes
     -----
-    **Error.** Let e = 2^-53. Each operation and each constant is off by at most e of itself, whether or not products
-    are fused with additions. The numbers below are rounded up, so that they cover products of errors. U and V are the
-    uniform numbers with all their bits, and L = -2 ln U = r^2.
+    **Error.** Let e = 2^-53. The relative error of each operation and each constant is at most e, whether or not
+    products are fused with additions. The numbers below are rounded up, so that they cover products of errors. U and V
+    are the uniform numbers with all their bits, and L = -2 ln U = r^2.
 
     1. ``u`` is off by e U + 2^-64, ``rest`` by e (1 - U) + 2^-64. The last summand is for the bits that follow.
     2. Where u < 3/4, ``m - 1`` is exact, and the error of u moves L by 2 e + 2^-63 / U. Where u >= 3/4, that of rest
@@ -307,7 +309,7 @@ def _series(coefficients: list[float], x: np.ndarray) -> np.ndarray:
 
 
 def by_intervals(scale: float, digits: Callable[[int], tuple[int, int, int]], sine: bool) -> int:
-    """round(Z) for the normal Z of two uniform numbers, in integers, with as many of their bits as it takes.
+    """round(Z) for the normal Z of two uniform numbers, computed in integers, with as many of their bits as needed.
 
     Source: [ours:rounded-gaussian]
 
@@ -319,7 +321,7 @@ def by_intervals(scale: float, digits: Callable[[int], tuple[int, int, int]], si
 
     Returns
     -------
-    k : int, exact. There is no largest one
+    k : int, exact. It has no largest value
     """
     more = 0
     while True:
@@ -331,7 +333,7 @@ def by_intervals(scale: float, digits: Callable[[int], tuple[int, int, int]], si
 
 
 def normal_bounds(scale: float, u: int, v: int, bits: int) -> tuple[int, float]:
-    r"""The least and the largest round(Z) for Z = scale sqrt(-2 ln U) cos(2 pi V).
+    r"""The smallest and the largest round(Z) for Z = scale sqrt(-2 ln U) cos(2 pi V).
 
     Parameters
     ----------
@@ -344,7 +346,7 @@ def normal_bounds(scale: float, u: int, v: int, bits: int) -> tuple[int, float]:
 
     Notes
     -----
-    All numbers are integers, in units of 2^-p or 2^-2p. What is not exact has a bound of its error beside it.
+    All numbers are integers, in units of 2^-p or 2^-2p. Each inexact number has a bound of its error.
     """
     if u == 0:
         return 0, math.inf
@@ -366,7 +368,7 @@ def _minus_2_log(u: int, bits: int, p: int) -> tuple[int, int]:
 
     .. math:: -2 \ln(u / 2^{bits}) = 2 n \ln 2 - 2 \ln(c / 64) - 4 \, \mathrm{atanh} \frac{64 f - c}{64 f + c}
 
-    The bits that follow lower it by at most 2 / u.
+    The bits that follow decrease it by at most 2 / u.
     """
     length = u.bit_length()
     n, c = bits - length, (u << 6 >> length) | 1

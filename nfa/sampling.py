@@ -1,7 +1,7 @@
-"""How batches are drawn: one class a sampling scheme, because an accountant's theorem holds for one scheme only.
+"""Sampling of batches: one class for each scheme, because a theorem of an accountant holds for only one scheme.
 
-A class declares everything that others ask about its scheme, see `Sampler`. `SAMPLERS` finds the classes of this file.
-``at(t)`` is a function of the step t = 1, 2, ... and of the streams: a resumed run sees the same batches.
+A class declares all facts about its scheme that other modules need, see `Sampler`. `SAMPLERS` collects the classes of
+this file. ``at(t)`` is a function of the step t = 1, 2, ... and of the streams, so a resumed run gets the same batches.
 """
 
 import math
@@ -15,11 +15,11 @@ from nfa import require
 StreamsLike = Callable[[str, int], np.random.Generator]
 
 
-LEAST_RATE = 2.0**-30  # of a Poisson batch: its coins fall by multiples of 2^-53
+LEAST_RATE = 2.0**-30  # of a Poisson batch, because its probabilities are multiples of 2^-53
 
 
 def most_records(N: int) -> int:
-    """The largest number of training records that a secure run takes: max(2^20, 2 N), for the public number N.
+    """The largest number of training records in a secure run: max(2^20, 2 N), for the public number N.
 
     Neighbours under add-remove have n and n + 1 records, and neither n is public. So a bound on all n must be public.
     Rounding bounds that depend on the number of terms of a sum are proved up to this number.
@@ -33,12 +33,12 @@ def most_records(N: int) -> int:
 
 
 class Rows:
-    """Rows of an array that are copied when somebody asks for some: a batch for who works through it in parts.
+    """Rows of an array that are copied only when they are used, for a batch that is processed in parts.
 
     Parameters
     ----------
-    array : of which they are rows
-    chosen : (k,) array, their numbers
+    array : the array of the rows
+    chosen : (k,) array, numbers of the rows
 
     Examples
     --------
@@ -58,25 +58,25 @@ class Rows:
 
 
 class Sampler:
-    """What the schemes share: the data, checked once, and `at`; and what each class declares about its scheme.
+    """The common part of the schemes: the checked data and `at`. Each class declares the facts about its scheme.
 
     Attributes
     ----------
     scheme : its name, in settings, records and theorems
-    batches : what its batches are called in a sentence
-    does : what one step does, as reports say it
-    batch_is : what the batch size of a run is under this scheme, as help says it; "" if it is the size of every batch
-    options : the settings of a run that this scheme alone takes, and what each means
-    all_records : whether every record is in every batch, so that the scheme has no batch size and its rate is 1
-    size_varies : whether the size of a batch is drawn; a private rule then divides by the expected size
+    batches : name of its batches in a sentence
+    does : description of one step in reports
+    batch_is : meaning of the batch size under this scheme, for the help; "" if it is the size of every batch
+    options : settings that only this scheme takes, with their meanings
+    all_records : whether every record is in every batch. Then the scheme has no batch size, and its rate is 1
+    size_varies : whether the size of a batch is random. Then a private rule divides by the expected size
     reads_n : whether the batches of the other records change if the file has one record more. No theorem counts such
         batches under an adjacency of `nfa.mechanism.NUMBER_DIFFERS`. False: a public number of records is enough
     once_an_epoch : whether a record is in at most one batch of an epoch. A session of an interrupted run begins a fresh
-        epoch, in which the record can enter once more. False: it can enter at every step
-    theorems : the module of `nfa.privacy` whose COVERAGE has the theorems that speak of it; "" if none does
-    refused : if no theorem speaks of it, the ledger id and the sentence of the refusal
+        epoch, in which the record can occur again. False: a record can occur at every step
+    theorems : the module of `nfa.privacy` with the theorems for this scheme in its COVERAGE; "" if there are none
+    refused : if no theorem covers the scheme, the ledger id and the sentence of the refusal
     rate : the probability that a record is in a batch
-    steps_per_epoch : steps after which n records have been drawn in expectation
+    steps_per_epoch : expected number of steps until n records have been drawn
     """
 
     scheme: str
@@ -105,11 +105,13 @@ class Sampler:
     def of_run(
         cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
     ) -> Self:
-        """The sampler of a run with this batch size and number of epochs; `options` has those that the class declares.
+        """The sampler of a run with this batch size and number of epochs.
+
+        `options` has the options that the class declares.
 
         A scheme that does not read n is also given `records`, the public number of records in place of n.
 
-        Raises ValueError where they do not fit the number of records.
+        Raises ValueError if they do not fit the number of records.
         """
         _check_fits(batch, len(x))
         made: Any = cls
@@ -117,14 +119,14 @@ class Sampler:
 
     @classmethod
     def rate_of(cls, batch: int, n: int) -> float:
-        """The rate of batches of a size: the probability that a record is in one."""
+        """The rate for a batch size: the probability that a record is in a batch."""
         return batch / n
 
     @classmethod
     def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
-        """The steps of an epoch of n records in batches of a size: what `of_run` gives a sampler.
+        """The steps of an epoch of n records with this batch size, as `of_run` passes them to a sampler.
 
-        Everything that turns epochs into steps asks this: a run, the noise for its target, and ``nfa epsilon``.
+        All computations of steps from epochs use this: a run, the noise for its target, and ``nfa epsilon``.
         """
         raise NotImplementedError
 
@@ -138,9 +140,9 @@ class Sampler:
         return x[:], y[:]
 
     def rows(self, t: int) -> tuple[Rows, Rows]:
-        """The batch (x, y) of step t >= 1, of which nothing is copied yet.
+        """The batch (x, y) of step t >= 1, without copying it.
 
-        The batch that was drawn last is remembered: secure streams do not hand out its draws again.
+        The last batch is cached, because secure streams do not repeat its draws.
         """
         if t < 1:
             raise ValueError(f"the step t must be at least 1, got t={t}")
@@ -150,7 +152,7 @@ class Sampler:
         return Rows(self.x, chosen), Rows(self.y, chosen)
 
     def recorded(self, steps: int) -> dict[str, Any]:
-        """What a record says of the batches of the steps 1 to `steps`, by name; for most schemes nothing."""
+        """The facts about the batches of the steps 1 to `steps` for a record, by name. Most schemes have none."""
         return {}
 
 
@@ -169,7 +171,7 @@ def _check_fits(batch: int, n: int) -> None:
 
 
 class Full(Sampler):
-    """Scheme "none": every step sees all the data."""
+    """Scheme "none": every step uses all the data."""
 
     scheme, rate, steps_per_epoch = "none", 1.0, 1
     batches = "batches of all records"
@@ -183,7 +185,7 @@ class Full(Sampler):
     def of_run(
         cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
     ) -> Self:
-        """The sampler of a run, which has no use for streams, batch size and the number of records."""
+        """The sampler of a run. It does not use streams, batch size and the number of records."""
         return cls(x, y)
 
     @classmethod
@@ -197,7 +199,7 @@ class Full(Sampler):
 
 
 class EpochPartition(Sampler):
-    """Scheme "epoch-partition": every epoch cuts a fresh shuffle into disjoint batches; a record is seen once an epoch.
+    """Scheme "epoch-partition": every epoch divides a fresh shuffle into disjoint batches and uses a record at most once.
 
     Source: [ohana2021:alg1.4-5] [ohana2021:exp-opt]
 
@@ -206,7 +208,7 @@ class EpochPartition(Sampler):
     x, y : arrays with n rows
     m : int, batch size, 1 <= m <= n
     streams : `nfa.noise.Streams`; epoch k = 0, 1, ... shuffles with ``streams("batch", k)``
-    last : "short" keeps a last batch of fewer than m records, "drop" leaves those records out of the epoch
+    last : "short" keeps a last batch of fewer than m records, and "drop" omits these records from the epoch
     """
 
     scheme = "epoch-partition"
@@ -226,7 +228,7 @@ class EpochPartition(Sampler):
 
     @classmethod
     def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
-        """ceil(n / batch), a short last batch included."""
+        """ceil(n / batch), including a short last batch."""
         return -(-n // batch)
 
     def indices(self, t: int) -> np.ndarray:
@@ -238,7 +240,7 @@ class EpochPartition(Sampler):
 
 
 class WithoutReplacement(Sampler):
-    """Scheme "without-replacement": every step draws m distinct records, afresh and uniformly among all such sets.
+    """Scheme "without-replacement": every step draws m distinct records, uniformly among all such sets.
 
     Source: [lee2020:A3-A5] [ohana2021:alg1.4-5]
 
@@ -271,7 +273,7 @@ class WithoutReplacement(Sampler):
 
 
 class Poisson(Sampler):
-    """Scheme "poisson": every step takes each record independently with probability q; a batch may be empty.
+    """Scheme "poisson": every step takes each record independently with probability q, so a batch may be empty.
 
     Parameters
     ----------
@@ -281,7 +283,7 @@ class Poisson(Sampler):
 
     Notes
     -----
-    The public normaliser of a private rule is the expected batch size q n, never the size that was drawn.
+    The public normaliser of a private rule is the expected batch size q n, never the actual size.
     """
 
     scheme = "poisson"
@@ -314,7 +316,7 @@ class Poisson(Sampler):
         records: int | None = None,
         **options: Any,
     ) -> Self:
-        """The sampler of a run in which batches have this size in expectation, of the public number of records.
+        """The sampler of a run whose batches have this expected size, for the public number of records.
 
         Source: [ours:public-number]
         """
@@ -328,14 +330,15 @@ class Poisson(Sampler):
         return _poisson_steps(cls.rate_of(batch, n))
 
     def indices(self, t: int) -> np.ndarray:
-        """The records whose coin fell."""
+        """The records that were drawn."""
         return np.flatnonzero(self.streams("batch", t).random(self.n) < coin(self.rate))
 
 
 def coin(q: float) -> float:
-    """The largest multiple of 2^-53 that is at most q: below it a coin falls with a probability of at most q.
+    """The largest multiple of 2^-53 that is at most q. A uniform value is below it with a probability of at most q.
 
-    A generator's uniforms are multiples of 2^-53. Below q itself is one more of them, unless q is such a multiple.
+    A generator's uniform values are multiples of 2^-53. One more of them is below q itself, unless q is such a
+    multiple.
 
     Examples
     --------
@@ -358,24 +361,24 @@ class PoissonRejection(Poisson):
     ----------
     x, y : arrays with n rows
     q : float, 0 < q <= 1, before rejection
-    N_B : int, 1 <= N_B <= n, the least size of a batch
+    N_B : int, 1 <= N_B <= n, smallest size of a batch
     streams : `nfa.noise.Streams`; step t draws from ``streams("batch", t)``
 
     Raises
     ------
-    ValueError : also if a batch is accepted with a probability below 1e-3
+    ValueError : as the other samplers, and if the probability of accepting a batch is below 1e-3
 
     Notes
     -----
-    No theorem on Poisson batches covers it: see dpulr2024:thm1. Reading: q and N_B are two numbers, as the text has
-    them, though line 195 prints q = N_B / n.
+    No theorem on Poisson batches covers it, see dpulr2024:thm1. Our reading: q and N_B are two numbers, as in the text,
+    although line 195 prints q = N_B / n.
     """
 
     scheme = "poisson-rejection"
     batches = "Poisson batches with rejection"
     does = "every step draws Poisson batches until a batch has at least N_B records"
     batch_is = "the expected size before rejection"
-    reads_n = True  # whether a batch is large enough depends on how many coins fall
+    reads_n = True  # whether a batch is large enough depends on the number of drawn records
     options: ClassVar = {"N_B": "the smallest size of a batch"}
     theorems = ""
     refused = ("dpulr2024:thm1", "no theorem here covers batches that are drawn again until they are large enough")
@@ -399,7 +402,7 @@ class PoissonRejection(Poisson):
         return self.draw(t)[0]
 
     def draw(self, t: int) -> tuple[np.ndarray, int]:
-        """The records of step t, and how many draws it took."""
+        """The records of step t, and the number of draws that were needed."""
         rng, tries = self.streams("batch", t), 0
         while True:
             tries += 1
@@ -408,12 +411,12 @@ class PoissonRejection(Poisson):
                 return chosen, tries
 
     def statistics(self, steps: int) -> dict[str, float]:
-        """What rejection did in the steps 1 to `steps` >= 1, for a record.
+        """Statistics of the rejection in the steps 1 to `steps` >= 1, for a record.
 
         Returns
         -------
-        statistics : {"q", "N_B", "acceptance": probability that a draw is accepted, "draws": how many there were,
-            "accepted": share of them that was accepted, "mean_batch": records in a batch, on average}
+        statistics : {"q", "N_B", "acceptance": probability that a draw is accepted, "draws": number of draws,
+            "accepted": share of them that was accepted, "mean_batch": mean number of records in a batch}
         """
         sizes, draws = 0, 0
         for t in range(1, steps + 1):
@@ -428,7 +431,7 @@ class PoissonRejection(Poisson):
 
 
 def pass_length(tau: float, n: int) -> int:
-    """floor(tau n), the records that a partial pass takes: a product that rounding put just below k counts as k.
+    """floor(tau n), the number of records in a partial pass. A product that rounding puts just below k counts as k.
 
     Source: [berthier2019:alg1.5]
 
@@ -450,7 +453,7 @@ def pass_length(tau: float, n: int) -> int:
 
 
 def number_of_passes(e: float, tau: float) -> int:
-    """e / tau, the partial passes in which a record is expected to be used e times.
+    """e / tau, the number of partial passes after which the expected number of uses of a record is e.
 
     Source: [berthier2019:alg1.3]
 
@@ -488,8 +491,8 @@ class PartialPasses(Sampler):
 
     Notes
     -----
-    A pass of one record is a draw with replacement, and its scheme is called "without-replacement", batches of one; a
-    pass of all records is an "epoch-partition". Only between the two is the scheme one of its own.
+    A pass of one record is a draw with replacement. Its scheme is called "without-replacement", with batches of one. A
+    pass of all records is an "epoch-partition". Only a pass between these two is a separate scheme.
 
     Examples
     --------
@@ -520,7 +523,7 @@ class PartialPasses(Sampler):
     def of_run(
         cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
     ) -> Self:
-        """The sampler of a run whose epochs / tau passes are whole and whose epochs have a whole number of steps."""
+        """The sampler of a run if its epochs / tau passes and the steps of an epoch are whole numbers."""
         if batch != 1:
             raise ValueError(f"batch must be 1 for sampling {cls.scheme!r}, got {batch}")
         made, tau = cls(x, y, streams=streams, **options), options["tau"]
@@ -549,13 +552,13 @@ SAMPLERS: dict[str, type[Sampler]] = {
     for one in list(vars().values())
     if isinstance(one, type) and issubclass(one, Sampler) and one is not Sampler
 }  # every class above by its scheme, in this order
-SCHEMES = tuple(name for name, one in SAMPLERS.items() if one.theorems)  # those that a theorem speaks of
+SCHEMES = tuple(name for name, one in SAMPLERS.items() if one.theorems)  # the schemes that a theorem covers
 ALL_RECORDS = tuple(name for name, one in SAMPLERS.items() if one.all_records)
-OPTIONS = {name: scheme for scheme, one in SAMPLERS.items() for name in one.options}  # which scheme takes an option
+OPTIONS = {name: scheme for scheme, one in SAMPLERS.items() for name in one.options}  # the scheme of each option
 
 
 def batch_help(samplers: Mapping[str, type[Sampler]]) -> str:
-    """What the batch size of a run is under the schemes where it is not the size of every batch."""
+    """The meaning of the batch size of a run, under the schemes in which it is not the size of every batch."""
     return ", ".join(f"{one.batch_is} under {scheme}" for scheme, one in samplers.items() if one.batch_is)
 
 

@@ -22,7 +22,7 @@ class Diverged(RuntimeError):
         super().__init__(f"the run diverged: at step {step} the direction for layer {layer} is no longer finite")
         self.step, self.layer = step, layer
 
-    def __reduce__(self):  # a worker process hands the exception on by pickling it
+    def __reduce__(self):  # a worker process passes the exception on by pickling it
         return Diverged, (self.step, self.layer)
 
 
@@ -35,17 +35,18 @@ def train(
     start: int = 0,
     mechanism: Release | None = None,
 ) -> Iterator[int]:
-    """Train net in place, one step at a time; the caller logs, plots and stops.
+    """Train net in place, one step at a time. The caller logs, plots and stops.
 
     Parameters
     ----------
     net : Net
-    rule : function ``(net, x, y, *, rng) -> (dW, db)``, its hyper-parameters bound
+    rule : function ``(net, x, y, *, rng) -> (dW, db)``, with its hyper-parameters bound
     batches : a sampler of `nfa.sampling`
     optimizer : an optimizer of `nfa.optim`
-    streams : `nfa.noise.Streams`; step t's rule draws from ``streams("noise", t)``
-    start : int >= 0, steps already done: everything at step t depends on t and the streams alone
-    mechanism : what one step is to release, as `nfa.rules.spec.released` says of the bound rule; None if nothing counts
+    streams : `nfa.noise.Streams`. The rule of step t draws from ``streams("noise", t)``
+    start : int >= 0, steps already done. Step t depends only on t and the streams
+    mechanism : the expected release of one step, from `nfa.rules.spec.released` for the bound rule; None if no epsilon
+        is computed
 
     Yields
     ------
@@ -53,14 +54,14 @@ def train(
 
     Raises
     ------
-    ValueError : at the first step, if the batches' scheme or rate is not the mechanism's, or if the rule as it is bound
-        states another mechanism than the one that is given
+    ValueError : at the first step, if the scheme or rate of the batches differs from that of the mechanism, or if the
+        bound rule states another mechanism than the given one
     NoGuarantee : at the first step, if a mechanism is given and the rule has no guarantee
-    Diverged : instead of taking a step whose direction holds NaN or infinity; net keeps the parameters before it
+    Diverged : before a step whose direction contains NaN or infinity. net keeps the parameters before this step
 
     Examples
     --------
-    Two steps down the slope of a network with one weight: z = w x, loss (w x - y)^2 / 2 with x = 1, y = 0.
+    These are two steps of gradient descent for one weight: z = w x, loss (w x - y)^2 / 2 with x = 1, y = 0.
 
     >>> from nfa import network, noise, ops, optim, rules, sampling
     >>> from nfa.rules.bp import bp
@@ -87,7 +88,7 @@ def train(
     while True:
         t += 1
         x, y = batches.at(t)
-        # A diverging run is told once, below, with step and layer.
+        # Divergence is reported once, below, with step and layer.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             dW, db = rule(net, x, y, rng=streams("noise", t))
             for l in range(net.L, 0, -1):

@@ -9,16 +9,16 @@ from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file so that a reader, and whoever comes after a crash, sees the old one or the new one, never a part.
+    """Write a file so that any reader, even after a crash, sees the old file or the new file, never a part.
 
     Parameters
     ----------
-    path : file to write, replaced atomically; until then ``path.part`` stands beside it
-    content : all of it
+    path : file to write, replaced atomically. Until then, ``path.part`` is next to it
+    content : the whole content
 
     Raises
     ------
-    OSError : if it cannot be written, with the name of the file; an existing one is left as it is
+    OSError : if it cannot be written, with the name of the file. An existing file is then left unchanged
     """
     path = Path(path)
     part = path.with_name(path.name + ".part")
@@ -33,17 +33,17 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
             raise
         raise OSError(problem.errno, problem.strerror, os.fspath(path)) from problem
     finally:
-        with suppress(OSError):  # nothing there, or a folder that cannot be written, which is told already
+        with suppress(OSError):  # nothing there, or a folder that cannot be written, which is reported already
             part.unlink()
 
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, whose content gets its place only if the body ends without an error.
+    """A folder to fill. Its content is moved to its place only if the body ends without an error.
 
     Parameters
     ----------
-    path : the place; a new folder appears at once, and a folder that is there gets the new entries one by one
+    path : the place. A new folder appears at once, and an existing folder gets the new entries one by one
 
     Yields
     ------
@@ -51,7 +51,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
     Raises
     ------
-    OSError : if it cannot be written, with the name that the file would have had; no part is left
+    OSError : if it cannot be written, with the final name of the file. No part is left
     """
     there, parents = path.is_dir(), [parent for parent in path.parents if not parent.exists()]
     part = None
@@ -76,6 +76,6 @@ def whole_folder(path: Path) -> Iterator[Path]:
     finally:
         if part:
             shutil.rmtree(part, ignore_errors=True)
-        for parent in parents:  # those that were made and are still empty, the innermost first
+        for parent in parents:  # new folders that are still empty, the innermost first
             with suppress(OSError):
                 parent.rmdir()
