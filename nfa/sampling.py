@@ -199,7 +199,7 @@ class Full(Sampler):
 
 
 class EpochPartition(Sampler):
-    """Scheme "epoch-partition": every epoch divides a fresh shuffle into disjoint batches and uses a record at most once.
+    """Scheme "epoch-partition": every epoch divides a fresh shuffle into batches and uses a record at most once.
 
     Source: [ohana2021:alg1.4-5] [ohana2021:exp-opt]
 
