@@ -1,11 +1,11 @@
-"""Numba twins of the activations of `nfa.network.ops` and their derivatives, for float32 and float64.
+"""Kernels for the activations of `nfa.network.ops` and their derivatives, for float32 and float64.
 
-Each answer is a function of its own entry, the same bits wherever the entry stands, and laid out in memory as what was
-given. Beside the exact value, tanh, sigmoid and their derivatives err by at most 2.1e-7 of it in float32, over all
-floats, and by at most 1e-15 of it in float64. Where the value is tiny they err by two of the smallest floats. NaN stays
-NaN. phi(-z) = -phi(z) for tanh, and |phi| <= 1. A derivative is at least 0 and at most `gamma_max`, without any
-rounding above it, for it is cut there: guarantees rest on it. What is computed need not rise wherever phi does: of
-a < b, phi(a) can be the larger by what both err.
+Each result is a function of its own entry, bitwise identical at any place, with the memory layout of the input. The
+relative error of tanh, sigmoid and their derivatives is at most 2.1e-7 in float32, over all floats, and at most 1e-15
+in float64. Where the value is tiny, the error is at most two of the smallest floats. NaN stays NaN. phi(-z) = -phi(z)
+for tanh, and |phi| <= 1. A derivative is at least 0 and at most `gamma_max`. Rounding cannot exceed this bound, because
+the result is cut there: guarantees depend on it. The computed values need not increase wherever phi does. For a < b,
+the computed phi(a) can be larger than phi(b) by the two errors.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ import numpy as np
 from nfa.kernels import cores
 from nfa.kernels.functions import f32, f64, grown, grown64, i32, i64, inlined, loop
 
-SHARED = 1 << 17  # entries that one thread takes sooner than it wakes another
-# A small float that is added to ROUND is rounded to a whole number, which its last bits are.
+SHARED = 1 << 17  # a thread processes so many entries before a second thread is used
+# A small float plus ROUND is rounded to a whole number, which is in its last bits.
 ROUND, ROUND64 = f32(3 * 2**22), f64(3 * 2**51)
 BITS, BITS64 = ROUND.view(i32), ROUND64.view(i64)
-SMALL, SMALL64 = f32(2.0**-64), f64(2.0**-64)  # in whose units the least floats have all their digits
+SMALL, SMALL64 = f32(2.0**-64), f64(2.0**-64)  # in these units, the smallest floats have all their digits
 
 
 @inlined
@@ -30,7 +30,7 @@ def _parts(x):
 
 @inlined
 def _exp(x):
-    """exp(x) in units of SMALL for x <= 0; exp(-106), which no float32 tells from 0, below -106."""
+    """exp(x) in units of SMALL for x <= 0. Below -106, it is exp(-106), which float32 rounds to 0."""
     k, q = _parts(f32(-106) if x < f32(-106) else x)
     return (q + f32(1)) * i32(i32(k + i32(127 + 64)) << i32(23)).view(f32)
 
@@ -45,14 +45,14 @@ def _parts64(x):
 
 @inlined
 def _exp64(x):
-    """exp(x) in units of SMALL for x <= 0; exp(-747), which no float64 tells from 0, below -747."""
+    """exp(x) in units of SMALL for x <= 0. Below -747, it is exp(-747), which float64 rounds to 0."""
     k, q = _parts64(f64(-747) if x < f64(-747) else x)
     return (q + f64(1)) * i64(i64(k + i64(1023 + 64)) << i64(52)).view(f64)
 
 
 @loop
 def _tanh(z, out):
-    """By expm1, which loses nothing near 0: with n = 1 - exp(-2 |x|), |tanh(x)| = n / (2 - n) <= 1."""
+    """Uses expm1, which is exact near 0. With n = 1 - exp(-2 |x|), |tanh(x)| = n / (2 - n) <= 1."""
     for j in range(len(z)):
         x = f32(-2) * abs(z[j])
         k, q = _parts(f32(-87) if x < f32(-87) else x)
@@ -74,7 +74,7 @@ def _tanh64(z, out):
 
 @loop
 def _sigmoid(z, out):
-    """By an exponential that cannot overflow."""
+    """Uses an exponential that cannot overflow."""
     for j in range(len(z)):
         e = SMALL * _exp(-abs(z[j]))
         out[j] = (e if z[j] < f32(0) else f32(1)) / (f32(1) + e)
@@ -90,7 +90,7 @@ def _sigmoid64(z, out):
 
 @loop
 def _slope(z, out, a):
-    """The derivative of a sigmoid(a z), a^2 e / (1 + e)^2 with e = exp(-a |z|): at most a^2 / 4."""
+    """The derivative of a sigmoid(a z), a^2 e / (1 + e)^2 with e = exp(-a |z|), which is at most a^2 / 4."""
     for j in range(len(z)):
         large = _exp(-a * abs(z[j]))
         e = SMALL * large
@@ -128,7 +128,7 @@ DTYPES = (np.float32, np.float64)
 
 
 def _each(loops, z, *numbers):
-    """Call the loop for z's dtype on pieces of z, entry after entry as memory has them, and of an array for answers."""
+    """Call the loop for z's dtype on pieces of z, entry by entry in memory order, and of an array for the results."""
     if z.dtype not in DTYPES:
         raise ValueError(f"the kernel of an activation needs a float32 or float64 array, got {z.dtype}")
     entries, numbers = loops[z.dtype == np.float64], [z.dtype.type(number) for number in numbers]

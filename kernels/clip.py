@@ -1,8 +1,8 @@
-"""Numba twins of `nfa.clip`: the norms and the clip of rows in one pass, the offset and the clip of entries in another.
+"""Kernels for `nfa.clip`: norms and clip of rows in one pass, offset and clip of entries in another.
 
-An example's answer is a function of that example: its squares are added in an order that their number alone decides,
-SUMS sums side by side that are then added in pairs. Where memory has the examples as its last axis, they are worked on
-and handed back so.
+An example's result is a function of that example. The order in which its squares are added depends only on their
+number: SUMS parallel sums, which are then added in pairs. If the examples are the last axis in memory, they are
+processed and returned in this order.
 """
 
 import math
@@ -13,10 +13,10 @@ from numba import njit
 from nfa.kernels import cores
 from nfa.kernels.functions import loop
 
-SHARED = 1 << 19  # entries that one thread clips sooner than it wakes another
+SHARED = 1 << 19  # a thread clips so many entries before a second thread is used
 SUMS = 64  # entry k of an example goes to sum k mod SUMS; a power of 2
 
-# Of a dtype: its least bound c, the least norm that squares tell exactly, the least weight of full precision.
+# For each dtype: its smallest bound c, the smallest norm with exact squares, the smallest weight of full precision.
 LIMITS = {
     np.dtype(t): (float(f.tiny) / float(f.eps), np.sqrt(f.tiny) / f.eps, f.tiny)
     for t, f in ((t, np.finfo(t)) for t in (np.float32, np.float64))
@@ -27,10 +27,12 @@ entries = njit(nogil=True, error_model="numpy")
 
 @loop
 def _weigh(v, norm2, c, low):
-    """The weight that clips v to l2 norm c, of its squared norm; 0 where the norm is not finite; and if v is longer.
+    """The weight that clips v to l2 norm c, from its squared norm, and whether the norm is above c.
 
-    Where squares left the range of their dtype, at norms below ``low`` and beyond the largest, v is divided by its
-    largest entry first.
+    The weight is 0 if the norm is not finite.
+
+    If squares are out of the range of their dtype, at norms below ``low`` and above the largest, v is first divided by
+    its largest entry.
     """
     zero = v.dtype.type(0)
     norm = np.sqrt(norm2)
@@ -50,9 +52,9 @@ def _weigh(v, norm2, c, low):
 
 @loop
 def _clip_rows(v, c, low, tiny, out):
-    """Clip the rows of v into out; how many were longer than c."""
+    """Clip the rows of v into out. Return the number of rows whose norm was above c."""
     count, n = 0, v.shape[1]
-    sums = np.empty(SUMS, v.dtype)  # made here: the compiler knows that v lies elsewhere, and keeps sums in registers
+    sums = np.empty(SUMS, v.dtype)  # made here: the compiler knows that v does not overlap, and uses registers
     for i in range(len(v)):
         row, clipped = v[i], out[i]
         for a in range(SUMS):
@@ -85,7 +87,7 @@ def _clip_columns(v, c, low, tiny, sums, out, first, stop):
         row, total = v[k, first:stop], sums[k % SUMS]
         for i in range(m):
             total[i] += row[i] * row[i]
-    half = len(sums) // 2  # not SUMS // 2: all loops would be unrolled, which takes 0.4 s to compile and gains nothing
+    half = len(sums) // 2  # not SUMS // 2: the compiler would unroll all loops in 0.4 s, without gain
     while half:
         for a in range(half):
             total, other = sums[a], sums[half + a]
@@ -105,7 +107,7 @@ def _clip_columns(v, c, low, tiny, sums, out, first, stop):
 
 @entries
 def _clip_offset(v, nu, c, signed, out):
-    """Clip v + nu, or v moved by nu away from 0, into out."""
+    """Clip v + nu, or v moved away from 0 by nu, into out."""
     for k in range(len(v)):
         x = v[k] - nu if signed and v[k] < 0 else v[k] + nu
         x = c if x > c else x
@@ -113,14 +115,14 @@ def _clip_offset(v, nu, c, signed, out):
 
 
 def _in_memory(v):
-    """v without gaps as a matrix, (m, n) with an example a row or (n, m) with one a column, and whether as columns."""
+    """v without gaps as a matrix, and whether its columns are the examples: (m, n), False or (n, m), True."""
     if not v.flags.c_contiguous and (side_by_side := np.moveaxis(v, 0, -1)).flags.c_contiguous:
         return side_by_side.reshape(-1, len(v)), True
     return np.ascontiguousarray(v).reshape(len(v), math.prod(v.shape[1:])), False
 
 
 def _like(v, out, columns):
-    """The matrix out in v's shape."""
+    """The matrix out in the shape of v."""
     return np.moveaxis(out.reshape(*v.shape[1:], len(v)), -1, 0) if columns else out.reshape(v.shape)
 
 

@@ -1,11 +1,12 @@
-"""Twins of `nfa.network.convolution` for kernels that move by one: few large matrix products, shared among the cores.
+"""Kernels for `nfa.network.convolution` that move by one: few large matrix products, shared among the cores.
 
-Nothing is compiled: products are the linear algebra library's, which is to have one thread, and how they are cut
-depends on shapes alone, so that no number depends on how many threads there are. Sums over examples have them as lanes
-(`nfa.kernels.lanes`); where each example's own term is wanted, examples are taken one by one.
+Nothing is compiled here. The linear algebra library computes the products, with one thread. The division of the
+products depends only on shapes, so no result depends on the number of threads. For sums over examples, the examples are
+lanes (`nfa.kernels.lanes`). If each example's own term is needed, examples are processed one by one.
 
-If one of the kernel's columns sees at least `LEAST` entries, `nfa.kernels.toom_cook` computes a row of outputs with
-fewer products. Otherwise what all of the kernel's places see is laid out, and a row of outputs is one product.
+If one of the kernel's columns reads at least `LEAST` entries, `nfa.kernels.toom_cook` computes a row of outputs with
+fewer products. Otherwise the entries that all places of the kernel read are copied into one array, and a row of outputs
+is one product.
 """
 
 import numpy as np
@@ -15,11 +16,11 @@ from nfa.kernels.pooling import max_pool, max_unpool
 
 __all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "over_positions", "transpose", "weighed"]
 
-LEAST = 32  # entries that a column of the kernel sees, rows times channels
-GROUPS = 4  # of rows, each with a sum of its own
-PIECES = 8  # of the terms that are added up
-BLOCK = 32  # examples in a block where rows take fewer products, which are of as many columns
-FEW = 10**6  # multiplications of a matrix product whose factors OpenBLAS reads where they are, which is faster
+LEAST = 32  # entries that a column of the kernel reads, rows times channels
+GROUPS = 4  # of rows, each with its own sum
+PIECES = 8  # of the terms to be added
+BLOCK = 32  # examples in a block if rows take fewer products, which have as many columns
+FEW = 10**6  # multiplications of a matrix product whose factors OpenBLAS reads in place, which is faster
 
 
 def _moves_by_one(stride):
@@ -28,19 +29,19 @@ def _moves_by_one(stride):
 
 
 def _points(c, k, columns):
-    """The matrices of `nfa.kernels.toom_cook` for a row of so many outputs; None if all places are to be laid out."""
+    """The matrices of `nfa.kernels.toom_cook` for a row with this number of outputs; None if all places are copied."""
     return toom_cook.whole_row(k[1], columns) if c * k[0] >= LEAST else None
 
 
 def _join(dW, c, k):
-    """W's shape from dW (places, c_out), whose places are (columns, rows, channels)."""
+    """An array of W's shape from dW (places, c_out), whose places are (columns, rows, channels)."""
     return np.ascontiguousarray(dW.reshape(k[1], k[0], c, -1).transpose(3, 2, 1, 0))
 
 
 def _places(x, k):
-    """What each of the kernel's columns sees of x (rows, c, columns, n): (rows, k[1], c, n times columns of outputs).
+    """The entries of x (rows, c, columns, n) read by each kernel column: (rows, k[1], c, n times columns of outputs).
 
-    The kernel sees k[0] of these rows at a time. They lie in one run of memory, places in the order (row, column, c).
+    The kernel reads k[0] of these rows at a time. They are contiguous, with places in the order (row, column, c).
     """
     columns = x.shape[2] - k[1] + 1
     return np.stack([x[:, :, j : j + columns] for j in range(k[1])], axis=1).reshape(len(x), k[1], x.shape[1], -1)
@@ -53,9 +54,9 @@ def affine(W, b, h, stride, pad):
 
 
 def affine_by(matmul, W, b, h, pad, at_once=None):
-    """`affine` for kernels that move by one, by a product in the place of `numpy.matmul`, on so many examples at once.
+    """`affine` for kernels that move by one, with another product than `numpy.matmul`, and so many examples at once.
 
-    All else is done number by number, and which terms an entry has depends on an example's shape alone.
+    All other operations are elementwise, and the terms of an entry depend only on an example's shape.
     """
     (m, c, H, width), (c_out, _, *k) = h.shape, W.shape
     rows, columns = H + pad[0] + pad[1] - k[0] + 1, width + pad[2] + pad[3] - k[1] + 1
@@ -68,7 +69,7 @@ def affine_by(matmul, W, b, h, pad, at_once=None):
 
 
 def _affine_at_once(matmul, W, bias, h, pad, z, _):
-    """z (c_out, rows, columns, n) of a block of n examples h."""
+    """z (c_out, rows, columns, n) for a block of n examples h."""
     (c_out, _, *k), (_, rows, columns, n) = W.shape, z.shape
     w = W.transpose(0, 2, 3, 1).reshape(c_out, -1).astype(z.dtype, copy=False)
     x = _places(lanes.lay(h, pad, z.dtype), k)
@@ -83,7 +84,7 @@ def _affine_at_once(matmul, W, bias, h, pad, z, _):
 
 
 def _affine_by_points(matmul, W, bias, h, pad, z, by):
-    """As `_affine_at_once`, with the matrices that `nfa.kernels.toom_cook` has for a row."""
+    """As `_affine_at_once`, with the matrices of `nfa.kernels.toom_cook` for a row."""
     (c_out, c, *k), (_, rows, columns, n), (A, B, G) = W.shape, z.shape, by
     A, p = A.astype(z.dtype), len(G)
     w = (G @ W.transpose(0, 2, 1, 3).reshape(-1, k[1]).T).astype(z.dtype).reshape(p, 1, c_out, k[0] * c)
@@ -115,7 +116,7 @@ def transpose(W, dz, shape, stride, pad):
 
 
 def transpose_by(matmul, W, dz, shape, pad, at_once=None):
-    """`transpose` as `affine_by` is `affine`."""
+    """`transpose` with another product, as `affine_by` is for `affine`."""
     turned = W[:, :, ::-1, ::-1].swapaxes(0, 1)
     k_0, k_1 = W.shape[2:]
     back = (k_0 - 1 - pad[0], k_0 - 1 - pad[1], k_1 - 1 - pad[2], k_1 - 1 - pad[3])
@@ -129,7 +130,7 @@ def outer(dz, h, k, stride, pad):
 
 
 def outer_by(by, dz, h, k, pad):
-    """`outer` for kernels that move by one, by the matrices of a row, or, without them, as sums of plain products."""
+    """`outer` for kernels that move by one, with the matrices for a row or, without them, as sums of plain products."""
     (m, c, *_), (_, c_out, rows, _), dtype = h.shape, dz.shape, np.result_type(dz, h)
     of_block, n = _outer_at_once, lanes.LANES
     if by:
@@ -145,7 +146,7 @@ def _outer_at_once(dz, h, k, pad, dtype, _):
     """dW of a block of examples."""
     (_, c_out, rows, _), c, d = dz.shape, h.shape[1], dz.transpose(1, 2, 3, 0)
     groups = min(rows, GROUPS)
-    sums = np.zeros((groups, k[0] * k[1] * c, c_out), dtype)  # products are faster where the longer side comes first
+    sums = np.zeros((groups, k[0] * k[1] * c, c_out), dtype)  # products are faster if the longer side comes first
     x = _places(lanes.lay(h, pad, dtype), k)
 
     def work(start, stop):
@@ -159,7 +160,7 @@ def _outer_at_once(dz, h, k, pad, dtype, _):
 
 
 def _outer_by_points(dz, h, k, pad, dtype, by):
-    """As `_outer_at_once`, with the matrices that `nfa.kernels.toom_cook` has for a row."""
+    """As `_outer_at_once`, with the matrices of `nfa.kernels.toom_cook` for a row."""
     (n, c_out, rows, columns), c, (A, B, G) = dz.shape, h.shape[1], by
     p = len(G)
     d = lanes.lay(dz, (0, 0, 0, 0), dtype, (1, 3, 2, 0))  # (c_out, columns, rows, n)
@@ -227,10 +228,10 @@ def over_positions(dz):
 
 
 def _formed(dz, h, k, pad, keep):
-    """(each example's squared norm, its term): (m,) and, where kept, (m, places, c_out).
+    """(each example's squared norm, its term): (m,) and, if the terms are kept, (m, places, c_out).
 
-    All arrays of an example begin at a line of the cache, wherever it stands: products of the same numbers at the same
-    places of a line are the same.
+    All arrays of an example begin at a cache line, for any position of the example in the batch. Products of the same
+    numbers at the same places of a cache line are the same.
     """
     (m, c, *_), (_, c_out, *_, columns) = h.shape, dz.shape
     dtype, by = np.result_type(dz, h), _points(c, k, columns)
@@ -264,7 +265,7 @@ def _terms_at_once(d, x, k):
 
 
 def _terms_by_points(d, x, k, by):
-    """As `_terms_at_once`, of d (m, rows, columns, c_out) and x alike, with the matrices of a row."""
+    """As `_terms_at_once`, for d (m, rows, columns, c_out) and x alike, with the matrices for a row."""
     (_, rows, _, c_out), c, (A, B, G) = d.shape, x.shape[3], by
     p = len(G)
     A, B = (a.astype(d.dtype).reshape(p, 1, -1, a.shape[1]) for a in (A.T, B))

@@ -1,7 +1,7 @@
-"""Sharing work among the cores, by one pool of threads: whole parts of a step, or pieces of one kernel's work.
+"""Sharing work among the cores with one pool of threads: whole parts of a step, or pieces of one kernel's work.
 
-What a part or a piece computes depends on nothing but its arguments. While one is at work, the linear algebra library
-has one thread, whatever else this process has set.
+The result of a part or a piece depends only on its arguments. While a part or a piece runs, the linear algebra library
+has one thread, for any other setting of this process.
 """
 
 import ctypes
@@ -19,11 +19,11 @@ from threadpoolctl import ThreadpoolController
 
 _state: dict = {"limit": None, "pool": None, "threads": 0, "blas": None, "holders": 0, "held": None}
 _lock = threading.Lock()
-_here = threading.local()  # whether this thread is at work on a part
+_here = threading.local()  # whether this thread processes a part
 
 
 def limit(n=None):
-    """Let kernels use n threads from now on; without n as many as there are cores, or as OMP_NUM_THREADS says.
+    """Let kernels use n threads from now on. The default is OMP_NUM_THREADS or the number of cores.
 
     Raises ValueError unless n is None or a whole number >= 1.
     """
@@ -33,7 +33,7 @@ def limit(n=None):
 
 
 def count():
-    """How many threads a kernel may use: one inside a part."""
+    """The number of threads that a kernel may use. Inside a part, it is one."""
     if getattr(_here, "in_part", False):
         return 1
     if _state["limit"]:
@@ -44,17 +44,17 @@ def count():
 
 
 def pieces(n, least):
-    """Cut range(n) into at most `count` pieces [(start, stop), ...] of about the same length, at least ``least``."""
+    """Divide range(n) into at most `count` pieces [(start, stop), ...] of about the same size, at least ``least``."""
     parts = n // least
     parts = min(count(), parts) if parts > 1 else 1
     return [(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
 
 
 def share(work, n, least, last=False):
-    """Call work(start, stop) for every piece of range(n), each in a thread of its own; work must let go of the lock.
+    """Call work(start, stop) for every piece of range(n), each in its own thread. work must release the lock of Python.
 
-    A thread works in a copy of the caller's context: what NumPy is to warn of (`numpy.errstate`) is the same there.
-    ``last`` says that the caller does nothing after it. At the end of `together` it is then left to all threads.
+    A thread works in a copy of the caller's context, so it has the same warnings of NumPy (`numpy.errstate`). ``last``
+    means that the caller does nothing afterwards. At the end of `together`, the pieces are then left to all threads.
     """
     if last and (left := getattr(_here, "left", None)) is not None:
         left.extend(partial(work, start, min(start + least, n)) for start in range(0, n, least))
@@ -71,22 +71,22 @@ def share(work, n, least, last=False):
 
 
 def together(work, n, take, finish=lambda: None):
-    """Call work(i) for i < n, take(answer) in the order of i, one at a time, and at the end finish().
+    """Call work(i) for i < n, take(result) in the order of i, one at a time, and at the end finish().
 
-    All threads do all of it, the caller's among them, so that each is woken once. An answer waits for those before it.
-    As few wait as there are threads, so that memory does not grow with n.
+    All threads, including the caller's, do all three kinds of work, so each is woken once. A result waits for the
+    earlier results. At most as many results wait as there are threads, so memory does not grow with n.
 
     Parameters
     ----------
-    work : function of i; kernels that it calls have its thread alone
+    work : function of i. The kernels that it calls use only its thread
     n : int >= 0
-    take : function of an answer of work
-    finish : function without arguments, called once when all is taken. What a kernel shares in it as its last work is
-        done by all threads, in any order, after the whole of it
+    take : function of a result of work
+    finish : function without arguments, called once after the last take. If a kernel shares its last work in this
+        function, all threads do this work, in any order, after the function has returned
 
     Raises
     ------
-    Whatever one of them raises: of several, one.
+    The exception that one of them raises. If several raise, it is one of these exceptions.
     """
     threads = min(count(), max(n, 1))
     with one_threaded():
@@ -105,7 +105,7 @@ def together(work, n, take, finish=lambda: None):
 
 
 class _Call:
-    """One call of `together`: what is begun, taken and left, under one lock."""
+    """One call of `together`: the indices that are begun and taken, and the pieces that are left, under one lock."""
 
     def __init__(self, work, n, take, finish, threads):
         self.work, self.n, self.take, self.finish, self.threads = work, n, take, finish, threads
@@ -114,7 +114,7 @@ class _Call:
         self.answers, self.taking, self.pieces, self.error = {}, False, None, None
 
     def help(self):
-        """Take part until nothing is left."""
+        """Take part in the work until nothing is left."""
         _here.in_part = True
         try:
             while (i := self._next()) is not None:
@@ -129,7 +129,7 @@ class _Call:
             _here.in_part = False
 
     def _next(self):
-        """The next i, once few answers wait; None if there is none."""
+        """The next i, when few results wait; None if there is none."""
         with self.changed:
             while self.begun < self.n and self.begun >= self.taken + self.threads and not self.error:
                 self.changed.wait()
@@ -139,7 +139,7 @@ class _Call:
             return self.begun - 1
 
     def _hand_in(self, i, answer):
-        """Put an answer with those that wait, and take whatever is next in order, unless another thread is at it."""
+        """Add a result to the waiting ones, and take the next ones in order, unless another thread does so."""
         with self.changed:
             self.answers[i] = answer
             del answer
@@ -153,13 +153,13 @@ class _Call:
                     break
                 answer = self.answers.pop(self.taken)
             self.take(answer)
-            del answer  # before another one is begun
+            del answer  # before another i is begun
             with self.changed:
                 self.taken += 1
                 self.changed.notify_all()
 
     def _next_piece(self):
-        """The next function of what is left, once all is taken; None if there is none."""
+        """The next piece that is left, after all results are taken; None if there is none."""
         with self.changed:
             while self.taken < self.n and not self.error:
                 self.changed.wait()
@@ -176,9 +176,12 @@ class _Call:
 
 @contextmanager
 def one_threaded():
-    """Hold the linear algebra library to one thread: beside ours, its own would wait busily for a core.
+    """Limit the linear algebra library to one thread.
 
-    It is found where it is loaded, whoever has imported it; once nobody holds it, it has its threads again.
+    With our threads running, its own threads would busily wait for a core.
+
+    The loaded library is found, whichever module has imported it. At the end of the last limit, it has its threads
+    again.
     """
     with _lock:
         if not _state["holders"]:
@@ -195,7 +198,7 @@ def one_threaded():
 
 
 def _pool():
-    """The one pool, of as many threads as kernels may use."""
+    """The only pool, with as many threads as kernels may use."""
     with _lock:
         if _state["pool"] is None or _state["threads"] != count():
             _state.update(pool=ThreadPoolExecutor(count(), thread_name_prefix="nfa-kernel"), threads=count())
@@ -203,7 +206,7 @@ def _pool():
 
 
 def _forget():
-    """A forked process has none of its parent's threads, and nobody holds a lock in it."""
+    """A forked process has none of its parent's threads, and no thread holds a lock in it."""
     global _lock
     _lock = threading.Lock()
     if _state["holders"]:
@@ -216,10 +219,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def aligned(shape, dtype=np.float32):
-    """An array as `numpy.empty` gives it, whose data start at a multiple of 64 bytes.
+    """An array like that of `numpy.empty`, whose data start at a multiple of 64 bytes.
 
-    That is a line of the cache and the widest vector: loads and stores of vectors from elsewhere touch two lines, which
-    costs a kernel that works in its own scratch a third of its time.
+    64 bytes are a cache line and the widest vector. Vectors at other addresses touch two cache lines, which costs a
+    kernel a third of its time in its working memory.
     """
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     size = prod(shape) * np.dtype(dtype).itemsize
@@ -229,16 +232,17 @@ def aligned(shape, dtype=np.float32):
 
 
 def aligned_each(m, shape, dtype=np.float32):
-    """Room for m arrays of a shape, (m, *shape), each of which starts as `aligned` lets one start."""
+    """Memory for m arrays of a shape, (m, *shape), each of which is aligned as by `aligned`."""
     size, line = prod(shape), 64 // np.dtype(dtype).itemsize
     return aligned((m, -(-size // line) * line), dtype)[:, :size].reshape(m, *shape)
 
 
 def keep_memory(size=1 << 28):
-    """Let the C library keep up to ``size`` bytes that were freed, instead of handing them back at once.
+    """Let the C library keep up to ``size`` bytes of freed memory, instead of returning them at once.
 
-    A training step frees all it allocated. Handed back and asked for again a step later, every page is cleared and
-    mapped anew, which costs as much as a third of the step. Returns whether the C library (glibc) took it.
+    A training step frees all memory that it allocated. If this memory were returned and allocated again a step later,
+    every page would be cleared and mapped again. This costs up to a third of the step. Returns whether the C library
+    (glibc) accepted the setting.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,4 +1,4 @@
-"""Products of dense layers, of which the linear algebra library packs the smaller factor."""
+"""Products of dense layers, arranged so that the linear algebra library packs the smaller factor."""
 
 import numpy as np
 
@@ -6,8 +6,9 @@ import numpy as np
 def matmul(a, b):
     """Twin of `numpy.matmul` for two matrices.
 
-    The library copies its second factor as a whole into room of its own, and the first one block by block. For the few
-    rows of a part times W.T the second factor is the larger one. So W times the rows is taken, and turned round.
+    The library copies its second factor as a whole into its own memory, and the first factor block by block. For the
+    few rows of a part times W.T, the second factor is the larger one. So W times the rows is computed, and the result
+    is transposed.
     """
     if b.flags.f_contiguous and len(a) < b.shape[1]:
         return np.ascontiguousarray(np.matmul(b.T, a.T).T)

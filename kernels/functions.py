@@ -1,6 +1,6 @@
-"""Losses and activations that a loop over float32 can call, functions of one number behind them, how all compile.
+"""Losses and activations for loops over float32, scalar functions that they call, and the options of compilation.
 
-A name that ends in 64 is of a function for float64.
+Names that end in 64 are functions for float64.
 """
 
 import gc
@@ -20,10 +20,10 @@ inlined = njit(inline="always")
 class _NothingCollected(event.Listener):
     """Stops Python's garbage collector while numba compiles.
 
-    Compiling makes many objects that stay. To go through them again and again takes a tenth of the time.
+    Compiling makes many objects that stay. Without this, scanning them again and again takes a tenth of the time.
     """
 
-    depth, enabled = 0, False  # numba compiles under a lock; what a function calls is compiled meanwhile
+    depth, enabled = 0, False  # numba compiles under a lock, and compiles the called functions meanwhile
 
     def on_start(self, _):
         if self.depth == 0:
@@ -40,14 +40,14 @@ class _NothingCollected(event.Listener):
 event.register("numba:compile", _NothingCollected())
 
 
-# Functions of one number, in float32 throughout and without a branch, so that a loop over them is taken many at a time
+# Functions of one number, in float32 throughout and without branches, so that a loop can process many numbers at once
 
 
 @inlined
 def exp(x):
-    """exp(x) for x <= 0, to two roundings; exp(-87) below -87. NaN stays NaN.
+    """exp(x) for x <= 0, with an error of two roundings. Below -87, it is exp(-87). NaN stays NaN.
 
-    exp(x) = 2^k exp(r) with |r| <= log(2) / 2.
+    The method is exp(x) = 2^k exp(r) with |r| <= log(2) / 2.
     """
     x = f32(-87) if x < f32(-87) else x
     k = np.floor(x * f32(1.44269504) + f32(0.5))
@@ -69,7 +69,7 @@ def grown(r):
 
 @inlined
 def grown64(r):
-    """exp(r) - 1 for |r| <= log(2) / 2, by thirteen terms of its series; those left out are below 2e-17 of the sum."""
+    """exp(r) - 1 for |r| <= log(2) / 2, by thirteen terms of its series. The other terms are below 2e-17 of the sum."""
     p = f64(1 / 6227020800)
     p = p * r + f64(1 / 479001600)
     p = p * r + f64(1 / 39916800)
@@ -87,9 +87,10 @@ def grown64(r):
 
 @inlined
 def log(x):
-    """log(x) for normal x > 0, to two roundings or 1e-7.
+    """log(x) for normal x > 0, with an error of two roundings or 1e-7.
 
-    log(x) = k log(2) + log(1 + r), sqrt(1/2) <= 1 + r < sqrt(2), and that by the polynomial of Cephes (logf).
+    log(x) = k log(2) + log(1 + r) with sqrt(1/2) <= 1 + r < sqrt(2). The second term uses the polynomial of Cephes
+    (logf).
     """
     bits = f32(x).view(i32)
     k = i32((bits - i32(0x3F3504F3)) >> i32(23))
@@ -108,9 +109,11 @@ def log(x):
 
 @inlined
 def upper_tail(a):
-    """The probability that a standard normal is above a >= 0: erfc(a / sqrt(2)) / 2, to 1e-6 of itself for a < 5.
+    """The probability that a standard normal is above a >= 0: erfc(a / sqrt(2)) / 2.
 
-    By Press et al., Numerical Recipes, function erfcc, whose own relative error is 1.2e-7.
+    The relative error is 1e-6 for a < 5.
+
+    The function is erfcc of Press et al., Numerical Recipes, whose own relative error is 1.2e-7.
     """
     t = f32(1) / (f32(1) + f32(0.35355339) * a)
     p = f32(0.17087277)
@@ -126,7 +129,8 @@ def upper_tail(a):
     return f32(0.5) * t * exp(p - f32(0.5) * a * a)
 
 
-# Losses: into rows[0], of outputs z in ``width`` columns: ``repeats`` of example i, then as many of the next, m in all
+# Losses of outputs z in ``width`` columns, written into rows[0]: first ``repeats`` columns of example i, then as many
+# of the next example, m examples in all
 
 
 @loop
@@ -168,12 +172,12 @@ def half_squared_error(z, y, i, m, repeats, rows, width):
                 loss[c] += f32(0.5) * (z_j[c] - y_ij) * (z_j[c] - y_ij)
 
 
-# Activations: in place, of the first ``width`` numbers of n rows
+# Activations, in place, of the first ``width`` numbers of n rows
 
 
 @loop
 def identity(a, n, width):
-    """a stays."""
+    """a stays unchanged."""
 
 
 @loop
@@ -187,7 +191,7 @@ def relu(a, n, width):
 
 @loop
 def step(a, n, width):
-    """1 where a > 0, else 0."""
+    """1 where a > 0, otherwise 0."""
     for j in range(n):
         row = a[j]
         for c in range(width):
@@ -196,7 +200,7 @@ def step(a, n, width):
 
 @loop
 def gelu(a, n, width):
-    """a Phi(a), from the smaller of the two tails."""
+    """a Phi(a), computed from the smaller of the two tails."""
     for j in range(n):
         row = a[j]
         for c in range(width):
@@ -206,7 +210,7 @@ def gelu(a, n, width):
 
 @loop
 def tanh(a, n, width):
-    """By an exponential that cannot overflow."""
+    """Uses an exponential that cannot overflow."""
     for j in range(n):
         row = a[j]
         for c in range(width):
@@ -217,7 +221,7 @@ def tanh(a, n, width):
 
 @loop
 def sigmoid(a, n, width):
-    """By an exponential that cannot overflow."""
+    """Uses an exponential that cannot overflow."""
     for j in range(n):
         row = a[j]
         for c in range(width):

@@ -1,48 +1,51 @@
-"""Examples as lanes: images laid as (row, channel, column, example), where a shift of the image is a shift in memory.
+"""Examples as lanes: images in the layout (row, channel, column, example), in which shifting an image shifts memory.
 
-What a kernel's row sees of all channels is then a run of rows of a matrix, and each of its places a run of columns, so
-that a convolution is a few matrix products on memory as it lies. What a kernel returns has the examples last in memory,
-(channel, row, column, example), seen as (example, channel, row, column).
+The entries that a kernel's row reads in all channels are then contiguous rows of a matrix, and each of its places reads
+contiguous columns. So a convolution is a few matrix products on this memory. The result of a kernel has the examples
+last in memory, (channel, row, column, example), viewed as (example, channel, row, column).
 """
 
 import numpy as np
 
 from nfa.kernels import cores
 
-LANES = 64  # examples in a block: what a row of the kernel sees of them stays in the nearer caches
-AT_ONCE = 1 << 23  # entries that are laid out at a time: a batch's part stays in the last cache
-SMALL = 1 << 16  # entries that are not worth a thread
-PRODUCTS = 1 << 20  # nor as many products
+LANES = 64  # examples in a block: the entries that a kernel's row reads of them stay in the nearer caches
+AT_ONCE = 1 << 23  # entries in this layout at a time, so that a batch's part stays in the last cache
+SMALL = 1 << 16  # entries that are too few for a thread
+PRODUCTS = 1 << 20  # products that are too few for a thread
 
 
 def blocks(m, n):
-    """Slices of m examples, n in each but the last."""
+    """Slices of m examples, each with n examples except the last."""
     return [slice(start, min(start + n, m)) for start in range(0, m, n)]
 
 
 def parts(m, entries):
-    """Slices of a batch of m examples of so many entries each, as many at a time as are laid out."""
+    """Slices of a batch of m examples with this number of entries each.
+
+    A slice has the examples that are laid out at a time.
+    """
     at_once = max(1, AT_ONCE // (LANES * max(1, entries))) * LANES
     at_once = m if m <= at_once * 3 // 2 else at_once
     return [slice(start, min(start + at_once, m)) for start in range(0, m, max(1, at_once))]
 
 
 def empty(m, shape, dtype):
-    """Room for m examples of a shape (c, H, W) as lanes: what `examples_first` turns round."""
+    """Memory for m examples of a shape (c, H, W) as lanes. `examples_first` transposes it."""
     return cores.aligned((*shape, m), dtype)
 
 
 def examples_first(lanes):
-    """An array (c, H, W, m) seen as (m, c, H, W), in place."""
+    """An array (c, H, W, m) viewed as (m, c, H, W), in place."""
     return lanes.transpose(3, 0, 1, 2)
 
 
 def lay(a, pad, dtype, axes=(2, 1, 3, 0)):
-    """Lay a (m, c, H, W) out with zeros around it, its axes in another order: (rows, c, columns, m) if not given.
+    """Copy a (m, c, H, W) with zeros around it and its axes in another order, by default (rows, c, columns, m).
 
-    Where examples come first, each starts at a line of the cache.
+    If examples come first, each example starts at a cache line.
 
-    pad is the number of zeros (above, below, left, right). Negative numbers cut rows and columns off.
+    pad is the number of zeros (above, below, left, right). Negative numbers remove rows and columns.
     """
     m, c, H, W = a.shape
     above, below, left, right = pad
@@ -58,7 +61,7 @@ def lay(a, pad, dtype, axes=(2, 1, 3, 0)):
         outside[...] = 0
 
     def work(start, stop):
-        # Where examples come first, a channel's lanes stay in the nearer caches until all of them are taken.
+        # If examples come first, a channel's lanes stay in the nearer caches until all of them are copied.
         at_once = 1 if axes[:2] == (0, 1) else stop - start
         for i in range(start, stop, at_once):
             np.copyto(inside[:, i : i + at_once], seen[:, i : i + at_once], casting="same_kind")

@@ -1,7 +1,7 @@
-"""Numba twins of `nfa.cipher`: normals from a cipher's blocks, many blocks at a time and on all cores.
+"""Kernels for `nfa.cipher`: normal samples from a cipher's blocks, many blocks at a time and on all cores.
 
-Loops over j run over LANES blocks side by side, so that the compiler can take a vector of them at once. A quarter round
-stands here once, so that little code compiles at a run's first use.
+Loops over j run over LANES blocks in parallel, so that the compiler can use vectors. A quarter round occurs only once
+in the code, so that little code is compiled at a run's first use.
 """
 
 import math
@@ -36,7 +36,7 @@ def _quarter_round(a, b, c, d):
 
 @inlined
 def _word(i, key):
-    """Word i of the state that a block begins with, but for the counter."""
+    """Word i of the state at the start of a block, apart from the counter."""
     return _CONSTANT[i] if i < 4 else key[i - 4] if i < 12 else _u32(0)
 
 
@@ -89,9 +89,9 @@ def _box_muller_64(a, b, c, d, g1, g2):
 
 @njit(nogil=True)
 def _add_64(out, std, key, group, skip, s, g, normals):
-    """Add std times the normals of groups group, group + 1, ..., but for the first ``skip``, to out.
+    """Add std times the normals of groups group, group + 1, ..., except the first ``skip``, to out.
 
-    s has room for the words of a group's blocks, and g for its normals, which are also ``normals``.
+    s has memory for the words of a group's blocks, and g for its normals, which are also ``normals``.
     """
     start = 0
     while start < len(out):

@@ -1,11 +1,11 @@
-"""Numba twins of `nfa.optim`: a parameter and its memory are read and written once, each number as NumPy rounds it."""
+"""Kernels for `nfa.optim`: a parameter and its memory are read and written once, with NumPy's rounding."""
 
 import numpy as np
 from numba import njit
 
 from nfa.kernels import cores
 
-SHARED = 1 << 19  # numbers that one thread moves sooner than it wakes another
+SHARED = 1 << 19  # a thread updates so many numbers before a second thread is used
 
 entries = njit(nogil=True, error_model="numpy")
 
@@ -32,7 +32,7 @@ def _adam(p, dp, m, v, eta, beta1, beta2, rest1, rest2, correct1, correct2, eps)
 
 
 def _share(loop, arrays, numbers):
-    """Call loop on pieces of the arrays laid out flat, with the numbers in the dtype of the first; it writes to all."""
+    """Call loop on pieces of the flattened arrays, which it changes, with the numbers in the first array's dtype."""
     p = arrays[0]
     numbers = [p.dtype.type(number) for number in numbers]
     flat = [np.ascontiguousarray(a, p.dtype).reshape(-1) for a in arrays]

@@ -1,4 +1,4 @@
-"""Numba twins of the max pooling in `nfa.network.im2col`, examples as lanes: a window's entries are runs."""
+"""Kernels for the max pooling in `nfa.network.im2col`, with examples as lanes, so a window's entries are contiguous."""
 
 import numpy as np
 from numba import njit
@@ -10,13 +10,13 @@ loop = njit(nogil=True, error_model="numpy")
 
 @loop
 def _larger(x, y):
-    """The larger of two, NaN if one is."""
+    """The larger of two numbers, or NaN if one is NaN."""
     return x if x >= y or x != x else y
 
 
 @loop
 def _pool(a, pooled, k, stride, start, stop):
-    """The largest entry of each window of channels start..stop of a (c, H, W, m), NaN where there is one."""
+    """The largest entry of each window of channels start..stop of a (c, H, W, m), or NaN if the window has one."""
     _, rows, columns, m = pooled.shape
     for c in range(start, stop):
         for r in range(rows):
@@ -33,7 +33,7 @@ def _pool(a, pooled, k, stride, start, stop):
 
 @loop
 def _pool_four(a, pooled, k, stride, start, stop):
-    """`_pool` for windows of 2 by 2 side by side."""
+    """`_pool` for adjacent windows of 2 by 2."""
     _, rows, columns, m = pooled.shape
     for c in range(start, stop):
         for r in range(rows):
@@ -47,9 +47,9 @@ def _pool_four(a, pooled, k, stride, start, stop):
 
 @loop
 def _unpool(a, v, da, left, k, stride, start, stop):
-    """Add v (c, rows, columns, m) to da at the first place of each window that holds its largest entry.
+    """Add v (c, rows, columns, m) to da at the first place in each window that has the window's largest entry.
 
-    left (2, m) has room for the largest entries, and for what of v has found no place.
+    left (2, m) has memory for the largest entries, and for the part of v that is not yet added.
     """
     _, rows, columns, m = v.shape
     zero = da.dtype.type(0)
@@ -82,10 +82,11 @@ def _unpool(a, v, da, left, k, stride, start, stop):
 
 @loop
 def _unpool_four(a, v, da, left, k, stride, start, stop):
-    """`_unpool` for windows of 2 by 2 side by side, without a branch: nobody can predict which is largest.
+    """`_unpool` for adjacent windows of 2 by 2, without branches, because no processor predicts the largest entry.
 
-    A rest at the edge is not written to. A loop writes to one place of the window alone. That two are apart in memory
-    would be asked of whole rows of windows, where they take turns, and without an answer numbers are taken one by one.
+    A rest at the edge is not written. Each loop writes to only one place of the window. Otherwise the compiler would
+    have to know that whole rows of windows do not overlap in memory. It cannot know this, and would process the numbers
+    one by one.
     """
     _, rows, columns, m = v.shape
     zero = da.dtype.type(0)
@@ -112,7 +113,7 @@ def _of(k, stride, four, any_):
 
 
 def _lanes(a):
-    """a (m, c, H, W) as (c, H, W, m), in place where it is so in memory."""
+    """a (m, c, H, W) as (c, H, W, m), in place if its memory has this order."""
     return np.ascontiguousarray(a.transpose(1, 2, 3, 0))
 
 

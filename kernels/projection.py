@@ -1,4 +1,4 @@
-"""Numba twin of `nfa.feedback.never_stored.tile`: tiles of a matrix that is never stored, made on all cores."""
+"""Kernel for `nfa.feedback.never_stored.tile`: tiles of a matrix that is never stored, computed on all cores."""
 
 from functools import partial
 
@@ -11,9 +11,10 @@ GROUP = 4 * LANES
 
 
 def _fill(T, key, columns, groups_per_column, first, start, stop):
-    """Fill the groups start..stop-1 of the rows of T, laid end to end.
+    """Fill the groups start..stop-1 of the concatenated rows of T.
 
-    Not compiled: a call is short beside a row's normals, and compiling it would compile `add_keyed` a second time.
+    This function is not compiled. A call is fast compared with a row's normals, and compiling this function would
+    compile `add_keyed` a second time.
     """
     groups = T.shape[1] // GROUP
     while start < stop:

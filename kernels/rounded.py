@@ -1,11 +1,11 @@
-"""Numba twins of `nfa.rounded`: rounded normals from a cipher's blocks, many at a time and on all cores.
+"""Kernels for `nfa.rounded`: rounded normals from a cipher's blocks, many at a time and on all cores.
 
-What is certain in float64 is computed here. The rest, a few numbers in a million, goes to `nfa.rounded` itself. The
-results are integers without any rounding error. So they are bitwise those of `nfa.rounded`, even if the compiler fuses
-products with additions.
+The kernels compute the results that are certain in float64. The rest, a few in a million, is computed by `nfa.rounded`
+itself. The results are integers without any rounding error. So they are bitwise identical with those of `nfa.rounded`,
+even if the compiler fuses products with additions.
 
-On one core with AVX-512 (AMD EPYC) a number takes 4.5 ns for std / unit up to 2^24, of which ChaCha20 takes 1.8 ns, and
-6.4 ns for 2^30. Beyond, more and more numbers are not certain: 150 ns for 2^36.
+On one core with AVX-512 (AMD EPYC), a number takes 4.5 ns for std / unit up to 2^24, of which ChaCha20 takes 1.8 ns,
+and 6.4 ns for 2^30. For larger values, more and more numbers are not certain: 150 ns for 2^36.
 """
 
 import numpy as np
@@ -32,7 +32,10 @@ def _series(coefficients, x):
 
 @inlined
 def _quick(a, b, c, d, scale, cosines, sines):
-    """Four rows of words become two rows of `nfa.rounded.quick`, with NaN where not certain; how many are not."""
+    """Convert four rows of words to two rows of `nfa.rounded.quick`, with NaN where not certain.
+
+    Return the number of NaN.
+    """
     uncertain = 0
     for j in range(len(a)):
         u = f64(a[j]) * 2.0**-32 + f64(b[j]) * 2.0**-64
@@ -59,10 +62,10 @@ def _quick(a, b, c, d, scale, cosines, sines):
 
 @loop
 def _add(out, unit, scale, key, group, s, k, numbers, places):
-    """Round out to the grid and add what is certain of the noise; list the places where nothing is.
+    """Round out to the grid and add the certain part of the noise. List the places of the other entries.
 
-    s has room for the words of a group's blocks, k for its numbers, which are also ``numbers``. Returns how many places
-    are listed, or -1 if out has NaN.
+    s has memory for the words of a group's blocks, and k for its numbers, which are also ``numbers``. Returns the
+    number of listed places, or -1 if out has NaN.
     """
     inverse, found, nan = 1.0 / unit, 0, False
     for start in range(0, len(out), len(numbers)):
@@ -90,7 +93,7 @@ def add_keyed(out, std, key, group=0, *, unit):
     if std == 0:
         return rounded.add_keyed(out, std, key, group, unit=unit)
     s, k = cores.aligned((16, LANES), np.uint32), cores.aligned((8, LANES), np.float64)
-    places = np.empty(len(out), np.int64)  # room for all: what is not written takes no memory
+    places = np.empty(len(out), np.int64)  # memory for all; pages that are not written take none
     scale = std / unit
     found = _add(out, unit, scale, key, group, s, k, k.reshape(-1), places)
     if found < 0:

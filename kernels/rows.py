@@ -1,11 +1,11 @@
-"""Products whose rows are independent: numba twins of those in an example's own pass, for secure runs.
+"""Products with independent rows: kernels for the products in an example's own pass, for secure runs.
 
-Every entry is ((0 + a_0 b_0) + a_1 b_1) + ..., its terms in order, each product and each sum rounded by itself. It is a
-function of its row of a and its column of b: neither the number of rows nor the place of a row can move it. A linear
-algebra library takes other loops for other sizes, and they round otherwise.
+Every entry is ((0 + a_0 b_0) + a_1 b_1) + ..., its terms in order, each product and each sum rounded separately. It is
+a function of its row of a and its column of b. Neither the number of rows nor the position of a row can change it. A
+linear algebra library uses different loops for different sizes, which round differently.
 
-Convolutions are those of `nfa.kernels.conv` on these products, and sums over an example's positions are taken in order
-too. What is a sum over examples stays the library's.
+Convolutions are those of `nfa.kernels.conv` with these products, and sums over an example's positions also follow the
+order. The linear algebra library still computes sums over examples.
 """
 
 import math
@@ -18,21 +18,21 @@ from nfa.kernels import conv, cores, lanes
 __all__ = ["add_up", "affine", "matmul", "norms2", "outer", "over_positions", "transpose", "weighed"]
 
 ANY_STRIDE = True  # convolutions may move by more than one
-TERMS = 8  # that are added to an entry at a time
-PACKED = 32  # terms of b that are laid out at a time
-WIDTH = 1 << 10  # bytes of a row of b that are worked on at a time: PACKED of them stay in the nearest cache
-NEAR = 16  # rows of sums that stay in the nearest cache too, while what is laid out of b is added to them
-LINE = 16  # entries that are worked on together at least
-EXAMPLES = 128  # of a convolution, in one product: runs of so many columns are fast
-ROWS = 128  # of a, while what was packed of b is at hand
+TERMS = 8  # terms that are added to an entry at a time
+PACKED = 32  # terms of b that are copied at a time
+WIDTH = 1 << 10  # bytes of a row of b that are processed at a time: PACKED of them stay in the nearest cache
+NEAR = 16  # rows of sums that also stay in the nearest cache, while the copied part of b is added to them
+LINE = 16  # entries that are processed together, at least
+EXAMPLES = 128  # of a convolution, in one product, because contiguous blocks of so many columns are fast
+ROWS = 128  # of a, while the packed part of b is in the cache
 
-# Without any fastmath: nothing is contracted, and no sum is taken in another order.
+# Without any fastmath, nothing is contracted, and no sum is computed in another order.
 strict = njit(nogil=True, error_model="numpy")
 
 
 @strict
 def _pack(b, turned, k, first, stop, room):
-    """Rows k.. of b, or its columns if it is turned, entries first..stop: as many as room has rows."""
+    """Rows k.. of b, or its columns if it is transposed, entries first..stop, as many as room has rows."""
     if turned:
         for j in range(stop - first):
             of_unit = b[first + j, k : k + len(room)]
@@ -47,7 +47,7 @@ def _pack(b, turned, k, first, stop, room):
 
 @strict
 def _add_terms(a, k, room, c, width):
-    """Add terms k..k+7 to c, in order: a[:, k] room[0] first."""
+    """Add terms k..k+7 to c, in order, a[:, k] room[0] first."""
     b0, b1, b2, b3, b4, b5, b6, b7 = room[0], room[1], room[2], room[3], room[4], room[5], room[6], room[7]
     for i in range(len(a)):
         x, z = a[i], c[i]
@@ -72,9 +72,9 @@ def _add_term(a, k, room, c, width):
 
 @strict
 def _multiply(a, b, turned, n, room, total, out):
-    """out[s, t] = a[s] b[s, t]; b[s, t] is (k, n) with columns beyond n that are not read, or (n, k) if turned.
+    """out[s, t] = a[s] b[s, t]. b[s, t] is (k, n), with columns beyond n that are not read, or (n, k) if ``turned``.
 
-    room (PACKED, w) holds terms of some of the b[s, :], side by side, and total (ROWS, w) the sums of their entries.
+    room (PACKED, w) holds terms of some of the adjacent b[s, :], and total (ROWS, w) holds the sums of their entries.
     """
     terms, w, stack = a.shape[2], room.shape[1], b.shape[1]
     done = terms - terms % TERMS
@@ -83,7 +83,7 @@ def _multiply(a, b, turned, n, room, total, out):
             rows = a[s, top : top + ROWS]
             for first in range(0, n, w):
                 stop = min(first + w, n)
-                own = -(-(stop - first) // LINE) * LINE  # whole vectors: what is beyond ``stop`` is not read
+                own = -(-(stop - first) // LINE) * LINE  # whole vectors; the part beyond ``stop`` is not read
                 for t in range(0, stack, w // own):
                     beside = min(w // own, stack - t)
                     width = beside * own
@@ -110,7 +110,7 @@ def _multiply(a, b, turned, n, room, total, out):
 
 @strict
 def _add_places(a, sums):
-    """The sum over the second axis of a (channels, places, m), its terms in order, into sums (channels, m)."""
+    """The sum over the second axis of a (channels, places, m), with its terms in order, into sums (channels, m)."""
     for c in range(len(a)):
         total = sums[c]
         for i in range(len(total)):
@@ -145,7 +145,7 @@ def matmul(a, b, out=None):
 
     def work(start, stop):
         room, total = cores.aligned((PACKED, w), dtype), cores.aligned((min(ROWS, stop - start), w), dtype)
-        room[...] = 0  # what lies beyond n is no number that a processor is slow with
+        room[...] = 0  # beyond n, numbers such as denormals would slow down the processor
         for i in np.ndindex(stack[:-2]):
             _multiply(a[i][:, start:stop], b[i], turned, n, room, total, each[i][:, :, start:stop])
 
@@ -154,9 +154,9 @@ def matmul(a, b, out=None):
 
 
 def _readable(b):
-    """(b, False) where its rows are runs, (b with its last two axes exchanged, True) where its columns are, no gaps.
+    """(b, False) if its rows are contiguous, (b with exchanged last axes, True) if its columns are contiguous.
 
-    Rows with gaps between them are runs of a matrix with further columns, which nobody reads.
+    Rows with gaps between them count as contiguous rows of a matrix with further columns that are not read.
     """
     for one, turned in ((b, False), (b.swapaxes(-1, -2), True)):
         across, along = one.strides[-2:]
@@ -179,7 +179,8 @@ def transpose(W, dz, shape, stride, pad):
 
 def outer(dz, h, k, stride, pad):
     """Twin of `nfa.network.convolution.outer`."""
-    # No products are saved here: their rounding errors are larger than the theorem of nfa.sensitivity.rounding counts.
+    # This module does not save products, because their rounding errors would be larger than the theorem of
+    # nfa.sensitivity.rounding allows.
     return conv.outer_by(None, _apart(dz, h.shape[1:], k, stride, pad), h, k, pad)
 
 
@@ -207,7 +208,7 @@ def over_positions(dz):
 
 
 def _apart(dz, shape, k, stride, pad):
-    """dz where the kernel moves by one, with zeros at the places that a larger stride leaves out."""
+    """dz if the kernel moves by one, with zeros at the places that a larger stride leaves out."""
     if tuple(stride) == (1, 1):
         return dz
     rows, columns = shape[1] + pad[0] + pad[1] - k[0] + 1, shape[2] + pad[2] + pad[3] - k[1] + 1

@@ -1,8 +1,8 @@
-"""Shot noise: Poisson numbers that are a function of key, tile and place, on all cores.
+"""Shot noise: Poisson numbers as a function of key, tile and place, on all cores.
 
-A device's noise is no noise of privacy, so secure runs take Philox too, under a key that they draw. Means of 10 and
-more take transformed rejection, PTRS of Hoermann (1993): a hat gives a whole number k for a uniform u, and another
-uniform v says whether it stands. What is long has no branches, so that several numbers are taken at a time.
+A device's noise is not noise for privacy, so secure runs also use Philox, with a key that they draw. Means of 10 or
+more use transformed rejection, PTRS of Hoermann (1993). A hat gives a whole number k for a uniform u, and another
+uniform v decides whether k is accepted. Long loops have no branches, so that several numbers are processed at a time.
 """
 
 import math
@@ -15,17 +15,17 @@ from nfa.kernels.philox import LANES, philox
 
 f64, i32, i64, u32 = np.float64, np.int32, np.int64, np.uint32
 
-TILE = 2 * LANES  # numbers; a counter gives two, two words each
-ALONE = 16  # tiles that one thread draws sooner than it wakes another
-FEW = 10.0  # means below are found by going through the numbers
-NEAR = 0.4  # up to here (mean - k) / k is taken by a series
+TILE = 2 * LANES  # numbers in a tile; a counter gives two, from two words each
+ALONE = 16  # a thread draws so many tiles before a second thread is used
+FEW = 10.0  # for smaller means, the numbers are tried one by one
+NEAR = 0.4  # up to this value, (mean - k) / k uses a series
 
 loop = njit(nogil=True, error_model="numpy")
 
 
 @loop
 def _draw(mean, out, key, tile, room, where):
-    """Poisson numbers of the tiles tile, tile + 1, ...; room and where are for the numbers of one that are open."""
+    """Poisson numbers of the tiles tile, tile + 1, ... room and where are memory for the open numbers of a tile."""
     u, v, x, k, margin = room[0], room[1], room[2], room[3], room[4]
     for start in range(0, len(mean), TILE):
         means, found = mean[start : start + TILE], out[start : start + TILE]
@@ -60,7 +60,7 @@ def _draw(mean, out, key, tile, room, where):
 
 @loop
 def _uniforms(u, v, key, tile):
-    """Fill u with numbers in (-1/2, 1/2) and v with numbers in (0, 1), of 32 bits each: a tile's first attempts."""
+    """Fill u with numbers in (-1/2, 1/2) and v with numbers in (0, 1), of 32 bits each, for a tile's first attempts."""
     k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
     u0, u1, v0, v1 = u[:LANES], u[LANES:], v[:LANES], v[LANES:]
     for c in range(LANES):
@@ -71,13 +71,13 @@ def _uniforms(u, v, key, tile):
 
 @loop
 def _centred(word):
-    """A number in (-1/2, 1/2) of a random word."""
+    """A number in (-1/2, 1/2) from a random word."""
     return (f64(i32(word)) + 0.5) * 2.0**-32
 
 
 @loop
 def _few(mean, u):
-    """The Poisson number whose distribution function passes u, for a small mean."""
+    """The Poisson number whose distribution function exceeds u, for a small mean."""
     k, p = 0.0, math.exp(-mean)
     while u > p:
         u -= p
@@ -88,7 +88,7 @@ def _few(mean, u):
 
 @loop
 def _candidate(mean, u):
-    """Two constants of the hat of PTRS, b and a, and the whole number that the hat has for u."""
+    """Two constants of the hat of PTRS, b and a, and the whole number that the hat gives for u."""
     b = 0.931 + 2.53 * math.sqrt(mean)
     a = -0.059 + 0.02483 * b
     return b, a, math.floor((2 * a / (0.5 - abs(u)) + b) * u + mean + 0.43)
@@ -96,7 +96,7 @@ def _candidate(mean, u):
 
 @loop
 def _level(mean, u, v):
-    """What the probability of the candidate must be at least, and the candidate."""
+    """The smallest probability with which the candidate is accepted, and the candidate."""
     b, a, k = _candidate(mean, u)
     s = 0.5 - abs(u)
     return v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (s * s) + b), k
@@ -104,9 +104,10 @@ def _level(mean, u, v):
 
 @loop
 def _margins(x, u, v, k, margin):
-    """Candidates k, and by how much the logarithms of their probabilities are above the levels.
+    """Candidates k, and the differences between the logarithms of their probabilities and the levels.
 
-    By Stirling's series for k!, whose next term is below 1e-10, and series for logarithms: for k of 10 and more, NEAR.
+    It uses Stirling's series for k!, whose next term is below 1e-10, and series for logarithms, for k of 10 and more
+    and NEAR.
     """
     for i in range(len(x)):
         level, k[i] = _level(x[i], u[i], v[i])
@@ -115,7 +116,7 @@ def _margins(x, u, v, k, margin):
         t = d * inverse
         s = t / (2 + t)
         factorial = (1 / 12 - (1 / 360 - 1 / 1260 * inverse * inverse) * inverse * inverse) * inverse
-        level *= np.sqrt(2 * math.pi * k[i])  # NaN below 0, where no margin is asked for
+        level *= np.sqrt(2 * math.pi * k[i])  # NaN below 0, where no margin is needed
         margin[i] = k[i] * (_rest(s) - s * t) - factorial - _log(level)
 
 
@@ -140,7 +141,7 @@ def _log(x):
 
 @loop
 def _stands(mean, u, v, k, margin):
-    """Whether PTRS takes the candidate k, whose margin is known where it is near the mean."""
+    """Whether PTRS accepts the candidate k. Its margin is known if k is near the mean."""
     s = 0.5 - abs(u)
     if k < 0 or (s < 0.013 and v > s):
         return False

@@ -1,15 +1,15 @@
-r"""Rows of a convolution by fewer products, after Toom and Cook: a convolution multiplies polynomials.
+r"""Rows of a convolution with fewer products, after Toom and Cook, because a convolution multiplies polynomials.
 
-A kernel with k columns gives o outputs z_s = \sum_i w_i x_{s+i} of a row. The sums have o k products. The same outputs
-are
+A kernel with k columns computes o outputs z_s = \sum_i w_i x_{s+i} of a row. The sums have o k products. The same
+outputs are
 
 .. math:: z = A \, [(G w) \odot (B x)]
 
 with o + k - 1 products, one for each point at which two polynomials are multiplied. A, B and G are small matrices that
-depend on k and o alone. `nfa.kernels.conv` has matrices in the place of w_i and x_i, so it saves matrix products. The
-derivative by w has the same matrices: :math:`G^T [(A^T \delta z) \odot (B x)]`.
+depend only on k and o. `nfa.kernels.conv` has matrices in place of w_i and x_i, so it saves matrix products. The
+derivative with respect to w has the same matrices: :math:`G^T [(A^T \delta z) \odot (B x)]`.
 
-The outputs are rounded more often than the sums. In the norm, their error is about four times as large.
+The outputs are rounded more often than the sums. Their error, measured in the norm, is about four times as large.
 
 References
 ----------
@@ -20,7 +20,7 @@ from functools import cache
 
 import numpy as np
 
-POINTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)  # and infinity; with more points the rounding error grows quickly
+POINTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5)  # and infinity; with more points, the rounding error grows quickly
 
 
 def matrices(k, o):
@@ -39,9 +39,9 @@ def matrices(k, o):
 
 @cache
 def whole_row(k, columns):
-    """(A, B, G) for all outputs of a row, o of them in a tile; None if that takes no fewer products than the sums.
+    """(A, B, G) for all outputs of a row, o of them in a tile; None if this takes as many products as the sums.
 
-    A is (columns, p tiles), B (p tiles, columns + k - 1) and G (p, k). A point's tiles stand side by side.
+    A is (columns, p tiles), B is (p tiles, columns + k - 1) and G is (p, k). The tiles of a point are adjacent.
     """
     sizes = range(2, len(POINTS) + 3 - k)
     if k == 1 or not sizes:

@@ -1,12 +1,13 @@
-"""Numba twin of `nfa.rules.ulr.weigh`: the repeats of a few examples at a time, from noise to sum, within the cache.
+"""Kernel for `nfa.rules.ulr.weigh`: the repeats of a few examples at a time, from noise to sum, within the cache.
 
-For float32 networks of dense layers. A tile has units in rows and repeats in columns, so that every loop runs along
-memory and the compiler takes many columns at once. A thread holds three arrays of a tile, whatever the chunk; their
-rows begin at multiples of 64 bytes, for a load across two lines of the cache costs two.
+The kernel is for float32 networks of dense layers. A tile has units in rows and repeats in columns, so that every loop
+runs along memory and the compiler processes many columns at once. A thread has three arrays of a tile, for any chunk.
+Their rows begin at multiples of 64 bytes, because a load across two cache lines costs two.
 
-The noise is the kernel's own: the generator gives a key, and an example's normals are a function of the key and of the
-example's place in the batch. So an example's answer does not depend on the number of threads, nor on how the batch is
-cut into parts. It is not that of NumPy for the same generator. The kernel is for seeded runs: Philox is no cipher.
+The noise is the kernel's own. The generator gives a key, and an example's normals are a function of the key and of the
+example's place in the batch. So an example's result depends neither on the number of threads nor on the division of the
+batch into parts. The noise differs from that of NumPy for the same generator. The kernel is for seeded runs, because
+Philox is not a cipher.
 """
 
 import numpy as np
@@ -15,21 +16,21 @@ from numba import njit
 from nfa.kernels import cores, philox
 from nfa.kernels.functions import ACTIVATIONS, LOSSES, loop
 
-# A tile's size for layers of up to 128 units, and its least and most columns: repeats of one example, or of several.
-# Fixed for good: other numbers make other noise of the same seed.
+# A tile's size for layers of up to 128 units, and its smallest and largest number of columns, which are repeats of one
+# or several examples. These numbers never change, because other numbers would give other noise for the same seed.
 TILE, LEAST, MOST = 1 << 16, 16, 512
 
-LINE = 16  # numbers of a line of the cache
-SPARE = 256  # numbers that are drawn beyond the last one, at most
+LINE = 16  # numbers in a cache line
+SPARE = 256  # largest number of extra numbers that are drawn
 
 f32, u32 = np.float32, np.uint32
 
-# As `loop`, but the terms of a sum may be taken in another order too.
+# As `loop`, but the terms of a sum may also be added in another order.
 reordered = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 
 
 def fits(net):
-    """Whether `weigh` can run the network: float32, dense, without skips, a loss and activations known here."""
+    """Whether `weigh` supports the network: float32, dense, without skips, with a known loss and activations."""
     dense = all(W.ndim == 2 and W.dtype == f32 for W in net.W[1:]) and not net.skip and not any(net.pool)
     return dense and net.loss.name in LOSSES and all(phi.name in ACTIVATIONS for phi in net.phi[1:-1])
 
@@ -47,7 +48,7 @@ def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
     sigma = np.broadcast_to(np.asarray(sigma, f32).reshape(-1), m).copy()
     layers, theta = _packed(net, l + 1)
     columns, loss_of = _columns(net, l), LOSSES[net.loss.name]
-    width = _lines(columns)  # every row begins at a line of the cache
+    width = _lines(columns)  # every row begins at a cache line
     groups, first = _tiles(m, draws, columns), getattr(rng, "first", 0)
     total, power = np.zeros((m, n), f32), np.zeros(m, f32)
 
@@ -72,7 +73,7 @@ def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
 
 
 def _at_z(z, sigma, sign, i, m, repeats, u, layers, theta, a):
-    """The network's output at z + sign sigma u of a tile, by columns: into a[0] or a[1], which layers take in turn."""
+    """The network's output at z + sign sigma u of a tile, by columns. Layers write alternately into a[0] and a[1]."""
     width = _lines(m * repeats)
     _shift(z, sigma, f32(sign), i, m, repeats, u, a[0], width)
     for j, (n_in, n_out, place, phi) in enumerate(layers):
@@ -81,14 +82,14 @@ def _at_z(z, sigma, sign, i, m, repeats, u, layers, theta, a):
 
 
 def _lines(columns):
-    """As many columns as whole lines of the cache hold."""
+    """The number of columns, rounded up to whole cache lines."""
     return -(-columns // LINE) * LINE
 
 
 def _packed(net, first):
-    """The layers from that on: [(n_in, n_out, place, phi), ...], and theta with W and then b at a layer's place.
+    """The layers from ``first`` on: [(n_in, n_out, place, phi), ...]. theta has W and then b at a layer's place.
 
-    ``phi`` is the activation by which a layer's input is made. A layer may have no bias: zeros here.
+    ``phi`` is the activation that makes a layer's input. If a layer has no bias, b is zeros.
     """
     layers, parts, place = [], [np.empty(0, f32)], 0
     for l in range(first, net.L + 1):
@@ -105,7 +106,10 @@ def _key(rng):
 
 @loop
 def _draw(words, size, m, key, first, piece):
-    """The normals of a piece of m examples' repeats, ``size`` each, by Philox; ``first`` is the first one's place."""
+    """The normals of a piece of m examples' repeats, ``size`` each, by Philox.
+
+    ``first`` is the place of the first example.
+    """
     for own in range(m):
         philox.normals(words[own * size :], size, key, first + own, piece)
 
@@ -115,14 +119,14 @@ def _widest(net, l):
 
 
 def _columns(net, l):
-    """How many columns the tiles of layer l have, at most."""
+    """The largest number of columns in the tiles of layer l."""
     return max(LEAST, min(MOST, TILE // _widest(net, l)))
 
 
 def _tiles(m, draws, columns):
-    """The tiles (piece, first example, examples, repeats): (groups, tiles, 4), a group of the same examples.
+    """The tiles (piece, first example, examples, repeats): (groups, tiles, 4). A group has the same examples.
 
-    The pieces of a group are of its examples' repeats. Its sums are added up in one order, by one thread.
+    The pieces of a group have the repeats of its examples. One thread adds up the sums of a group, in a fixed order.
     """
     at_once = min(draws, columns)
     together = columns // at_once
@@ -136,7 +140,7 @@ def _tiles(m, draws, columns):
 
 
 def _noise(m, n, draws, rng, columns=MOST):
-    """The normals (draws, m, n) that `weigh` takes of this generator."""
+    """The normals (draws, m, n) that `weigh` draws from this generator."""
     key, first = _key(rng), getattr(rng, "first", 0)
     u = np.empty((draws, m, n), f32)
     for tiles in _tiles(m, draws, columns):
@@ -152,7 +156,10 @@ def _noise(m, n, draws, rng, columns=MOST):
 
 @loop
 def _shift(z, sigma, sign, i, m, repeats, u, a, width):
-    """a = z + sign sigma u for m examples from the i-th on, one's z and sigma for all its columns; 0 beyond them."""
+    """a = z + sign sigma u for m examples from the i-th on, with one z and sigma for all columns of an example.
+
+    Beyond these columns, a is 0.
+    """
     for j in range(z.shape[1]):
         a_j = a[j]
         for own in range(m):
@@ -181,7 +188,7 @@ def _add(u, L, i, m, repeats, total, power):
 
 @loop
 def _affine(theta, at, n_in, n_out, h, z, width):
-    """z = W h + b by columns, eight terms at a time, where theta[at:] is W, row by row, and then b."""
+    """z = W h + b by columns, eight terms at a time. theta[at:] is W, row by row, and then b."""
     for o in range(n_out):
         z_o, b_o = z[o], theta[at + n_out * n_in + o]
         for c in range(width):
