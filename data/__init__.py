@@ -1,6 +1,6 @@
-"""Data sets: readers that trust nothing, a registry with digests, a search order, and preparation for a network.
+"""Data sets: readers for untrusted files, a registry with digests, a search order, and preparation for a network.
 
-`load("fashion-mnist-small")` works offline on every machine; SOURCES.md says where the data come from.
+`load("fashion-mnist-small")` works offline on every machine. SOURCES.md names the sources of the data.
 """
 
 if __name__ != "nfa.data":

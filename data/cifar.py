@@ -14,12 +14,12 @@ RECORD = 1 + 3 * 32 * 32
 
 
 def read_cifar(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" = None) -> tuple[np.ndarray, np.ndarray]:
-    """Read one batch file, gzip'd or not.
+    """Read one batch file, compressed by gzip or not.
 
     Parameters
     ----------
     path : path of the file
-    digest : hashlib object or None; it is fed the unpacked bytes of the file
+    digest : hashlib object or None. It is updated with the unpacked bytes of the file
 
     Returns
     -------
@@ -28,7 +28,7 @@ def read_cifar(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" =
 
     Raises
     ------
-    ValueError : if the file is not a positive whole number of records, or a label is 10 or more
+    ValueError : if the file is not a positive whole number of records, or if a label is 10 or more
     OSError : if the file cannot be read
     """
     path = Path(path)

@@ -1,4 +1,4 @@
-"""The bytes of a file, gzip'd or not, read without trusting anything it says about its own size."""
+"""The bytes of a file, compressed by gzip or not. The file's own statements about its size are not trusted."""
 
 import gzip
 import zlib
@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 LARGEST = 2**30  # bytes; no array that a reader of this package builds is larger
-DEFLATE = 1032  # no deflate stream grows by more than this factor when it is unpacked
+DEFLATE = 1032  # largest factor by which unpacking makes a deflate stream larger
 CHUNK = 2**20
 
 
 @contextmanager
 def open_content(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading its unpacked bytes; whether it is gzip'd is seen from its first two bytes.
+    """Open a file for reading its unpacked bytes. Its first two bytes tell whether it is compressed by gzip.
 
     Raises
     ------
-    ValueError : if the gzip data turn out to be damaged or cut short while they are read
+    ValueError : if the gzip data are damaged or cut short. This is detected while they are read
     OSError : if the file cannot be opened or read
     """
     with path.open("rb") as raw:
@@ -40,7 +40,7 @@ def room(path: Path) -> int:
 
 
 def read_at_most(stream: BinaryIO, n: int) -> bytearray:
-    """Up to n bytes of a stream, in chunks, so that memory follows what is there and not what was asked for."""
+    """Read up to n bytes of a stream, in chunks, so that memory depends on the bytes present and not on n."""
     content = bytearray()
     while len(content) < n:
         chunk = stream.read(min(CHUNK, n - len(content)))

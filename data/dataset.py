@@ -1,4 +1,4 @@
-"""`load`: from a name to images and labels that have been checked."""
+"""`load`: from a name to checked images and labels."""
 
 import hashlib
 import os
@@ -29,30 +29,30 @@ from nfa.data.search import DataUnavailable, FoundFiles, NotReadable, existing, 
 from nfa.data.transforms import check_labels
 from nfa.require import path_meant
 
-OWN = (".npz", ".csv")  # ends of the names of files of one's own
+OWN = (".npz", ".csv")  # ends of the names of a user's own files
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images (or features) and labels, checked when it is made; the arrays are read-only.
+    """Images (or features) and labels, checked at construction. The arrays are read-only.
 
     Parameters
     ----------
     name : name in the registry, or of your own file
     x_train, x_test : (n, c, H, W) uint8 images; from your own file also (n, d) features and other number types
     y_train, y_test : (n,) int64 labels in 0 .. classes - 1
-    class_names : what the labels mean
+    class_names : meanings of the labels
     source : where the files were found, in words, without a path of this machine
-    note : what must be said beside any number from these data; empty for the published bytes of a whole data set
-    unsplit : whether these data have no test set, so that x_test and y_test are empty; only your own file may be so
-    records : the number of training records that the registry declares; None for your own file
-    columns : the names of the features, in order; None where they have none
+    note : a caveat for any number from these data; empty for the published bytes of a whole data set
+    unsplit : whether these data have no test set, so that x_test and y_test are empty. Only your own file may have none
+    records : number of training records in the registry; None for your own file
+    columns : names of the features, in order; None if they have no names
 
     Raises
     ------
-    ValueError : if images and labels differ in number, or examples in shape or kind of numbers, if there is no
-        example, a label is outside the classes, or a value is NaN or infinite. No sentence shows how many examples
-        there are, or a value of one
+    ValueError : if images and labels differ in number, or examples in shape or kind of numbers; if there is no example;
+        if a label is not one of the classes; or if a value is NaN or infinite. No message contains the number of
+        examples or a value of an example
     """
 
     name: str
@@ -103,11 +103,11 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """What exactly the data are: a sha256 in hexadecimal.
+        """A sha256 in hexadecimal that identifies the exact data.
 
-        For x_train, y_train, x_test, y_test in this order it is fed one line of ASCII, such as
-        ``x_train |u1 6000,1,28,28``, with name, NumPy type string and shape, a line feed, and then the elements in
-        C order, little-endian.
+        For each of x_train, y_train, x_test, y_test in this order, the hash first reads one line of ASCII, such as
+        ``x_train |u1 6000,1,28,28``, with name, NumPy type string and shape, and a line feed. Then it reads the
+        elements in C order, little-endian.
         """
         digest = hashlib.sha256()
         for key in ARRAYS:
@@ -119,7 +119,7 @@ class Dataset:
 
 
 def is_own(name: str | os.PathLike[str]) -> bool:
-    """Whether `load` takes this as the path of a file of one's own, and not as a name of the registry."""
+    """Whether `load` takes this as the path of a user's own file, and not as a name of the registry."""
     name = os.fspath(name)
     return Path(name).suffix.lower() in OWN or Path(name).name != name
 
@@ -132,35 +132,36 @@ def load(
     classes: str | None = None,
     test: str | os.PathLike[str] | None = None,
 ) -> Dataset:
-    """Load a data set by its name, or your own from an `.npz` or a `.csv` file.
+    """Load a data set by its name, or your own data from an `.npz` or a `.csv` file.
 
     Parameters
     ----------
-    name : a name in DATASETS; "epsilon", vectors of 2,000 features in place of images, "epsilon-stand-in", or
-        "epsilon-or-stand-in" for the first of the two that is there; or the path of an `.npz` file with x_train,
-        y_train, x_test, y_test, or x and y. There the x may be (n, d), (n, H, W), which becomes (n, 1, H, W), or
-        (n, c, H, W), integers or floats. Labels are text, or integers, of y_train 0 .. k - 1, each of which must
-        occur; text, and the integers of y, are put in order. Or the path of a `.csv` file: a line of names, one of
-        them ``label``, then an example a line.
-    data_dir : folder to look into before NFA_DATA_HOME, the user cache and the download
-    unsplit : whether to take a file without a test set, a `.csv` or x and y, all of it as x_train and y_train
-    classes : the classes of your own file, declared as `nfa.data.own_data.class_names` reads them. The number of a
-        label then follows from that label alone, and no error shows what an example holds. None: the labels that occur
-    test : the path of an `.npz` or a `.csv` file with the test set of a file without one: a table with the same
+    name : a name in DATASETS; "epsilon", vectors of 2,000 features instead of images, "epsilon-stand-in", or
+        "epsilon-or-stand-in" for the first of the two that is available; or the path of an `.npz` or a `.csv` file. An
+        `.npz` file has x_train, y_train, x_test, y_test, or x and y. The x may be (n, d), (n, H, W), which becomes (n,
+        1, H, W), or (n, c, H, W), integers or floats. Labels are text or integers. Integers of y_train are 0 .. k - 1,
+        each of which must occur. Text, and the integers of y, are sorted. A `.csv` file has a line of names, one of
+        them ``label``, and then one line for each example.
+    data_dir : folder that is searched before NFA_DATA_HOME, the user cache and the download
+    unsplit : whether to accept a file without a test set, a `.csv` or x and y. All of it becomes x_train and y_train
+    classes : the classes of your own file, declared in the format of `nfa.data.own_data.class_names`. The number of a
+        label then depends on that label alone, and no error reveals the content of an example. None: the labels that
+        occur
+    test : the path of an `.npz` or a `.csv` file with the test set for a file without one: a table with the same
         columns, or the arrays x_test and y_test, or x and y
 
     Returns
     -------
-    Dataset; of a known data set (n, c, H, W) uint8 images and int64 labels
+    Dataset; for a known data set, (n, c, H, W) uint8 images and int64 labels
 
     Raises
     ------
-    ValueError : if the name is not known, data_dir is no folder, a file is damaged, it is not the published one, it
-        has no test set and is not taken so, it has one and ``test`` names another, a label is none of the declared
-        classes, classes or ``test`` are given for a data set of the registry, or the registry has an unknown layout or
-        other sizes than the files
-    DataUnavailable : if the files are nowhere and cannot be downloaded, or cannot be read. Of your own file that is
-        not there or cannot be read, the exception is a ValueError too
+    ValueError : if the name is not known; if data_dir is not a folder; if a file is damaged or is not the published
+        file; if it has no test set and unsplit is false; if it has a test set and ``test`` names another; if a label is
+        not a declared class; if classes or ``test`` are given for a data set of the registry; or if the registry has an
+        unknown layout or other sizes than the files
+    DataUnavailable : if the files are not found and cannot be downloaded, or cannot be read. If your own file is
+        missing or cannot be read, the exception is also a ValueError
 
     Notes
     -----
@@ -208,17 +209,17 @@ def load(
 
 
 def load_to_predict(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None) -> Examples:
-    """Examples whose classes are to be predicted, by the name of a data set or from an `.npz` or a `.csv` file.
+    """Load examples to predict their classes, by the name of a data set or from an `.npz` or a `.csv` file.
 
     Parameters
     ----------
-    name : the path of a `.csv` file as for `load`, with or without the column ``label``; or of an `.npz` file with
-        x, or x_test, with or without its labels; or a name for `load`, whose test set is taken
+    name : the path of a `.csv` file as for `load`, with or without the column ``label``; or of an `.npz` file with x,
+        or x_test, with or without its labels; or a name for `load`, which then gives its test set
     data_dir : as for `load`
 
     Returns
     -------
-    Examples, the labels of a table as text, those of a known data set as the names of their classes
+    Examples. Labels of a table are text, and those of a known data set are the names of their classes
 
     Raises
     ------
@@ -270,7 +271,7 @@ LAYOUTS = {"idx": _idx, "cifar": _cifar, "npz": _embedded}
 
 
 def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
-    """`epsilon` or its stand-in; the name and the note of the answer say which."""
+    """`epsilon` or its stand-in. The name and the note of the result tell which."""
     if name == "epsilon-or-stand-in":
         name = "epsilon" if find_epsilon(data_dir) else "epsilon-stand-in"
     if name == "epsilon":
@@ -339,7 +340,10 @@ def _check_digest(file: File, path: Path, digest: str) -> None:
 
 @contextmanager
 def _readable(name: str, own: bool = False) -> Iterator[None]:
-    """Turn an OSError into one of nfa; that of one's own file is a ValueError too, because the caller has named it."""
+    """Turn an OSError into one of nfa.
+
+    For a user's own file it is also a ValueError, because the caller has named the file.
+    """
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 """The IDX format of MNIST and Fashion-MNIST: a magic number, the sizes, then the elements, all big-endian.
 
-Two zero bytes, one byte for the element type, one for the number of dimensions, four bytes a dimension, the elements
-in C order.
+The file has two zero bytes, one byte for the element type, one for the number of dimensions, four bytes for each
+dimension, and then the elements in C order.
 """
 
 import hashlib
@@ -19,28 +19,28 @@ MOST_DIMENSIONS = 8
 
 
 def read_idx(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" = None) -> np.ndarray:
-    """Read one IDX file, gzip'd or not.
+    """Read one IDX file, compressed by gzip or not.
 
     Parameters
     ----------
     path : path of the file
-    digest : hashlib object or None; it is fed the unpacked bytes of the file
+    digest : hashlib object or None. It is updated with the unpacked bytes of the file
 
     Returns
     -------
-    array in C order and native byte order, of the element type the file names (8-bit integers with and without sign,
-    16- and 32-bit integers, 32- and 64-bit floats)
+    array in C order and native byte order, with the element type in the file (8-bit integers with and without sign, 16-
+    and 32-bit integers, 32- and 64-bit floats)
 
     Raises
     ------
-    ValueError : if the magic number, the element type, the number of dimensions or a size is not possible, if the file
-        holds fewer or more bytes than its header declares, or if a float element is NaN or infinite
+    ValueError : if the magic number, the element type, the number of dimensions or a size is not possible; if the file
+        has fewer or more bytes than its header declares; or if a float element is NaN or infinite
     OSError : if the file cannot be read
 
     Notes
     -----
-    Guarantees: at most one byte more than the header declares is unpacked, and a header that declares more than a file
-    of this size can hold is refused before anything is allocated.
+    Guarantees: at most one byte more than the header declares is unpacked. A header that declares more bytes than a
+    file of this size can have is refused before memory is allocated.
     """
     path = Path(path)
     with open_content(path) as stream:

@@ -1,9 +1,10 @@
-"""A digest of data that only this user can check, in the place of a plain one, which lets anybody confirm a guess.
+"""A digest of data that only this user can check. With a plain digest, anyone could confirm a guess of the data.
 
-The same key seals what a secure run writes, so that a run does not go on from a file that somebody else has edited.
+The same key seals the files of a secure run, so that a run does not continue from a file that someone else has edited.
 
-The key is made when it is first needed, by the operating system. It lies in the user's state folder, is readable by the
-user alone, and is copied nowhere: who has it can check a guess of the data against every record of a secure run.
+The operating system makes the key when it is first needed. The key is in the user's state folder, only the user can
+read it, and nfa copies it nowhere. Anyone who has the key can check a guess of the data against every record of a
+secure run.
 """
 
 import hmac
@@ -21,37 +22,37 @@ BITS = 256  # of a key, and of a salt
 
 
 def key_file() -> Path:
-    """Where the key lies, or will: ``nfa/data.key`` in the user's state folder, on Linux XDG_STATE_HOME."""
-    import platformdirs  # not needed, and not imported, but for secure runs
+    """The path of the key, which may not exist: ``nfa/data.key`` in the user's state folder (Linux: XDG_STATE_HOME)."""
+    import platformdirs  # only secure runs need it
 
     return Path(platformdirs.user_state_dir("nfa", appauthor=False)) / "data.key"
 
 
 def make(digest: str) -> str:
-    """What a record may say of its data: a salt of its own, and two codes under the key.
+    """The digest of data for a record: a new salt, and two codes under the key.
 
-    One code is of the key alone and one of the data. Both depend on the salt, so that two records do not even show
-    whether they are of the same data, or of the same user.
+    One code depends on the key alone, and the other also on the data. Both depend on the salt, so two records do not
+    even reveal whether they have the same data or the same user.
 
     Parameters
     ----------
-    digest : of the data, as `Dataset.digest`
+    digest : digest of the data, as `Dataset.digest`
 
     Raises
     ------
     ValueError : if the key is damaged, or others may read it
-    OSError : if it can be neither read nor written
+    OSError : if the key can be neither read nor written
     """
     key, salt = _key() or _new_key(), secrets.token_hex(BITS // 8)
     return " ".join((KIND, salt, *_codes(key, salt, digest)))
 
 
 def fits(told: str, digest: str) -> bool:
-    """Whether data are those of which `make` has told.
+    """Whether data match a digest from `make`.
 
     Raises
     ------
-    ValueError : if the key is not there or another one, damaged, or others may read it; if nothing was told
+    ValueError : if the key is missing, damaged, or another one; if others may read it; or if there is no digest
     OSError : if the key cannot be read
     """
     kind, *rest = told.split(" ")
@@ -74,12 +75,12 @@ def fits(told: str, digest: str) -> bool:
 
 
 def seal(content: str) -> str:
-    """A code of a text that only who has the key can make. Raises as `make`."""
+    """A code of a text that only the owner of the key can compute. Raises as `make`."""
     return f"{KIND} {_code(_key() or _new_key(), f'seal {content}')}"
 
 
 def sealed(told: Any, content: str) -> bool:
-    """Whether `seal` has given this code for a text. Raises ValueError or OSError as `fits` if there is no key."""
+    """Whether this is the code from `seal` for a text. Raises ValueError or OSError as `fits` if there is no key."""
     key = _key()
     if key is None:
         raise ValueError(
@@ -119,16 +120,16 @@ def _key() -> bytes | None:
 
 
 def _new_key() -> bytes:
-    """Make a key, unless another process has just made one; a reader never sees part of it."""
+    """Make a key, unless another process has just made one. A reader never sees a part of it."""
     path, key = key_file(), secrets.token_bytes(BITS // 8)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # readable and writable by the user alone
+    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # only the user can read and write it
     try:
         with open(descriptor, "w", encoding="ascii") as file:
             file.write(key.hex() + "\n")
             file.flush()
             os.fsync(file.fileno())
-        os.link(part, path)  # where a move would replace the other's
+        os.link(part, path)  # a move would replace the key of the other process
     except FileExistsError:
         return _key() or key
     finally:

@@ -1,7 +1,7 @@
-"""The data set `epsilon` of libsvm, of which Berthier (2019) takes the first 1,000 records; and a stand-in for it.
+"""The data set `epsilon` of libsvm, from which Berthier (2019) uses the first 1,000 records, and a stand-in for it.
 
-The file has 400,000 records of 2,000 features and 12 GB of text: it is not downloaded. Where somebody has put it, its
-first lines are read, packed or not.
+The file has 400,000 records of 2,000 features and 12 GB of text, so nfa does not download it. If you have put the file
+into a data folder, nfa reads its first lines, compressed or not.
 """
 
 import bz2
@@ -21,8 +21,8 @@ from nfa.data.registry import DatasetInfo, File, Variant
 from nfa.data.search import DataUnavailable, SearchedFolder, places
 
 D = 2000  # features
-N_TRAIN, N_TEST = 1000, 1000  # the report has no test set: the records after its own stand in for one
-LONGEST = 2**20  # bytes of a line; one of epsilon has about 26,000
+N_TRAIN, N_TEST = 1000, 1000  # the report has no test set, so the next records replace it
+LONGEST = 2**20  # bytes of a line; a line of epsilon has about 26,000
 PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html"
 INFO = DatasetInfo(
     name="epsilon",
@@ -39,23 +39,23 @@ Arrays = tuple[np.ndarray, np.ndarray]
 
 
 def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
-    """Read the first n records of a libsvm text file, packed by bzip2 or gzip or not: lines ``label index:value ...``.
+    """Read the first n records of a libsvm text file, with or without bzip2 or gzip: lines ``label index:value ...``.
 
     Parameters
     ----------
     path : path of the file
     n : int >= 1, records to read
-    d : int >= 1, features; indices count from 1, increase within a line, and those left out are 0
+    d : int >= 1, features. Indices start at 1 and increase within a line, and missing features are 0
 
     Returns
     -------
     x : (n, d) float64 array
-    labels : (n,) float64 array, as they are written
+    labels : (n,) float64 array, as written in the file
 
     Raises
     ------
-    ValueError : naming the line, if it is no such line, an index is outside 1 .. d or a number is not finite; if there
-        are fewer than n records, or a packed file is damaged
+    ValueError : if a line has another form, if an index is outside 1 .. d, or if a number is not finite. The message
+        names the line. Also if there are fewer than n records, or if a compressed file is damaged
     OSError : if the file cannot be read
     """
     path = Path(path)
@@ -66,7 +66,7 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
             if not line.strip():
                 raise ValueError(f"{path.name}: the file must have {n} records, but ends after {i} records")
             try:
-                if b"_" in line:  # Python alone reads 1_0 as 10
+                if b"_" in line:  # only Python reads 1_0 as 10
                     raise ValueError("a number has an underscore")
                 labels[i] = _finite(line.split(None, 1)[0])
                 pairs = [pair.split(b":") for pair in line.split()[1:]]
@@ -82,7 +82,9 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
 
 
 def binary_labels(labels: np.ndarray) -> np.ndarray:
-    """Labels -1 and +1, or 0 and 1, as integers 0 and 1; ValueError for any other, or if the two kinds are mixed.
+    """Labels -1 and +1, or 0 and 1, as integers 0 and 1.
+
+    Raises ValueError for other labels, or if both kinds are mixed.
 
     Source: [berthier2019:exp4.6]
 
@@ -100,14 +102,14 @@ def binary_labels(labels: np.ndarray) -> np.ndarray:
 
 
 def epsilon_arrays(data_dir: str | os.PathLike[str] | None = None) -> tuple[list[np.ndarray], str]:
-    """x_train, y_train, x_test, y_test from the file of libsvm, and where it was found.
+    """x_train, y_train, x_test, y_test from the file of libsvm, and the place where the file was found.
 
     Source: [berthier2019:exp4.6]
 
     Raises
     ------
-    ValueError : if the file is damaged or holds other labels, or data_dir is no folder
-    DataUnavailable : if it is in none of the places searched, or cannot be read
+    ValueError : if the file is damaged or has other labels, or if data_dir is not a folder
+    DataUnavailable : if the file is in none of the searched places, or cannot be read
     """
     found = find_epsilon(data_dir)
     if found is None:
@@ -127,7 +129,7 @@ def epsilon_arrays(data_dir: str | os.PathLike[str] | None = None) -> tuple[list
 
 
 def find_epsilon(data_dir: str | os.PathLike[str] | None = None) -> tuple[SearchedFolder, Path] | None:
-    """The first file of the data set in the search order, and its place."""
+    """The first file of the data set in the search order, and its folder."""
     for place in places(INFO, data_dir):
         for ending in ("", ".bz2", ".gz"):
             if (path := place.folder / f"epsilon_normalized{ending}").is_file():
@@ -137,7 +139,7 @@ def find_epsilon(data_dir: str | os.PathLike[str] | None = None) -> tuple[Search
 
 @functools.cache
 def stand_in_arrays(seed: int = 2019, a: float = 1.5) -> list[np.ndarray]:
-    r"""x_train, y_train, x_test, y_test of the stand-in: two clouds of 2,000 features, each record of norm 1.
+    r"""x_train, y_train, x_test, y_test of the stand-in: two clouds of 2,000 features, with records of norm 1.
 
     .. math:: y \in \{0, 1\} \text{ fair}, \qquad x = \frac{g + (2 y - 1)\, a\, w}{\|g + (2 y - 1)\, a\, w\|}, \qquad
               g \sim N(0, I_d)
@@ -146,14 +148,14 @@ def stand_in_arrays(seed: int = 2019, a: float = 1.5) -> list[np.ndarray]:
 
     Parameters
     ----------
-    seed : int, of the one generator that draws w, a uniform direction, and then y and g
-    a : float, half the distance of the two centres; 1.5 lets the best rule be right in 93 % of the cases, and one
+    seed : int, seed of the only generator, which draws w, a uniform direction, and then y and g
+    a : float, half the distance of the two centres. With 1.5, the best rule is correct in 93 % of the cases, and a rule
         learned from 1,000 records in about 88 %
 
     Notes
     -----
-    Like `epsilon` in its sizes, its labels and the norm of its records, and in nothing else that we know of. Entries
-    are rounded to multiples of 2^-20, so that machines whose last bits differ have the same data.
+    The stand-in has the sizes, the labels and the norms of `epsilon`. We know of no other common property. Entries are
+    rounded to multiples of 2^-20, so that machines with different last bits have the same data.
     """
     rng = np.random.default_rng(seed)
     w = rng.standard_normal(D)
@@ -187,7 +189,7 @@ def _lines(path: Path) -> Iterator[IO[bytes]]:
             with path.open("rb") as plain:
                 yield plain
     except (EOFError, zlib.error, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # of the system, not of the data
+        if getattr(error, "errno", None) is not None:  # an error of the system, not of the data
             raise
         raise ValueError(f"{path.name}: the packed data are damaged or cut short") from error
 

@@ -2,10 +2,10 @@
 
     python -m nfa.data.make_small FOLDER OUT.npz
 
-FOLDER holds `fashion-mnist/` with the four original files. The draw takes, of every class, the images whose 64-bit keys
-are smallest; the keys are raw output of NumPy's PCG64 bit generator, whose stream is promised never to change (that of
-`Generator.choice` is not). The images then stand in rounds of ten, one of each class in random order, so that in every
-prefix the class counts differ by at most one.
+FOLDER contains `fashion-mnist/` with the four original files. The draw takes, from every class, the images with the
+smallest 64-bit keys. The keys are raw output of NumPy's PCG64 bit generator. NumPy promises that this stream never
+changes, but does not promise this for `Generator.choice`. The images are then in rounds of ten, with one image of each
+class in random order, so that in every prefix the class counts differ by at most one.
 """
 
 import sys
@@ -17,7 +17,7 @@ from nfa.data.dataset import load
 from nfa.data.npz import ARRAYS
 
 SEED = 2020
-TRAIN, TEST = 600, 100  # images a class
+TRAIN, TEST = 600, 100  # images of each class
 
 
 def draw(labels: np.ndarray, per_class: int, key: tuple[int, int]) -> np.ndarray:
@@ -31,7 +31,7 @@ def draw(labels: np.ndarray, per_class: int, key: tuple[int, int]) -> np.ndarray
 
     Returns
     -------
-    (k * per_class,) int array; entries k r .. k r + k - 1 hold one image of each class
+    (k * per_class,) int array; entries k r .. k r + k - 1 contain one image of each class
     """
     keys = np.random.PCG64(key).random_raw(len(labels))
     rounds = []
@@ -44,7 +44,7 @@ def draw(labels: np.ndarray, per_class: int, key: tuple[int, int]) -> np.ndarray
 
 
 def build(folder: Path) -> dict[str, np.ndarray]:
-    """The four arrays of the subset, drawn from the originals below a folder; uint8 throughout."""
+    """The four arrays of the subset, drawn from the originals in a folder, all uint8."""
     full = load("fashion-mnist", folder)
     train = draw(full.y_train, TRAIN, (SEED, 0))
     test = draw(full.y_test, TEST, (SEED, 1))

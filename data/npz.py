@@ -1,4 +1,4 @@
-"""Arrays in an `.npz` file, as `numpy.savez` writes it, read without pickle: those of a data set, or any."""
+"""Arrays in an `.npz` file, as `numpy.savez` writes it, read without pickle: those of a data set, or any others."""
 
 import math
 import os
@@ -12,7 +12,7 @@ import numpy as np
 from nfa.data.content import room
 
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
-WHOLE = ("x", "y")  # of a data set without a test set of its own
+WHOLE = ("x", "y")  # of a data set without its own test set
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
@@ -20,19 +20,19 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
     Returns
     -------
-    dict with exactly the keys x_train, y_train, x_test, y_test; or, where the file has none of these, x and y. Other
-    arrays in the file are left alone; labels may be text
+    dict with exactly the keys x_train, y_train, x_test, y_test; or, if the file has none of these, x and y. Other
+    arrays in the file are ignored. Labels may be text
 
     Raises
     ------
-    ValueError : if the file is not such an archive, an array is missing, holds Python objects, declares another size
-        than the archive holds, or holds NaN or infinity
+    ValueError : if the file is not such an archive; or if an array is missing, contains Python objects, declares
+        another size than the archive has, or contains NaN or infinity
     OSError : if the file cannot be read
 
     Notes
     -----
-    Guarantees: nothing in the file is ever unpickled, and an array that declares more bytes than the file can hold is
-    refused before it is allocated.
+    Guarantees: nothing in the file is ever unpickled. An array that declares more bytes than the file can have is
+    refused before memory is allocated.
     """
     path = Path(path)
     most = room(path)
@@ -52,12 +52,12 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def read_examples(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray | None]:
-    """Read x_test and y_test from an `.npz` file or, where it has no x_test, x and y; labels may be missing.
+    """Read x_test and y_test from an `.npz` file or, if it has no x_test, x and y. Labels may be missing.
 
     Returns
     -------
     x : array of examples
-    y : array of labels, integers or text; None where the file has none
+    y : array of labels, integers or text; None if the file has none
 
     Raises and guarantees as `read_npz`.
     """
@@ -90,7 +90,7 @@ def _names(file: IO[bytes], name: str) -> set[str]:
 
 
 def _listed(names: set[str]) -> str:
-    """Names of arrays for a sentence, a few of them and without what no terminal should be sent."""
+    """Names of arrays for a message: only a few, and without characters that could control a terminal."""
     shown = [ascii(name)[1:-1] for name in sorted(names)]
     return ", ".join(shown[:8] + ["..."] * (len(shown) > 8)) or "none"
 
@@ -114,15 +114,17 @@ def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
 
 
 def unpack(file: IO[bytes], size: int, keys: Iterable[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of an archive as `numpy.savez` writes it, or those under the keys; whatever they hold but objects.
+    """The arrays of an archive as `numpy.savez` writes it, or those with the given keys.
+
+    They may contain anything but objects.
 
     Parameters
     ----------
-    file : open for reading, at any place
-    size : int, bytes of the file: all arrays together may hold no more, for `numpy.savez` packs nothing
-    keys : names of arrays; all if not given
+    file : open for reading, at any position
+    size : int, bytes of the file. All arrays together may not have more bytes, because `numpy.savez` does not compress
+    keys : names of arrays; all by default
 
-    Raises an exception of any type if the archive is damaged, declares more, or would have to be unpickled.
+    Raises an exception of any type if the archive is damaged, declares too many bytes, or would have to be unpickled.
     """
     with zipfile.ZipFile(file) as archive:
         wanted = [n.removesuffix(".npy") for n in archive.namelist()] if keys is None else list(keys)
@@ -134,7 +136,10 @@ def unpack(file: IO[bytes], size: int, keys: Iterable[str] | None = None) -> dic
 
 
 def _unpacked(archive: zipfile.ZipFile, key: str, most: int) -> np.ndarray:
-    """One array, refused before it is allocated if it declares more than the archive holds, or than ``most`` bytes."""
+    """Read one array.
+
+    It is refused before allocation if it declares more bytes than the archive has, or than ``most``.
+    """
     member = archive.getinfo(f"{key}.npy")
     with archive.open(member) as stream:
         declared = _declared_bytes(stream)
@@ -145,7 +150,7 @@ def _unpacked(archive: zipfile.ZipFile, key: str, most: int) -> np.ndarray:
 
 
 def _declared_bytes(stream: IO[bytes]) -> int:
-    """The length that an `.npy` file has by its own header, header included."""
+    """The size of an `.npy` file according to its own header, header included."""
     version = np.lib.format.read_magic(stream)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(stream)
@@ -159,5 +164,5 @@ def _declared_bytes(stream: IO[bytes]) -> int:
 
 
 def first_line(error: Exception) -> str:
-    """What an exception says, in one line without its full stop."""
+    """The message of an exception, in one line without its full stop."""
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")

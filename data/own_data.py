@@ -1,4 +1,4 @@
-"""Your own data: an `.npz` file of arrays, or a `.csv` table with a column of labels; labels are numbers or text."""
+"""Your own data: an `.npz` file of arrays, or a `.csv` table with a column of labels. Labels are numbers or text."""
 
 import csv
 import math
@@ -16,15 +16,15 @@ from nfa.data.content import LARGEST
 from nfa.data.npz import first_line, read_examples, read_npz
 from nfa.data.transforms import check_labels
 
-LABEL = "label"  # the name of the column
+LABEL = "label"  # name of the column
 NO_NAMES = f"the first line must name the columns, and one column must be called {LABEL}"
 NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-8"
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # that programs write in place of commas
-MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ? - .".split())  # what programs write for a missing value
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # programs write these instead of commas
+MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ? - .".split())  # programs write these for a missing value
 # Names of columns that identify a row, such as id, sample_id and patientID.
 ROW_NAME = re.compile(r"(?i:(.*[\W_])?(id|index|level_0|row|rownames))|.*[a-z]I[dD]")
 WHOLE_NUMBER = re.compile("0|-?[1-9][0-9]{0,17}")  # as a label
-FEW = 5  # rows, of which a feature may happen to be 0, 1, 2, ...
+FEW = 5  # rows in which a feature may be 0, 1, 2, ... by chance
 MOST_CLASSES = 10**6
 CHANNELS = (1, 3)  # of grey images and of colour images
 
@@ -34,12 +34,12 @@ def class_names(classes: str) -> tuple[str, ...]:
 
     Parameters
     ----------
-    classes : names with commas between them, quoted as in a table where a name has a comma; or a number K for the
+    classes : names with commas between them, with quotes as in a table if a name has a comma; or a number K for the
         labels 0 to K - 1
 
     Raises
     ------
-    ValueError : if there are fewer than two or more than a million, a name is empty, or two are the same
+    ValueError : if there are fewer than two or more than a million, if a name is empty, or if two names are the same
 
     Examples
     --------
@@ -62,13 +62,13 @@ def class_names(classes: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Examples of a file of one's own, not yet checked against a network.
+    """Examples of a user's own file, not yet checked against a network.
 
     Parameters
     ----------
     x : (n, ...) array of numbers
-    y : (n,) array of labels, integers or text; None where there are none
-    columns : the names of the features of a table, in order; None for arrays
+    y : (n,) array of labels, integers or text; None if there are none
+    columns : names of the features of a table, in order; None for arrays
     """
 
     x: np.ndarray
@@ -79,11 +79,11 @@ class Examples:
 def read_own(
     path: Path, classes: tuple[str, ...] | None = None
 ) -> tuple[dict[str, np.ndarray], bool, tuple[str, ...] | None]:
-    """The arrays x_train, y_train, x_test and y_test of a file, whether it has no test set of its own, and its columns.
+    """The arrays x_train, y_train, x_test, y_test of a file, whether it lacks a test set, and its columns.
 
-    A table has no test set, see `read_csv`. Neither has a file with the arrays x and y, see `nfa.data.npz.read_npz`.
-    All examples are then in x_train and y_train. The columns are the names of the features of a table, and None for
-    arrays. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
+    A table has no test set, see `read_csv`. A file with the arrays x and y has none either, see
+    `nfa.data.npz.read_npz`. All examples are then in x_train and y_train. The columns are the names of the features of
+    a table, and None for arrays. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
     """
     columns = None
     if path.suffix.lower() == ".csv":
@@ -107,18 +107,19 @@ def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str,
 
     Parameters
     ----------
-    path : of the test set, as for `read_to_predict`, with labels
+    path : path of the test set, as for `read_to_predict`, with labels
     arrays, columns : from `read_own`
 
     Returns
     -------
-    dict of the four arrays. Labels are text, or integers if those of y_train are. If only one of two tables has
-    nothing but whole numbers in 0 .. 255, the values of both become float64
+    dict of the four arrays. Labels are text, or integers if those of y_train are integers. If only one of two tables
+    contains nothing but whole numbers in 0 .. 255, the values of both become float64
 
     Raises
     ------
-    ValueError : as `read_to_predict`; if there are no labels, the columns of a table are not those of the training
-        data in their order, or y_train has integers and a label is none. The sentence shows only the test set
+    ValueError : as `read_to_predict`; if there are no labels; if the columns of a table differ from those of the
+        training data or their order; or if y_train has integers and a label is not an integer. The message shows only
+        the test set
     OSError : if the file cannot be read
     """
     found = read_to_predict(path)
@@ -146,7 +147,7 @@ def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str,
 
 
 def read_to_predict(path: Path) -> Examples:
-    """The examples of a file, with labels or without: the rows of a table, x, or the test set of a data set.
+    """The examples of a file, with or without labels: the rows of a table, x, or the test set of a data set.
 
     Labels of a table are text. Raises as `read_csv` and `nfa.data.npz.read_examples`.
     """
@@ -160,11 +161,11 @@ def read_to_predict(path: Path) -> Examples:
 
 
 def with_channel(x: np.ndarray, key: str = "x") -> np.ndarray:
-    """Images (n, H, W) as images of one channel, (n, 1, H, W); other arrays as they are.
+    """Images (n, H, W) as images with one channel, (n, 1, H, W). Other arrays are returned unchanged.
 
-    Raises ValueError, with the name of the array, for more than four dimensions, and for images that have their
-    channels last, as other libraries write them. Such images have 1 or 3 as their last size and not as their second,
-    or they are squares with more rows than channels.
+    Raises ValueError, with the name of the array, for more than four dimensions, and for images whose channels are
+    last, as other libraries write them. Such images have 1 or 3 as their last size and not as their second, or they are
+    squares with more rows than channels.
 
     Examples
     --------
@@ -185,19 +186,19 @@ def with_channel(x: np.ndarray, key: str = "x") -> np.ndarray:
 
 
 def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) -> np.ndarray:
-    """The labels as 0 .. classes - 1, the places of their names in a declaration.
+    """The labels as 0 .. classes - 1, the positions of their names in a declaration.
 
-    The number of a label depends on that label and on the declaration, and on no other label.
+    The number of a label depends only on that label and on the declaration.
 
     Parameters
     ----------
-    labels : (n,) array, of integers or of text; an integer is compared as it is written, without leading zeros
-    names : from `class_names`; a class need not occur
-    key : name of the array, for errors
+    labels : (n,) array, of integers or of text. An integer is compared in its written form, without leading zeros
+    names : from `class_names`. A class need not occur
+    key : name of the array, for messages
 
     Raises
     ------
-    ValueError : if they are no such labels, or one is no declared class; the sentence does not show the label
+    ValueError : if they are not such labels, or if a label is not a declared class. The message does not show the label
 
     Examples
     --------
@@ -217,7 +218,7 @@ def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) ->
 
 
 def check_row(labels: np.ndarray, key: str) -> None:
-    """Raise ValueError, with the name of the array and what to do, unless labels are (n,) integers or text."""
+    """Raise ValueError, with the name of the array and the remedy, unless labels are (n,) integers or text."""
     row = labels.ndim == 1
     if row and labels.dtype.kind in "uiU":
         return
@@ -235,19 +236,20 @@ def check_row(labels: np.ndarray, key: str) -> None:
 def in_classes(
     y_train: np.ndarray, y_test: np.ndarray, unsplit: bool
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """The labels as 0 .. classes - 1, and what each of these stands for, where nobody has declared the classes.
+    """The labels as 0 .. classes - 1, and their meanings, if the classes are not declared.
 
-    They are then the different labels of y_train, in order. One record with a new label changes the number of others.
+    The classes are then the different labels of y_train, sorted. One record with a new label changes the numbers of
+    other labels.
 
     Parameters
     ----------
     y_train, y_test : (n,) arrays, of integers or of text
-    unsplit : whether integers, too, are put in order; those of a file with a test set are 0 .. classes - 1 already
+    unsplit : whether integers are sorted, too. Those of a file with a test set are already 0 .. classes - 1
 
     Raises
     ------
-    ValueError : if they are no such labels, y_test has one that y_train has not, there is one class alone, or, of
-        integers that are to be 0 .. classes - 1, one does not occur in y_train
+    ValueError : if they are not such labels; if y_test has a label that y_train does not have; if there is only one
+        class; or if integers should be 0 .. classes - 1, and one of these does not occur in y_train
     """
     check_row(y_train, "y" if unsplit else "y_train")
     check_row(y_test, "y_test")
@@ -273,7 +275,7 @@ def in_classes(
 
 
 def _classes(labels: np.ndarray) -> np.ndarray:
-    """The labels that there are, in order."""
+    """The labels that occur, sorted."""
     names = np.unique(labels)
     if names.dtype.kind == "U" and any(not name.strip() for name in names):
         raise ValueError("a label must not be empty")
@@ -288,7 +290,7 @@ def _classes(labels: np.ndarray) -> np.ndarray:
 
 
 def refuse_alike(names: Iterable[str]) -> None:
-    """Raise ValueError for two labels that look the same, because they differ in characters that are not seen."""
+    """Raise ValueError for two labels that look the same, because they differ only in invisible characters."""
     seen: dict[str, str] = {}
     for name in names:
         visible = "".join(c for c in unicodedata.normalize("NFC", name) if unicodedata.category(c) != "Cf")
@@ -303,14 +305,14 @@ def _check_two(names: np.ndarray) -> None:
 
 
 def _among(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The place of each label among the names."""
+    """The position of each label among the names."""
     if len(unknown := labels[~np.isin(labels, names)]):
         raise ValueError(f"each label of y_test must occur in y_train, but {printable(str(unknown[0]))} does not")
     return np.searchsorted(names, labels)
 
 
 def printable(text: str) -> str:
-    r"""The text with what no terminal should be sent, such as the codes that move its cursor, written out.
+    r"""The text with control characters written out, such as the codes that move a terminal's cursor.
 
     Examples
     --------
@@ -321,26 +323,26 @@ def printable(text: str) -> str:
 
 
 def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bool = False) -> Examples:
-    """Read a table: a line of names, among them ``label``, then an example a line, its features numbers.
+    """Read a table: a line of names, one of them ``label``, and a line for each example, with numbers as features.
 
     Parameters
     ----------
-    path : of the table
-    classes : the classes that are declared. Then labels stay text, each must be one of them, and no sentence shows
-        what an example holds. None: nobody has declared them
-    optional : whether the table may do without a column ``label``. Labels then stay text
+    path : path of the table
+    classes : the declared classes. Then labels stay text, each must be a declared class, and no message shows the
+        content of an example. None: the classes are not declared
+    optional : whether the table may lack the column ``label``. Labels then stay text
 
     Returns
     -------
-    Examples. x : (n, d) array in the order of the columns; uint8 if every value is a whole number in 0 .. 255, else
-        float64. y : (n,) array, int64 if every label is a whole number and labels need not stay text, else text; None
-        without a column ``label``
+    Examples. x : (n, d) array in the order of the columns; uint8 if every value is a whole number in 0 .. 255,
+        otherwise float64. y : (n,) array, int64 if every label is a whole number and labels need not stay text,
+        otherwise text; None without a column ``label``
 
     Raises
     ------
-    ValueError : in one sentence that names the file, the line and the column, if it is no such table. If labels need
-        not stay text, also for a column that numbers the rows and for a missing label among numbers
-    OSError : if it cannot be read
+    ValueError : with one sentence that names the file, the line and the column, if it is not such a table. If labels
+        need not stay text, also for a column that numbers the rows, and for a missing label among numbers
+    OSError : if the file cannot be read
     """
     if path.stat().st_size > LARGEST:
         raise ValueError(f"{path.name}: a table must have at most {LARGEST:,} bytes: save its arrays as .npz")
@@ -357,15 +359,15 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
             names = _column_names([name.strip() for name in next(reader, [])], optional, declared)
             at, above = names.index(LABEL) if LABEL in names else None, reader.line_num
             for row in reader:
-                line, above = above + 1, reader.line_num  # where the row begins, as an editor counts lines
-                if len(row) > 1 or "".join(row).strip():  # no blank line
+                line, above = above + 1, reader.line_num  # the first line of the row, counted as in an editor
+                if len(row) > 1 or "".join(row).strip():  # not a blank line
                     _take(row, names, at, labels, values, f"line {line}", allowed)
                     lines.append(line)
         if not lines:
             raise ValueError("there is no example below the names of the columns")
         columns = tuple(name for name in names if name != LABEL)
         x = np.array(values).reshape(-1, len(columns))
-        if not (declared or optional):  # with declared classes no refusal may depend on which other records there are
+        if not (declared or optional):  # with declared classes, no refusal may depend on the other records
             _refuse_row_numbers(x, columns)
             _refuse_missing(labels, lines)
     except UnicodeDecodeError as error:
@@ -386,7 +388,7 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
 
 
 def _refuse_separators(line: str) -> None:
-    """Raise ValueError if the first line names columns with another character between them than a comma."""
+    """Raise ValueError if the first line separates the names of columns by another character than a comma."""
     if line.lower().startswith("sep="):
         raise ValueError(
             "the first line must name the columns, but it sets the separator for a spreadsheet: delete this line"
@@ -406,9 +408,9 @@ def _refuse_separators(line: str) -> None:
 
 
 def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
-    """The names of the columns as they are; a ValueError that says what is wrong with them, and what to do.
+    """The names of the columns. Raises a ValueError that names their fault and the remedy.
 
-    If examples are hidden, no sentence shows the names: a table without a line of names begins with an example.
+    If examples are hidden, no message shows the names, because a table without a line of names begins with an example.
     """
     if any("\0" in name for name in names):
         raise ValueError(NOT_UTF_8)
@@ -424,7 +426,7 @@ def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
 
 
 def refuse_names(names: Sequence[str]) -> None:
-    """Raise ValueError, with what to do, if a column has no name or one made by pandas, or two have the same name."""
+    """Raise ValueError, with the remedy, if a column has no name or one made by pandas, or if two names are equal."""
     named = len(names) - len([*takewhile(lambda name: not name, reversed(names))])  # the columns before the last commas
     if named < len(names) and "" not in names[:named]:
         raise ValueError(f"column {named + 1} has no name: delete this column and the comma at the end of each line")
@@ -445,8 +447,8 @@ def refuse_names(names: Sequence[str]) -> None:
 def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
     """Raise ValueError for a feature that numbers the rows or identifies them.
 
-    It is 0, 1, 2, ... or 1, 2, 3, ... Under a name of `ROW_NAME` it may also begin again, or have different whole
-    numbers. A table of one feature, or of few rows, is left alone.
+    Such a feature is 0, 1, 2, ... or 1, 2, 3, ... If its name matches `ROW_NAME`, it may also start again, or have
+    different whole numbers. A table with one feature or few rows is not checked.
     """
     n, d = x.shape
     if n < FEW or d < 2:
@@ -463,7 +465,7 @@ def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
 
 
 def _refuse_missing(labels: list[str], lines: array) -> None:
-    """Raise ValueError for a label such as NA, if all other labels are numbers: it is then no class of its own."""
+    """Raise ValueError for a label such as NA if all other labels are numbers, because it is then not a class."""
     missing = [i for i, label in enumerate(labels) if label.casefold() in MISSING]
     others = {label for label in labels if label.casefold() not in MISSING}
     if missing and others and _numbers(others) is not None:
@@ -475,7 +477,7 @@ def _refuse_missing(labels: list[str], lines: array) -> None:
 
 
 def _numbers(texts: Iterable[str]) -> list[float] | None:
-    """The texts as finite numbers; None if one is none, or is one to Python alone: 1_0, or digits of other scripts."""
+    """The texts as finite numbers; None if one is not a number, or only to Python: 1_0, or digits of other scripts."""
     texts = list(texts)
     plain = "".join(texts)
     if not plain.isascii() or "_" in plain:
@@ -496,10 +498,10 @@ def _take(
     where: str,
     allowed: frozenset[str] | None,
 ) -> None:
-    """Add the label and the features of a row; a ValueError says where a row is not as the first line has it.
+    """Add the label and the features of a row. A ValueError names the difference if a row does not fit the first line.
 
-    Without a place ``at`` of the label there is none. Classes that are ``allowed`` are declared, and what the row holds
-    is then not shown.
+    Without a position ``at`` there is no label. If classes are ``allowed``, they are declared, and the content of the
+    row is then not shown.
     """
     if len(row) != len(names):
         more = ": write 1.5 instead of 1,5, put text that has a comma in quotes, and end no line with a comma"
@@ -511,7 +513,7 @@ def _take(
         label = row.pop(at).strip()
         if not label:
             raise ValueError(f"{where} must have a label in column {LABEL}: add it, or leave the line out")
-        if "\0" in label:  # NumPy drops it from the end of a text, so that two labels would become one
+        if "\0" in label:  # NumPy drops it from the end of a text, so that two labels would become equal
             raise ValueError(f"{where} must have a label without the character NUL")
         if allowed is not None and label not in allowed:
             raise ValueError(f"{where} must have one of the {len(allowed)} declared classes as its label")
@@ -528,7 +530,7 @@ def _take(
 
 
 def _swallowed(row: list[str], at: int) -> bool:
-    """Whether a row, written without quotes, is several rows, because the quotes of its label are closed too late."""
+    """Whether a row, read without quotes, is several rows, because the quotes of its label are closed too late."""
     lines = [*csv.reader(",".join(row).splitlines())]
     features = [line[:at] + line[at + 1 :] for line in lines]
     return all(
@@ -537,7 +539,7 @@ def _swallowed(row: list[str], at: int) -> bool:
 
 
 def _instead(text: str) -> str:
-    """What to do about a value of a feature that is no number."""
+    """The remedy for a value of a feature that is not a number."""
     if not text.strip() or text.strip().casefold() in MISSING:
         return "fill in the value, or leave the line out"
     if re.fullmatch(r"\s*[+-]?[\d.]+,\d+\s*", text):

@@ -1,6 +1,6 @@
-"""The known data sets: files with the sha256 of their unpacked bytes, places to download them from, licences, classes.
+"""The known data sets: files with the sha256 of their unpacked bytes, download addresses, licences, classes.
 
-Digests are of the unpacked bytes, so that a file counts as the published one however it was packed. SOURCES.md says
+Digests are of the unpacked bytes, so a file counts as the published one however it was compressed. SOURCES.md explains
 how each digest was obtained.
 """
 
@@ -12,7 +12,7 @@ from nfa import require
 
 @dataclass(frozen=True)
 class File:
-    """One file of a data set, present under this name or with `.gz` behind it."""
+    """One file of a data set, with this name or with `.gz` after it."""
 
     name: str
     sha256: str  # of the unpacked bytes
@@ -20,10 +20,10 @@ class File:
 
 @dataclass(frozen=True)
 class Variant:
-    """One complete set of files; a second variant is something that is not the published bytes, and its note says so.
+    """One complete set of files. A second variant does not have the published bytes, and its note says so.
 
-    Order of the files: for "idx" training images, training labels, test images, test labels; for "cifar" the training
-    batches and last the test batch.
+    Order of the files: for "idx", training images, training labels, test images, test labels; for "cifar", the training
+    batches and then the test batch.
     """
 
     files: tuple[File, ...]
@@ -34,7 +34,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Download:
-    """One file on the network: its name, its digest as pooch writes it, and where it lies, first choice first."""
+    """One file on the network: its name, its digest in pooch's format, and its addresses, the first choice first."""
 
     name: str
     digest: str
@@ -43,12 +43,12 @@ class Download:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set before it is read."""
+    """The facts about a data set that are known before it is read."""
 
     name: str  # as a user types it
     title: str  # for prose, such as Fashion-MNIST
     layout: str  # "idx", "cifar" or "npz" (embedded): the reader in `nfa.data.dataset.LAYOUTS`
-    folder: str  # below a data folder; for "npz" the name of the embedded file
+    folder: str  # in a data folder; for "npz" the name of the embedded file
     shape: tuple[int, int, int]  # (c, H, W) of an image
     class_names: tuple[str, ...]
     licence: str
@@ -63,7 +63,7 @@ class DatasetInfo:
 
     @property
     def by_hand(self) -> str:
-        """Where the user puts the files if no download is known; empty if there is one or the data are embedded."""
+        """Where the user must put the files if no download is known; empty if there is one or the data are embedded."""
         if self.downloads or self.layout == "npz":
             return ""
         return f"no download is known: put the files into NFA_DATA_HOME/{self.folder}"
@@ -85,7 +85,7 @@ def _from_mirrors(mirrors: tuple[str, ...], name: str, sha256: str) -> Download:
     return Download(name, f"sha256:{sha256}", tuple(mirror + name for mirror in mirrors))
 
 
-# To add a data set, write an entry here and a paragraph in SOURCES.md. Lists, errors and help follow from the entry.
+# To add a data set, write an entry here and a paragraph in SOURCES.md. Lists, messages and help follow from the entry.
 ENTRIES = (
     DatasetInfo(
         name="fashion-mnist-small",
@@ -205,7 +205,7 @@ ENTRIES = (
         downloads=(
             Download(
                 "cifar-10-binary.tar.gz",
-                "md5:c32a1d4ab5d03f1284b67883e8d87530",  # as its authors publish it; each file inside has a sha256
+                "md5:c32a1d4ab5d03f1284b67883e8d87530",  # as published by its authors; each file inside has a sha256
                 (
                     "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
                     "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/CIFAR10/cifar-10-binary.tar.gz",
@@ -215,12 +215,12 @@ ENTRIES = (
     ),
 )
 
-# Vectors, not images; `nfa.data.libsvm` reads or draws them.
+# These are vectors, not images. `nfa.data.libsvm` reads or draws them.
 VECTORS = ("epsilon", "epsilon-stand-in", "epsilon-or-stand-in")
 
 
 def by_name(entries: Iterable[DatasetInfo]) -> dict[str, DatasetInfo]:
-    """The entries by their names; ValueError if two data sets have one name."""
+    """The entries by name. Raises ValueError if two data sets have the same name."""
     named: dict[str, DatasetInfo] = {}
     for info in entries:
         if info.name in named or info.name in VECTORS:
@@ -237,12 +237,12 @@ def find(name: str, own: bool = False) -> DatasetInfo:
 
     Parameters
     ----------
-    name : of a data set
-    own : whether a file of one's own could stand in its place, which a refusal then says
+    name : name of a data set
+    own : whether a user's own file is also possible. A refusal then says so
 
     Raises
     ------
-    ValueError : if there is no such data set; the sentence names the nearest and all known ones
+    ValueError : if there is no such data set. The message names the nearest and all known ones
     """
     if name in DATASETS:
         return DATASETS[name]

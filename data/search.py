@@ -1,7 +1,7 @@
-"""Where the files of a data set are: the search order, the download, and the sentence when there is nothing.
+"""Where the files of a data set are: the search order, the download, and the message if they are not found.
 
-Order: the argument `data_dir`, the environment variable NFA_DATA_HOME, the user cache, for Fashion-MNIST the folder of
-the Debian package, then the mirrors of the registry (pooch, into the user cache).
+The order is: the argument `data_dir`, the environment variable NFA_DATA_HOME, the user cache, for Fashion-MNIST the
+folder of the Debian package, then the mirrors of the registry (pooch, into the user cache).
 """
 
 import importlib.resources
@@ -17,20 +17,20 @@ from urllib.parse import urlsplit
 from nfa.data.registry import DATASETS, DatasetInfo, Download, Variant, find
 
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")
-TIMEOUT = 10  # seconds that a mirror has to answer
+TIMEOUT = 10  # seconds in which a mirror must answer
 
 
 class DataUnavailable(OSError):
-    """The files of a data set cannot be found, fetched, read or written; one sentence says what to do."""
+    """The files of a data set cannot be found, downloaded, read or written. One sentence names the remedy."""
 
 
 class NotReadable(DataUnavailable, ValueError):
-    """A file of one's own that is named is not there or cannot be read: a wrong value, not a missing data set."""
+    """A user's own file is missing or cannot be read. This is a wrong value, not a missing data set."""
 
 
 @dataclass(frozen=True)
 class SearchedFolder:
-    """A folder to look into, and what to call it in messages and records (no absolute path of this machine)."""
+    """A folder to search, and its name in messages and records (no absolute path of this machine)."""
 
     label: str
     folder: Path
@@ -38,7 +38,7 @@ class SearchedFolder:
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """A complete set of files: where, which variant, and the files in the variant's order."""
+    """A complete set of files: their folder, the variant, and the files in the variant's order."""
 
     place: SearchedFolder
     variant: Variant
@@ -47,7 +47,7 @@ class FoundFiles:
 
 @dataclass(frozen=True)
 class Listed:
-    """One line of the list of data sets; `found` is empty where the data set would have to be downloaded."""
+    """One line of the list of data sets. `found` is empty if the data set would have to be downloaded."""
 
     name: str
     n_train: int
@@ -60,12 +60,12 @@ class Listed:
 
 
 def path(name: str, data_dir: str | os.PathLike[str] | None = None) -> Path:
-    """The folder (for the embedded data set: the file) that `load` would read; nothing is downloaded.
+    """The folder (for the embedded data set, the file) that `load` would read. Nothing is downloaded.
 
     Raises
     ------
     ValueError : if the name is not known, or data_dir is not a folder
-    DataUnavailable : if the files are in none of the places
+    DataUnavailable : if the files are in none of the searched places
     """
     info = find(name)
     found = locate(info, data_dir)
@@ -76,28 +76,29 @@ def path(name: str, data_dir: str | os.PathLike[str] | None = None) -> Path:
 
 
 def fetch(name: str, data_dir: str | os.PathLike[str] | None = None, *, progressbar: Any = False) -> Path:
-    """Make sure that the files of a data set are on this machine, downloading them into the user cache if need be.
+    """Make sure that the files of a data set are on this machine. If needed, download them into the user cache.
 
     Parameters
     ----------
     name : a name in DATASETS
     data_dir : folder to look into first
-    progressbar : what `pooch.HTTPDownloader` takes: False, True (needs tqdm), or an object with a `total` attribute
-        and the methods update, reset and close
+    progressbar : as for `pooch.HTTPDownloader`: False, True (needs tqdm), or an object with a `total` attribute and the
+        methods update, reset and close
 
     Returns
     -------
-    what `path` returns
+    as `path`
 
     Raises
     ------
     ValueError : if the name is not known, or data_dir is not a folder
-    DataUnavailable : if the files are nowhere and no mirror gave them; says where it looked and where to put what
+    DataUnavailable : if the files are not found and no mirror has them. The message lists the searched places and the
+        remedy
 
     Notes
     -----
-    Guarantees: a file appears under its name only when complete and with the digest of the registry. What is already
-    there is not read here; `load` checks it.
+    Guarantees: a file gets its name only when it is complete and has the digest of the registry. Existing files are not
+    read here, but `load` checks them.
     """
     info = find(name)
     locate_or_download(info, data_dir, progressbar=progressbar)
@@ -105,7 +106,7 @@ def fetch(name: str, data_dir: str | os.PathLike[str] | None = None, *, progress
 
 
 def list_datasets(data_dir: str | os.PathLike[str] | None = None) -> list[Listed]:
-    """Every known data set with the place where its files are, without reading or downloading any of them."""
+    """Every known data set with the place of its files. None of the files is read or downloaded."""
     rows = []
     for info in DATASETS.values():
         found = locate(info, data_dir)
@@ -120,7 +121,7 @@ def list_datasets(data_dir: str | os.PathLike[str] | None = None) -> list[Listed
 def locate_or_download(
     info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None, *, progressbar: Any = False
 ) -> FoundFiles:
-    """The first complete set of files in the search order; raises DataUnavailable if there is none."""
+    """The first complete set of files in the search order. Raises DataUnavailable if there is none."""
     found = locate(info, data_dir)
     if found is None:
         for item in info.downloads:
@@ -142,10 +143,10 @@ def locate(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) ->
 
 
 def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) -> list[SearchedFolder]:
-    """The folders to look into, in order.
+    """The folders to search, in order.
 
-    Below `data_dir` the files may stand in the data set's own folder or directly; below NFA_DATA_HOME, which serves
-    many data sets, only in the data set's own folder.
+    In `data_dir`, the files may be in the data set's own folder or directly in `data_dir`. In NFA_DATA_HOME, which is
+    for many data sets, they must be in the data set's own folder.
 
     Raises
     ------
@@ -167,7 +168,7 @@ def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) ->
 
 
 def existing(data_dir: str | os.PathLike[str] | None) -> Path | None:
-    """The folder that data_dir names, None if it names none; ValueError if there is no such folder."""
+    """The folder that data_dir names, None if it names none. Raises ValueError if there is no such folder."""
     if data_dir is None:
         return None
     root = Path(data_dir).expanduser()
@@ -177,8 +178,8 @@ def existing(data_dir: str | os.PathLike[str] | None) -> Path | None:
 
 
 def user_cache() -> Path:
-    """The folder of this user for files that can be fetched again."""
-    import pooch  # not needed, and not imported, for the embedded data set
+    """The user's folder for files that can be downloaded again."""
+    import pooch  # the embedded data set does not need it
 
     return Path(pooch.os_cache("nfa"))
 
@@ -198,9 +199,9 @@ def _download(info: DatasetInfo, item: Download, data_dir: str | os.PathLike[str
         progressbar=progressbar,
         chunk_size=2**16,
         timeout=TIMEOUT,
-        headers={"Accept-Encoding": "identity"},  # or a .gz file may arrive unpacked, with another digest
+        headers={"Accept-Encoding": "identity"},  # otherwise a .gz file may arrive unpacked, with another digest
     )
-    pooch.get_logger().setLevel("WARNING")  # its message of every download would stand among our own output
+    pooch.get_logger().setLevel("WARNING")  # its message about every download would be mixed with our own output
     failures = []
     for url in item.urls:
         host = urlsplit(url).hostname
@@ -226,7 +227,7 @@ def _download(info: DatasetInfo, item: Download, data_dir: str | os.PathLike[str
 
 
 def _unpack(archive: Path, variant: Variant, folder: Path) -> None:
-    """Take the files of a variant out of a tar archive, whatever folders it has, and remove the archive."""
+    """Extract the files of a variant from a tar archive, with any folders in it, and remove the archive."""
     wanted = {file.name for file in variant.files}
     with tempfile.TemporaryDirectory(dir=folder) as unfinished, tarfile.open(archive) as tar:
         for member in tar:

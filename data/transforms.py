@@ -1,4 +1,4 @@
-"""From images and labels to what a network takes: scaled floats, one-hot rows, a validation split."""
+"""From images and labels to the input of a network: scaled floats, one-hot rows, a validation split."""
 
 import math
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 NO_PIXELS = '{} must hold whole numbers from 0 to 255 (uint8), because "unit" divides by 255, got {}'
-CHUNK = 1000  # examples; keeps the float64 copy of an integer data set small
+CHUNK = 1000  # examples; this limits the memory for the float64 copy of an integer data set
 
 
 def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> np.ndarray:
@@ -21,7 +21,7 @@ def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> 
     ----------
     labels : (n,) integer array, each in 0 .. classes - 1
     classes : int > 0, number of columns
-    dtype : type of the answer
+    dtype : type of the result
 
     Returns
     -------
@@ -29,7 +29,7 @@ def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> 
 
     Raises
     ------
-    ValueError : if labels are not a row of integers, or one is outside the classes
+    ValueError : if labels are not a row of integers, or if a label is outside the classes
 
     Examples
     --------
@@ -61,7 +61,7 @@ def check_labels(labels: np.ndarray, classes: int, name: str) -> None:
 def scale_pixels(
     x_train: np.ndarray, x_test: np.ndarray, how: str = "standard", dtype: DTypeLike = np.float64
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Pixels as floats, on a scale that is taken from the training images alone.
+    r"""Pixels as floats, on a scale that is computed only from the training images.
 
     .. math:: x \mapsto (x - \mu) / s \quad\text{("standard")}, \qquad x \mapsto x / 255 \quad\text{("unit")}, \qquad
               x \mapsto x \quad\text{("as-is")}
@@ -69,11 +69,11 @@ def scale_pixels(
     Parameters
     ----------
     x_train, x_test : (n, ...) arrays, images (n, c, H, W) or features (n, d)
-    how : "standard": mu and s are the mean and the standard deviation (divisor: the count) of the training examples:
-        two numbers for each feature of (n, d), for each channel of (n, c, H, W), and two in all for other images.
-        A feature that is constant in training becomes 0. "unit": needs uint8 pixels. "as-is": for features that have
-        their scale already.
-    dtype : float type of the answer; the arithmetic is done in float64 and rounded once
+    how : "standard", "unit" or "as-is". For "standard", mu and s are the mean and the standard deviation (divisor: the
+        count) of the training examples. There are two numbers for each feature of (n, d), for each channel of (n, c, H,
+        W), and two in all for other images. A feature that is constant in training becomes 0. "unit" needs uint8
+        pixels. "as-is" is for features that are already scaled.
+    dtype : float type of the result. The arithmetic is done in float64 and rounded once
 
     Returns
     -------
@@ -81,14 +81,14 @@ def scale_pixels(
 
     Raises
     ------
-    ValueError : if `how` is unknown, dtype is not a float, the shapes of an example differ, x_train is empty, a value
-        is NaN or infinite, the training pixels (of a channel) or all features are constant, so that s = 0, or a scaled
-        value does not fit into dtype
+    ValueError : if `how` is unknown; if dtype is not a float; if the shapes of an example differ; if x_train is empty;
+        if a value is NaN or infinite; if the training pixels (of a channel) or all features are constant, so that s =
+        0; or if a scaled value does not fit into dtype
 
     Notes
     -----
-    mu and s are functions of the training data, published without noise: a privacy statement about a run that uses
-    "standard" takes them as public. "unit" and "as-is" look at no data.
+    mu and s are functions of the training data and are published without noise. So a privacy statement about a run with
+    "standard" treats them as public. "unit" and "as-is" do not depend on data.
 
     Examples
     --------
@@ -111,12 +111,12 @@ def scale_pixels(
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """The scale of the pixels of a run, as `scale_pixels` finds it: x becomes (x - mean) / std.
+    """The scale of the pixels of a run, as `scale_pixels` computes it: x becomes (x - mean) / std.
 
     Parameters
     ----------
     how : "standard", "unit" or "as-is"
-    mean, std : float64 arrays that broadcast against one example; std is positive, and infinite for a feature that is
+    mean, std : float64 arrays that broadcast against one example. std is positive, and infinite for a feature that is
         constant in training
     """
 
@@ -126,7 +126,10 @@ class Scale:
 
     @classmethod
     def of(cls, x_train: np.ndarray, how: str) -> Self:
-        """The scale that the training examples give; only "standard" reads their values. Raises as `scale_pixels`."""
+        """Compute the scale from the training examples.
+
+        Only "standard" reads their values. Raises as `scale_pixels`.
+        """
         if how == "unit":
             if x_train.dtype != np.uint8:
                 raise ValueError(
@@ -159,10 +162,10 @@ class Scale:
         return cls(how, mean, std)
 
     def apply(self, x: np.ndarray, dtype: DTypeLike = np.float64, name: str = "x") -> np.ndarray:
-        """The scaled examples; the arithmetic is done in float64 and rounded once.
+        """The scaled examples. The arithmetic is done in float64 and rounded once.
 
         Raises ValueError, with the name of the array, for NaN, infinity, a scaled value that does not fit into dtype,
-        or other values than uint8 under "unit".
+        or, with "unit", values that are not uint8.
         """
         if self.how == "unit" and x.dtype != np.uint8:
             raise ValueError(NO_PIXELS.format(name, x.dtype))
@@ -206,11 +209,11 @@ def split_validation(n: int, fraction: float, rng: np.random.Generator) -> tuple
 
     Returns
     -------
-    train_idx, val_idx : increasing integer arrays; together they hold each of 0 .. n - 1 once
+    train_idx, val_idx : increasing integer arrays. Together they contain each of 0 .. n - 1 once
 
     Raises
     ------
-    ValueError : if fraction is not in (0, 1), or a part would be empty
+    ValueError : if fraction is not in (0, 1), or if a part would be empty
 
     Examples
     --------
@@ -224,7 +227,7 @@ def split_validation(n: int, fraction: float, rng: np.random.Generator) -> tuple
 
 
 def held_out(n: int, fraction: float) -> int:
-    """How many of n examples `split_validation` holds out. Raises as it does.
+    """The number of examples that `split_validation` holds out of n. Raises as it does.
 
     Examples
     --------
