@@ -1,8 +1,8 @@
 """Options, marks and fixtures of the whole suite.
 
-``--eq ID`` runs what verifies a statement of the ledger; ``--stub=FILE`` puts functions of yours in place of nfa's own
-(`nfa course stub` writes such a file); ``--no-skips`` turns every skip into a failure; ``--once=FILE`` leaves out what
-passed in an earlier run with that file.
+``--eq ID`` runs the tests that verify a statement of the ledger. ``--stub=FILE`` replaces functions of nfa by yours
+(`nfa course stub` writes such a file). ``--no-skips`` turns every skip into a failure. ``--once=FILE`` leaves out the
+tests that passed in an earlier run with that file.
 """
 
 import os
@@ -10,11 +10,11 @@ import re
 import signal
 from pathlib import Path
 
-# Before numpy is imported: one BLAS thread, so that sums have one order; figures without a screen.
+# This comes before numpy is imported. One BLAS thread gives sums one order, and figures need no screen.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 os.environ["MPLBACKEND"] = "Agg"
-# A shell has what it starts in the background ignore Ctrl-C, which some tests send.
+# A shell lets its background processes ignore Ctrl-C, which some tests send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -81,13 +81,13 @@ EXERCISES = pytest.StashKey[list]()
 
 
 def pytest_report_header(config):
-    """Whose functions are tested."""
+    """The name of the file whose functions are tested."""
     codes = [one.code for one in config.stash[EXERCISES]]
     return f"in place of nfa's own, from {config.getoption('--stub')}: {', '.join(codes)}" if codes else None
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Files of tests that name none of the statements wanted are not imported, which takes longer than the tests."""
+    """Do not import test files without a requested statement, because importing takes longer than the tests."""
     wanted = config.stash[WANTED]
     if not wanted or collection_path.suffix != ".py":
         return None
@@ -118,7 +118,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _verified(item):
-    """Canonical ids of the statements that a test is marked with; an unknown one stops the run with a sentence."""
+    """Canonical ids of the statements that a test is marked with. An unknown id stops the run with a sentence."""
     try:
         return {ledger.find(name).id for mark in item.iter_markers("verifies") for name in mark.args}
     except ValueError as error:
@@ -131,7 +131,7 @@ What you wrote is right for dense networks. Now skips, convolutions and pooling:
 
 
 class Stages:
-    """Judges functions of a reader's own in two stages: on dense networks, and once that is done on the others."""
+    """Judges a reader's own functions in two stages: first on dense networks, and after that on the others."""
 
     def __init__(self):
         self.failed = {False: 0, True: 0}  # beyond dense networks or not -> tests
@@ -162,10 +162,10 @@ def _beyond_dense(item):
 
 
 class SlowFirst:
-    """Orders the tests of several pytest-xdist workers so that none of them is left with a slow test at the end.
+    """Orders the tests of several pytest-xdist workers so that no worker has only a slow test left at the end.
 
-    At first each worker has one of equal parts of the list. Each part gets its share of the slow tests, and begins with
-    it. A worker that is done takes tests from the end of another part, and those are fast.
+    First each worker gets an equal part of the list. Each part gets its share of the slow tests, and begins with them.
+    A worker that has finished takes tests from the end of another part, and those are fast.
     """
 
     def __init__(self, workers):
@@ -178,12 +178,12 @@ class SlowFirst:
         items[:] = [item for i in parts for kind in kinds for item in self.part(kind, i)]
 
     def part(self, tests, i):
-        """Part i of a list that is cut into as many parts as there are workers."""
+        """Part i of a list that is divided into as many parts as there are workers."""
         return tests[len(tests) * i // self.workers : len(tests) * (i + 1) // self.workers]
 
 
 class Once:
-    """Leaves out the tests that passed in an earlier run of the same commit, and notes those that pass in this one."""
+    """Leaves out the tests that passed in an earlier run of the same commit, and notes those that pass in this run."""
 
     def __init__(self, file, writes):
         self.file, self.writes = file, writes
@@ -205,7 +205,7 @@ class Once:
 
 
 class NoSkips:
-    """Counts skips, of tests and of whole modules, and fails a run that has any. An expected failure is no skip."""
+    """Counts skips of tests and of whole modules, and fails a run with any skip. An expected failure is not a skip."""
 
     def __init__(self):
         self.skips = []
@@ -235,7 +235,7 @@ class NoSkips:
 
 @pytest.fixture(scope="session")
 def data_home():
-    """The folder of the real data sets that `NFA_DATA_HOME` names; skips where it is not set."""
+    """The folder of the real data sets, from `NFA_DATA_HOME`. Skips the test if this is not set."""
     folder = os.environ.get("NFA_DATA_HOME")
     if not folder:
         pytest.skip("real data: set NFA_DATA_HOME to the folder that holds fashion-mnist")
@@ -247,7 +247,7 @@ def data_home():
 
 @pytest.fixture(scope="session")
 def torch():
-    """PyTorch on one thread, the outside judge of gradients; skips where it is not installed."""
+    """PyTorch on one thread, the independent judge of gradients. Skips the test if it is not installed."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch==2.13.0")
     torch.set_num_threads(1)
     return torch

@@ -1,8 +1,8 @@
-"""Randomness of single examples: a function of the step and of the example's place, however a batch is cut into parts.
+"""Randomness of single examples is a function of the step and of the example's place, for any division into parts.
 
-Every function that draws for examples, and every rule that uses one, gets a batch as a whole and in random parts. What
-a rule draws for the whole batch is the same in every part. Draws at other places, of other calls and of other steps
-have nothing in common with them.
+Every function that draws for examples, and every rule that uses one, gets a batch as a whole and in random parts. A
+draw for the whole batch is the same in every part. Draws at other places, in other calls and in other steps are
+independent of each other.
 """
 
 import copy
@@ -37,16 +37,16 @@ def _of_secure_step(t):
 
 
 def secure_step(t):
-    """The generator of a secure step, in its first state whenever it is asked for."""
+    """The generator of a secure step, in its first state at every call."""
     return copy.deepcopy(_of_secure_step(t))
 
 
-N_OUT = 37  # units, so that no row of normals or Poisson numbers ends where a kernel's tile does
+N_OUT = 37  # units, so that no row of normals or Poisson numbers ends at the end of a kernel's tile
 EVERY_STEP = pytest.mark.parametrize("step", [lambda: rng(5), lambda: secure_step(5)], ids=["seeded", "secure"])
 
 
 def cuts(k, seed, parts=4):
-    """[(start, stop), ...] of a batch of k examples, cut in random places; a part may be empty."""
+    """[(start, stop), ...] of a batch of k examples, divided at random places. A part may be empty."""
     inner = np.sort(rng(seed).integers(0, k + 1, parts - 1)).tolist()
     return list(zip([0, *inner], [*inner, k], strict=True))
 
@@ -55,7 +55,7 @@ def cuts(k, seed, parts=4):
 
 
 def added(add, dtype, *shape):
-    """What ``add`` makes of numbers that are not 0; ``shape`` is that of an example."""
+    """The result of ``add`` on nonzero numbers. ``shape`` is the shape of an example."""
 
     def rows(start, stop, own):
         out = np.linspace(-1, 1, 300 * math.prod(shape)).astype(dtype).reshape(300, *shape)[start:stop].copy()
@@ -66,26 +66,26 @@ def added(add, dtype, *shape):
 
 
 def counted(count):
-    """Poisson numbers of means from 0 to 90."""
+    """Poisson numbers with means from 0 to 90."""
     means = rng(0).exponential(30, (300, N_OUT))
     means[:, ::5] = 0
     return lambda start, stop, own: count(means[start:stop], own)
 
 
 def projected(opu):
-    """The answers of an OPU, which shows ternary errors."""
+    """The results of an OPU that displays ternary errors."""
     e = rng(1).integers(-1, 2, (300, 10)).astype(float)
     return lambda start, stop, own: opu.project(e[start:stop], rng=own)
 
 
 def device(count, **how):
-    """Its camera has shot noise, dark noise and rounding; the anchor is measured again, and noise comes after it."""
+    """Its camera has shot noise, dark noise and rounding. The anchor is measured again, and noise is added after it."""
     effects = Camera(photons=200.0, dark_std=0.3, saturation=60.0, bits=12, count=count)
     return OPU(10, N_OUT, rng=rng(2), camera=effects, anchor_shot=True, noise_std=0.1, **how)
 
 
 def weighed(weigh, dtype, l, draws, antithetic=False):
-    """The sums of ULR's weighing at a layer, side by side: (k, n_l + 1). Of 530 draws the kernel makes two tiles."""
+    """The sums of ULR's weighing at a layer, in one array (k, n_l + 1). With 530 draws, the kernel makes two tiles."""
     net = mlp((6, 9, 5, 3), ops.gelu, rng=rng(0), dtype=dtype)
     x, y = (a.astype(dtype) for a in batch(net, 300))
     z, h = forward(net, x)
@@ -101,7 +101,7 @@ def weighed(weigh, dtype, l, draws, antithetic=False):
     return rows
 
 
-# (rows start..stop of a batch of 300, drawing from own) -> array, and how far the whole may be off, relatively.
+# (rows start..stop of a batch of 300, drawing from own) -> array, and the allowed relative difference from the whole.
 ROWS = {
     "noise.add_normal_each": (added(noise.add_normal_each, np.float64, N_OUT), 0),
     "noise.add_normal_each, float32 images": (added(noise.add_normal_each, np.float32, 2, 3, 5), 0),
@@ -116,8 +116,8 @@ ROWS = {
     "camera.poisson": (counted(camera.poisson), 0),
     "kernels.shot.poisson": (counted(shot.poisson), 0),
     "project": (lambda i, j, own: feedback.project(np.ones((j - i, 2)), np.ones((3, 2)), noise_std=1.0, rng=own), 0),
-    # The field's product is rounded otherwise in a batch of another size. Counts and rounding are then the same but for
-    # means next to a jump: a chance of about 1e-12 a number.
+    # In a batch of another size, the product of the field is rounded differently. Counts and rounding are then the
+    # same, except for means next to a jump, with a probability of about 1e-12 for each number.
     "OPU": (projected(device(camera.poisson)), 1e-10),
     "OPU by the kernel": (projected(device(shot.poisson)), 1e-10),
     "OPU, medium not stored": (projected(device(shot.poisson, stored=False)), 1e-10),
@@ -137,7 +137,7 @@ EVERY_ROW = pytest.mark.parametrize(
 @EVERY_ROW
 @EVERY_STEP
 def test_the_rows_of_parts_are_those_of_the_whole(name, step):
-    """Bitwise, or to 1e-10 of the largest number where a product is rounded otherwise in a batch of another size."""
+    """The rows are bitwise identical. If a product is rounded differently in another batch, the tolerance is 1e-10."""
     rows, off = ROWS[name]
     whole = rows(0, 300, of_examples(step()))
     scale = np.abs(whole).max()
@@ -150,7 +150,7 @@ def test_the_rows_of_parts_are_those_of_the_whole(name, step):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ROWS if name.startswith("kernels.")])
 def test_the_threads_change_no_row(name):
-    """A part that begins within a kernel's tile, in one piece and in as many as it has tiles for."""
+    """A part that begins within a kernel's tile is computed in one piece, and in as many pieces as it has tiles."""
     rows, _ = ROWS[name]
     found = []
     try:
@@ -172,7 +172,10 @@ def test_the_threads_change_no_row(name):
     ids=["Philox", "Philox, float64", "ChaCha20"],
 )
 def test_a_kernel_as_python_adds_what_its_reference_adds(reference, kernel, dtype):
-    """Numbers 4,080 to 4,139, over the end of a tile; to 8 roundings of the largest normal, which is below 8.6."""
+    """Numbers 4,080 to 4,139 cross the end of a tile.
+
+    The tolerance is 8 roundings of the largest normal (below 8.6).
+    """
     got, want = np.ones((2, 2, 30), dtype)
     with np.errstate(over="ignore"):  # words wrap around
         in_python(kernel).add_normal_each(got, 1.0, of_examples(rng(8), 136))
@@ -198,8 +201,8 @@ def test_a_call_draws_one_key_whatever_the_number_of_rows(name, step):
 def test_places_calls_and_steps_share_nothing(name, step):
     """No row of one example occurs twice at 400 places, in two calls and in two steps.
 
-    Their first numbers have uncorrelated ranks, and so have their distances from the median. Pairs are of neighbouring
-    places, of places 400 apart, of two calls and of two steps. Seen is a correlation of 0.6.
+    The first numbers have uncorrelated ranks, and so have their distances from the median. Pairs are from neighbouring
+    places, from places 400 apart, from two calls and from two steps. The test detects a correlation of 0.6.
     """
     rows, _ = ROWS[name]
 
@@ -218,7 +221,7 @@ def test_places_calls_and_steps_share_nothing(name, step):
     other = of_examples(rng(6))
     one, moved, again, apart = drawn(0, once), drawn(400, once), drawn(0, later), drawn(0, other)
     assert len(np.unique(np.concatenate([one, moved, again, apart]), axis=0)) == 1600
-    varies = np.flatnonzero(one.std(axis=0))[0]  # no Poisson number of mean 0 does
+    varies = np.flatnonzero(one.std(axis=0))[0]  # unlike Poisson numbers with mean 0
     one, moved, again, apart = (a[:, varies] for a in (one, moved, again, apart))
     for a, b in ((one[1:], one[:-1]), (one, moved), (one, again), (one, apart)):
         for f in (lambda v: v, np.abs):
@@ -229,14 +232,14 @@ def test_places_calls_and_steps_share_nothing(name, step):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @EVERY_STEP
 def test_the_noise_of_examples_is_normal(step, dtype):
-    """40,000 numbers of 1,000 examples; seen is a distribution function that is 0.03 away."""
+    """40,000 numbers of 1,000 examples. The test detects a distribution function that differs by 0.03."""
     out = np.zeros((1000, 40), dtype)
     noise.add_normal_each(out, 2.0, of_examples(step()))
     chance.follows(out.astype(float), "norm", sees=0.03, args=(0, 2.0), tests=4)
 
 
 def test_without_parts_the_numbers_are_those_of_the_generator():
-    """A plain generator draws for a whole batch in one go, as for noise on a sum."""
+    """A plain generator draws for a whole batch at once, as for noise on a sum."""
     for each, plain, dtype in (
         (noise.add_normal_each, noise.add_normal, np.float32),
         (philox.add_normal_each, philox.add_normal, np.float32),
@@ -278,7 +281,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
 def test_a_step_s_generator_is_left_as_it_is(source):
-    """Also when it has 32 bits left of a word of 64."""
+    """Also if the generator has 32 bits left of a word of 64."""
     own, same = source(), source()
     for one in (own, same):
         one.integers(2**32, size=3, dtype=np.uint32)
@@ -292,9 +295,9 @@ def test_a_step_s_generator_is_left_as_it_is(source):
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
 def test_examples_draw_no_key_that_the_step_draws(source):
-    """Of 20,000 words of 64 bits of each, none is in both: a false alarm has probability 2e-11. Nor do keys correlate.
+    """Of 20,000 words of 64 bits each, none is in both (false alarm 2e-11), and keys do not correlate.
 
-    The words from which the examples' generator is made are those that the step's generator draws next.
+    The words from which the examples' generator is made are the next words of the step's generator.
     """
     own, part = source(), of_examples(source())
     words = [g.integers(2**64, size=20_000, dtype=np.uint64) for g in (own, part, of_examples(part))]
@@ -314,7 +317,7 @@ def test_secure_examples_draw_from_a_cipher_alone():
 
 
 def test_the_streams_of_secure_examples_are_the_cipher_s():
-    """Under the key that is drawn, by the documented nonces, on the state of RFC 8439 worked out here word by word."""
+    """The streams use the drawn key and the documented nonces. The test computes the state of RFC 8439 word by word."""
 
     def block(key, nonce):
         state = [*np.frombuffer(b"expand 32-byte k", "<u4").tolist(), *key.tolist(), 0, 0, nonce % 2**32, nonce >> 32]
@@ -351,7 +354,7 @@ def test_a_copy_knows_its_place():
 
 
 def silent(out, std, generator):
-    """In the place of noise on the sum, which comes once and not with a part."""
+    """Replaces noise on the sum, which is drawn once and not with a part."""
 
 
 def devices(net, **how):
@@ -384,7 +387,7 @@ SUMS = {  # rule, settings, whether it takes OPUs, a dtype
     "name", [name if "kernel" not in name else pytest.param(name, marks=pytest.mark.slow) for name in SUMS]
 )
 def test_a_rule_that_draws_for_examples_is_a_sum_over_them(name, step):
-    """To rounding: the parts' directions add up to that of the whole, and the draws are not those of another step."""
+    """The directions of the parts add up to that of the whole, up to rounding. Draws of another step differ."""
     rule, settings, fed, dtype = SUMS[name]
     net = mlp((4, 6, 5, 3), ops.tanh, rng=rng(0), dtype=dtype)
     x, y = (a.astype(dtype) for a in batch(net, 24))

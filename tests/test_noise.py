@@ -1,4 +1,4 @@
-"""Streams: a function of seed, purpose and step alone, pinned for good, independent of each other."""
+"""Streams: functions of seed, purpose and step alone, fixed for all versions, independent of each other."""
 
 import contextlib
 import functools
@@ -47,7 +47,7 @@ def test_no_two_purposes_have_the_same_number():
     assert len(set(noise.PURPOSES.values())) == len(noise.PURPOSES)
 
 
-# What each purpose's stream of seed 7 gives first at step 3. A record names its seed: these may never change.
+# The first values of each purpose's stream with seed 7 at step 3. A record names its seed, so these may never change.
 PINNED = {
     "init": 0.9432168673415459,
     "feedback": 0.24347712366202823,
@@ -102,7 +102,7 @@ def test_a_secure_draw_is_handed_out_once_and_in_order(purpose):
             streams(purpose, t)
     streams(purpose, 5)
     other = next(name for name in noise.SECRET if name != purpose)
-    streams(other, 0)  # the order is that of one purpose
+    streams(other, 0)  # the order applies to one purpose
     for name in set(noise.PURPOSES) - set(noise.SECRET):
         assert streams(name, 1).random() == streams(name, 1).random()
 
@@ -121,7 +121,7 @@ def two_models(streams, sampler):
 
 @pytest.mark.parametrize("scheme", sampling.SCHEMES)
 def test_two_models_do_not_share_secure_streams(scheme):
-    """Seeded streams are shared; with secure ones the second model would get the noise of the first again."""
+    """Seeded streams are shared. With secure streams, the second model would get the noise of the first model again."""
     two_models(noise.Streams(0), sampling.SAMPLERS[scheme])
     with pytest.raises(ValueError, match="for a second model or an earlier step"):
         two_models(noise.secure(), sampling.SAMPLERS[scheme])
@@ -129,7 +129,7 @@ def test_two_models_do_not_share_secure_streams(scheme):
 
 @pytest.mark.parametrize("scheme", sampling.SCHEMES)
 def test_a_batch_that_was_just_drawn_may_be_asked_for_again(scheme):
-    """It is the same batch; an earlier one is refused where batches are drawn, and so cannot be another batch."""
+    """It is the same batch. An earlier batch is refused when batches are drawn, so it cannot be another batch."""
     x = np.arange(12.0)[:, None]
     batches = sampling.SAMPLERS[scheme].of_run(x, x, noise.secure(), batch=4, epochs=1)
     for t in (1, 2, 3, 9):
@@ -142,7 +142,7 @@ def test_a_batch_that_was_just_drawn_may_be_asked_for_again(scheme):
 
 
 def test_threads_get_no_draw_twice():
-    """Forty threads that ask for the same step: one gets it."""
+    """Forty threads ask for the same step, and one gets it."""
     streams, got = noise.secure(), []
 
     def ask():

@@ -1,4 +1,4 @@
-"""The range checks: what each takes and refuses, and the sentence that it says."""
+"""The range checks: the numbers that each accepts and refuses, and its message."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from nfa import require
 TINY, HUGE, BELOW, ABOVE = math.ulp(0.0), 1.7e308, math.nextafter(1, 0), math.nextafter(1, 2)
 LINE = [-math.inf, -HUGE, -1, -TINY, -0.0, 0, TINY, 0.5, BELOW, 1, ABOVE, 2, HUGE, math.inf, math.nan]
 
-# What each check takes of the numbers of LINE, written out, and what its sentence asks for.
+# The numbers of LINE that each check accepts, written out, and the range in its message.
 RANGES = {
     "positive": (require.positive, [TINY, 0.5, BELOW, 1, ABOVE, 2, HUGE], "positive and finite"),
     "positive_or_infinite": (require.positive_or_infinite, [TINY, 0.5, BELOW, 1, ABOVE, 2, HUGE, math.inf], "positive"),
@@ -35,7 +35,7 @@ RANGES = {
 
 
 def said(check, x):
-    """What the check says of x; nothing where it takes it."""
+    """The message of the check for x; empty if it accepts x."""
     try:
         check(x=x)
     except ValueError as error:
@@ -45,18 +45,18 @@ def said(check, x):
 
 @pytest.mark.parametrize("name", RANGES)
 def test_a_check_takes_its_range_alone(name):
-    """Numbers at both sides of every edge, zeros of both signs, infinities, NaN; and NumPy's numbers as Python's."""
+    """Tested are numbers at both sides of every edge, zeros of both signs, infinities, NaN, and NumPy's numbers."""
     check, takes, sentence = RANGES[name]
-    exact = [(x, type(x)) for x in takes]  # 0 and -0.0 are equal, and one of them is no whole number
+    exact = [(x, type(x)) for x in takes]  # 0 and -0.0 are equal, and one of them is not a whole number
     for x in LINE:
         expected = "" if (x, type(x)) in exact else f"x must be {sentence}, got {x}"
         assert said(check, x) == expected
-        if isinstance(x, float) and not name.startswith("whole"):  # which takes no float, and names its type
+        if isinstance(x, float) and not name.startswith("whole"):  # `whole` takes no float, and names its type
             assert said(check, np.float64(x)) == expected
 
 
 def test_other_kinds_of_numbers():
-    """Exact fractions and integers beyond the floats are numbers; True and False count nothing."""
+    """Exact fractions and integers beyond the floats are numbers, but True and False are no counts."""
     require.positive(q=Fraction(1, 3), n=10**400)
     require.within("(0, 1)", q=Fraction(1, 3))
     require.integer(1, n=10**400, steps=np.float64(3), m=np.int32(2))
@@ -79,7 +79,7 @@ def test_the_first_that_is_out_of_range_is_named():
 
 
 def test_choices():
-    """None is a choice where it is listed, and the choices may be the keys of a table."""
+    """None is a choice if it is listed, and the choices may be the keys of a table."""
     require.one_of({"mean": 1, "sum": 2}, how="sum", then="mean")
     with pytest.raises(ValueError, match=r"^top must be one of error, slope, got None$"):
         require.one_of(("error", "slope"), top=None)

@@ -1,4 +1,4 @@
-"""Noise on a grid: its unit, its law against exact probabilities, its tails, and attacks that floating noise loses."""
+"""Noise on a grid: its unit, its law compared with exact probabilities, its tails, and attacks on floating noise."""
 
 import functools
 import itertools
@@ -24,7 +24,7 @@ SCALES = [0.3, 5.0, 1.3 * 2.0**24, 2.0**36]
 @pytest.mark.parametrize("multiplier", [1e-6, 1.0, 333.3, 1e9])
 @pytest.mark.parametrize("d", [1, 3, 10**6, 10**10])
 def test_the_unit_is_the_largest_that_costs_little(sensitivity, multiplier, d):
-    """In exact arithmetic: fine enough for the sensitivity, or else as fine as 53 bits leave room for."""
+    """The test uses exact arithmetic. The unit is fine enough for the sensitivity, or else as fine as 53 bits allow."""
     std = sensitivity * multiplier
     g = Fraction(rounded.unit(sensitivity, std, d))
     assert math.frexp(float(g))[0] == 0.5
@@ -54,7 +54,7 @@ def test_where_no_unit_fits_a_sentence_says_so(numbers, sentence):
 
 
 def words_of(u, v):
-    """The (16, n) words whose first two uniform numbers have these 64 bits; the other pairs are the same again."""
+    """The (16, n) words whose first two uniform numbers have these 64 bits. The other pairs repeat them."""
     u, v = (np.array(x, dtype=np.uint64) for x in (u, v))
     high = [(x >> np.uint64(32)).astype(np.uint32) for x in (u, v)]
     low = [x.astype(np.uint32) for x in (u, v)]
@@ -62,7 +62,7 @@ def words_of(u, v):
 
 
 def hard_bits(n):
-    """64 bits of u and of v: uniform, and about every place where the way of computing changes."""
+    """64 bits of u and of v: uniform, and near every place at which the method changes."""
     rng = np.random.default_rng(0)
     edge = int(rounded.EDGE * 2**64)
     u = [edge, 2**64 - 1 - edge, 3 * 2**62, 2**63, math.isqrt(2**127), math.isqrt(2**125), 2**64 - 2**53, 2**64 - 2**50]
@@ -85,7 +85,10 @@ def exact_pair(u, v):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_double_precision_keeps_its_bound():
-    """With a scale of 2^200 all floats are integers, which shows them. The proof has 2^-48.5 for the worst case."""
+    """With a scale of 2^200, all floats are integers, so errors are visible.
+
+    The proof has 2^-48.5 for the worst case.
+    """
     u, v = hard_bits(2000)
     k, _ = rounded.quick(words_of(u, v), 2.0**200)
     most = 0.0
@@ -99,7 +102,7 @@ def test_double_precision_keeps_its_bound():
 
 
 def bits_beyond_the_edges():
-    """u and v for which the bits that follow count too much: u or 1 - u below EDGE, by a little or by far."""
+    """u and v for which the following bits matter too much: u or 1 - u is below EDGE, by a little or by far."""
     edge = int(rounded.EDGE * 2**64)
     u = [x for below in (0, 1, edge >> 9, edge - 2**20) for x in (below, 2**64 - 1 - below)]
     return np.array(u, np.uint64), np.array([2**61 + 12345] * len(u), np.uint64)
@@ -113,7 +116,7 @@ def test_nothing_is_certain_beyond_the_edges():
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_bits_that_follow_move_it_by_less():
-    """The proof's 2^-49.9 (1 + r) for what follows the 64 bits of u, where u or 1 - u is least and at 3/4."""
+    """The proof has 2^-49.9 (1 + r) for the bits after the 64 bits of u. Tested at the smallest u or 1 - u and at 3/4."""
     edge = int(rounded.EDGE * 2**64)
     with mpmath.workdps(50):
         for u in (edge, edge + 1, 3 * 2**62, 2**64 - 1 - edge):
@@ -123,7 +126,10 @@ def test_the_bits_that_follow_move_it_by_less():
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
-    """Coefficients to half a rounding; remainders at the ends, where they are largest because all terms grow."""
+    """Coefficients agree to half a rounding.
+
+    Remainders are tested at the ends, where they are largest, as all terms grow.
+    """
     atanh = [Fraction(4, 2 * k + 1) for k in range(10)]
     sin = [Fraction((-1) ** k, math.factorial(2 * k + 1)) for k in range(8)]
     cos = [Fraction((-1) ** k, math.factorial(2 * k)) for k in range(9)]
@@ -133,7 +139,7 @@ def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
     with mpmath.workdps(50):
         x, t, e = (mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1), mpmath.pi / 4, mpmath.mpf(2) ** -53
         assert x**2 < 0.0295
-        # 64 bits from u = m 2^e may put m beyond sqrt(1/2) or sqrt(2) by the kernel's 2^-20.
+        # With 64 bits of u = m 2^e, m may exceed sqrt(1/2) or sqrt(2) by the kernel's 2^-20.
         x = x * (1 + mpmath.mpf(2) ** -18)
         left_out = [
             1 - sum(mpmath.mpf(c.numerator) / c.denominator * x ** (2 * k + 1) for k, c in enumerate(atanh))
@@ -148,7 +154,7 @@ def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_integer_is_that_of_interval_arithmetic(scale):
-    """Hard places and places of the cipher, all that float64 leaves uncertain among them."""
+    """The test covers hard places and places of the cipher, including all that float64 leaves uncertain."""
     u, v = hard_bits(300)
     k, certain = rounded.quick(words_of(u, v), scale)
     for i in range(len(u)):
@@ -171,9 +177,9 @@ def test_every_integer_is_that_of_interval_arithmetic(scale):
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("sine", [False, True])
 def test_an_interval_holds_the_normal(sine):
-    """For uniform numbers near 0, near 1 and between, at the ends of what the bits leave open, in 60 digits.
+    """Uniform numbers are near 0, near 1 and between, at the ends of the intervals of their bits, in 60 digits.
 
-    It is hardly wider than what those bits move.
+    The interval is hardly wider than the range from those bits.
     """
     rng = np.random.default_rng(0)
     function = mpmath.sin if sine else mpmath.cos
@@ -182,7 +188,7 @@ def test_an_interval_holds_the_normal(sine):
             u, v = (int(w) for w in rng.integers(2**64, size=2, dtype=np.uint64))
             u >>= int(rng.integers(60)) if trial % 3 else 0
             u = 2**64 - 1 - u if trial % 3 == 2 else max(u, 1)
-            scale = 2.0 ** rng.uniform(-3, 100)  # with large ones the bounds themselves are seen
+            scale = 2.0 ** rng.uniform(-3, 100)  # with large scales, the bounds themselves are tested
             low, high = rounded.normal_bounds(scale, u, v - sine * 2**62, 64)
             radii = [scale * mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(a) / 2**64)) for a in (u, u + 1)]
             for r in radii:
@@ -193,7 +199,7 @@ def test_an_interval_holds_the_normal(sine):
 
 
 def digits_of(u_bits, v_bits):
-    """The digits of two uniform numbers that are given as strings of 0 and 1, as long as it takes."""
+    """The digits of two uniform numbers, given as strings of 0 and 1 of the required length."""
 
     def digits(more):
         bits = 64 + 256 * more
@@ -210,7 +216,7 @@ def random_bits(rng, n, zeros=0):
 @pytest.mark.parametrize("zeros", [0, 60, 200, 2000])
 @pytest.mark.parametrize("scale", [0.3, 1.3 * 2.0**24, 2.0**900])
 def test_numbers_with_many_zeros_give_the_exact_tail(zeros, scale):
-    """u below 2^-60, 2^-200 and 2^-2000, and integers of 900 bits, in 1,200 digits."""
+    """u is below 2^-60, 2^-200 and 2^-2000, and integers have 900 bits, in 1,200 digits."""
     rng = np.random.default_rng(zeros)
     for sine in (False, True):
         u, v = random_bits(rng, 4096, zeros), random_bits(rng, 4096)
@@ -223,7 +229,7 @@ def test_numbers_with_many_zeros_give_the_exact_tail(zeros, scale):
 
 
 def test_bits_are_drawn_until_one_integer_is_left():
-    """A normal that is 1/2 to 700 bits: as many more are drawn as it takes, no more."""
+    """For a normal that is 1/2 to 700 bits, exactly as many further bits are drawn as needed."""
     asked = []
     v = "0" + "1" * 2500
 
@@ -231,7 +237,7 @@ def test_bits_are_drawn_until_one_integer_is_left():
         asked.append(more)
         return digits_of(u, v)(more)
 
-    with mpmath.workdps(900):  # r cos(pi - tiny) is -r: put r at 1/2 but for 2^-700
+    with mpmath.workdps(900):  # r cos(pi - tiny) is -r: put r at 1/2 up to 2^-700
         r = mpmath.mpf(0.5) + mpmath.mpf(2) ** -700
         u = bin(int(mpmath.exp(-(r**2) / 2) * 2**2501))[2:].zfill(2501)
     assert rounded.by_intervals(1.0, digits, False) == -1
@@ -239,7 +245,7 @@ def test_bits_are_drawn_until_one_integer_is_left():
 
 
 def test_more_bits_stand_where_nothing_else_is_drawn():
-    """Counters asked for, by pair: the first block is the group's, the others are far from all groups and distinct."""
+    """The counters of each pair: the first block is the group's; the others are distinct and far from all groups."""
     asked = []
 
     def blocks(key, first, n):
@@ -277,7 +283,7 @@ def counts(k, most):
 
 @functools.cache
 def doors():
-    """Where the kernel is installed, it is tested too."""
+    """If the kernel is installed, it is tested too."""
     kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
     return {"numpy": rounded, "numba": kernels}
 
@@ -293,7 +299,7 @@ def door_of(name):
 @DOORS
 @pytest.mark.parametrize("scale, most", [(0.3, 1), (0.71, 2), (1.0, 3), (2.6, 9), (5.0, 18)])
 def test_the_law_is_that_of_a_rounded_gaussian(door, scale, most):
-    """False alarm 1e-6, by `fits`, for each of three: single numbers, the two of a pair, neighbours."""
+    """The false alarm is 1e-6, by `fits`, for each of three: single numbers, the two of a pair, neighbours."""
     n, sees = (2**22, 0.009) if door == "numba" else (2**18, 0.035)
     k = door_of(door).add_keyed(np.zeros(n), scale, KEY, 50, unit=1.0)
     p = probabilities(scale, most)
@@ -310,7 +316,7 @@ def test_the_law_is_that_of_a_rounded_gaussian(door, scale, most):
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """Their power: rounding down, and a standard deviation 3 % too large."""
+    """The tests detect rounding down, and a standard deviation that is 3 % too large."""
     z = np.random.default_rng(0).normal(size=2**18)
     p = probabilities(1.0, 3)
     fits(counts(np.rint(z), 3), 2**18 * p, sees=0.035)
@@ -324,7 +330,7 @@ def test_the_tests_of_the_law_see_a_wrong_one():
 def test_the_tail_has_its_law(zeros, trials):
     """P(|round(Z)| >= k | u < 2^-zeros) = 2^zeros P(|Z| >= k - 1/2), if no larger u gives so large a Z.
 
-    Such k lie beyond 9, 16 and 37 standard deviations. False alarm 1e-6 each, by `has_rate`.
+    Such k are beyond 9, 16 and 37 standard deviations. The false alarm is 1e-6 each, by `has_rate`.
     """
     rng = np.random.default_rng(zeros)
     scale = 5000.0
@@ -342,7 +348,7 @@ def test_the_tail_has_its_law(zeros, trials):
 
 
 def blocks_with_zeros(words):
-    """The cipher, but that the first so many words of u are 0 in every block."""
+    """The cipher, except that this number of first words of u are 0 in every block."""
 
     def blocks(key, first, n):
         block = chacha20(key, first, n)
@@ -354,7 +360,7 @@ def blocks_with_zeros(words):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_tail_does_not_end(monkeypatch):
-    """Row 4: where the words of u are all 0, the noise of seeded runs has its end, and this has none."""
+    """Row 4: if all words of u are 0, the noise of seeded runs has its largest value, but this noise has none."""
     words = philox.philox
 
     def words_with_zeros(counter, key):
@@ -366,7 +372,7 @@ def test_the_tail_does_not_end(monkeypatch):
     assert 6.7 < np.abs(philox.add_keyed(np.zeros(8192, np.float32), 1.0, KEY[:4])).max() < 6.8
     monkeypatch.setattr(cipher, "chacha20", blocks_with_zeros(8))
     assert 8.5 < np.abs(cipher.add_keyed(np.zeros(8192), 1.0, KEY)).max() < 8.6
-    # Here all that is drawn is 0 but for the last bits of the third further block: 64 + 3 * 256 bits.
+    # Here all draws are 0, except for the last bits of the third further block: 64 + 3 * 256 bits.
     monkeypatch.undo()
 
     def blocks(key, first, n):
@@ -394,7 +400,7 @@ def test_the_tail_does_not_end(monkeypatch):
 @pytest.mark.verifies("ours:rounded-gaussian")
 @DOORS
 def test_what_is_added_does_not_depend_on_the_sum(door):
-    """g (s + round(Z)) in exact arithmetic, with s the sum in units of g, rounded and clamped."""
+    """The result is g (s + round(Z)) in exact arithmetic, with s the sum in units of g, rounded and clamped."""
     rng = np.random.default_rng(3)
     unit, scale = 2.0**-20, 1.3 * 2.0**30
     x = np.concatenate([rng.normal(size=3000) * 10.0 ** rng.uniform(-9, 9, 3000), [np.inf, -np.inf, 1e300, 2.5 * unit]])
@@ -410,7 +416,7 @@ def test_what_is_added_does_not_depend_on_the_sum(door):
 @DOORS
 @pytest.mark.parametrize("std", [0.0, 0.01])
 def test_a_zero_has_no_sign(door, std):
-    """Whether a small sum and the noise are both negative, which s + round(Z) = 0 does not tell."""
+    """The sign would reveal whether a small sum and the noise are both negative, which s + round(Z) = 0 does not."""
     out = np.tile([-0.4, -1e-300, -0.0, 0.0, 1e-300, 0.4], 500)
     door_of(door).add_normal(out, std, np.random.default_rng(0), unit=1.0)
     assert not out.view(np.int64).any()
@@ -418,7 +424,7 @@ def test_a_zero_has_no_sign(door, std):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
-    """In exact arithmetic, and nearly attained; inputs beyond the range come no further apart."""
+    """The test uses exact arithmetic. The bound is nearly attained. Inputs beyond the range are not further apart."""
     rng = np.random.default_rng(2)
     unit, d, most = 0.25, 40, 0.0
     x = unit * rng.integers(-9, 9, d)
@@ -438,7 +444,7 @@ def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
 
 @pytest.mark.parametrize("k, s, want", [(2**60, -(2**51), 2**53), (2**53 + 5, -7, 2**53 - 2), (-(2**900), 0, -(2**53))])
 def test_a_result_beyond_the_floats_is_clamped_after_the_addition(monkeypatch, k, s, want):
-    """2^53 units have a probability below exp(-2^25) where std / g is at most 2^40."""
+    """2^53 units have a probability below exp(-2^25) if std / g is at most 2^40."""
     monkeypatch.setattr(rounded, "by_intervals", lambda *_: k)
     assert rounded.add_exactly(float(s), 0.5, 1.0, KEY, 0, 0) == want / 2
 
@@ -449,7 +455,7 @@ RECORD, STD, COORDINATES = 0.1251, (700.0, 1.3 * 512), 128  # a record of norm 1
 
 
 def reachable(y, std, start):
-    """Which floats y are a start plus std times some float g, both rounded: what floating noise on it can give."""
+    """The floats y that equal a start plus std times some float g, both rounded. Floating noise can give these."""
     dtype = y.dtype.type
     near = [(y - dtype(start)) / dtype(std)]
     for direction in (-np.inf, np.inf):
@@ -464,7 +470,7 @@ def phase(y, step):
     return np.cos(2 * np.pi / step * y.astype(np.float64)).sum()
 
 
-ATTACKS = {  # whether the record is in
+ATTACKS = {  # whether the record is in the data
     "not all values are reachable without it": lambda y, std: not reachable(y, std, 0).all(),
     "all values are reachable with it": lambda y, std: bool(reachable(y, std, RECORD).all()),
     "low-order bits are those of the record": lambda y, std: bool(phase(y - RECORD, 2.0**-6) > phase(y, 2.0**-6)),
@@ -472,7 +478,7 @@ ATTACKS = {  # whether the record is in
 
 
 def rights_of_attacks(add, dtype, std, trials):
-    """In how many trials each attack says rightly whether the record is in. std is at least 470 times its norm."""
+    """The number of trials in which each attack is right about the record. std is at least 470 times its norm."""
     right = dict.fromkeys(ATTACKS, 0)
     for trial, record in enumerate(np.random.default_rng(7).integers(2, size=trials).tolist()):
         out = np.full(COORDINATES, RECORD * record, dtype)
@@ -487,7 +493,10 @@ def rights_of_attacks(add, dtype, std, trials):
 @pytest.mark.parametrize("door", ["numpy", "numba"])
 @pytest.mark.parametrize("std", STD)
 def test_the_attacks_of_low_bits_are_at_chance(door, std):
-    """Row 3: right in half of 1,000 runs. The sensitivity itself allows at most .0009 more. False alarm 1e-6."""
+    """Row 3: the attacks are right in half of 1,000 runs.
+
+    The sensitivity allows .0009 more. The false alarm is 1e-6.
+    """
     unit = rounded.unit(RECORD * math.sqrt(COORDINATES), std, COORDINATES)
     add = functools.partial(door_of(door).add_normal, unit=unit)
     for right in rights_of_attacks(add, np.float64, std, 1000).values():
@@ -506,7 +515,7 @@ def test_the_attacks_of_low_bits_are_at_chance(door, std):
 )
 @pytest.mark.parametrize("std", STD)
 def test_the_attacks_decide_each_run_with_floating_noise(add, dtype, std):
-    """All of 100 runs, but the third attack, which is for grids."""
+    """The attacks decide all of 100 runs, except the third attack, which is for grids."""
     assert list(rights_of_attacks(add, dtype, std, 100).values())[:2] == [100, 100]
 
 
@@ -537,7 +546,10 @@ def test_noise_is_added_in_place_whatever_the_layout(door):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(door):
-    """Any generator will do, so a secure one stays one; its next draw is the same whatever was filled."""
+    """Any generator is possible, so a secure one stays secure.
+
+    Its next draw does not depend on the size of the array.
+    """
     add = functools.partial(door_of(door).add_normal, unit=0.5)
     key = np.random.Generator(np.random.Philox(3)).integers(2**32, size=8, dtype=np.uint32)
     for shape in ((3,), (40, 50)):

@@ -1,4 +1,4 @@
-"""Samplers: functions of the step, the laws of the four schemes, and a sentence for data that cannot be sampled."""
+"""Samplers: functions of the step, the laws of the four schemes, and a message for data that cannot be sampled."""
 
 import math
 from fractions import Fraction
@@ -19,7 +19,7 @@ FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with anothe
 
 
 def data(n=23):
-    """Records that carry their number, so that a batch tells whom it holds: x = (i, -i), y = 10 i."""
+    """Records that contain their number, so that a batch reveals its records: x = (i, -i), y = 10 i."""
     i = np.arange(n, dtype=float)
     return np.stack([i, -i], axis=1), 10 * i[:, None]
 
@@ -34,7 +34,7 @@ SAMPLERS = {
 
 
 def of_run(scheme):
-    """The sampler of a run: of ten records a pass in partial passes, elsewhere of batches of five, at least three."""
+    """The sampler of a run. Partial passes have ten records in a pass; other batches have five, or at least three."""
     sampler = sampling.SAMPLERS[scheme]
     options = {name: {"N_B": 3, "tau": 10 / 23}[name] for name in sampler.options}
     batch = 1 if "tau" in options else 5
@@ -48,7 +48,7 @@ RANDOM = pytest.mark.parametrize("make", list(SAMPLERS.values())[1:], ids=list(S
 
 @EVERY
 def test_a_batch_is_a_function_of_the_step(make):
-    """In order, backwards, with repetitions and from another object: step t has the same batch."""
+    """In order, backwards, with repetitions and from another object, step t has the same batch."""
     in_order = [make().indices(t) for t in range(1, 31)]
     sampler = make()
     for t in [30, 29, 1, 1, 17, *range(30, 0, -1), 5, 6, 5]:
@@ -64,7 +64,7 @@ def test_another_seed_draws_other_batches(make):
 @pytest.mark.verifies("lee2020:A3-A5")
 @RANDOM
 def test_steps_draw_afresh(make):
-    """No two of the first steps of twenty epochs hold the same 5 of 23 records in the same order."""
+    """No two of the first steps of twenty epochs have the same 5 of 23 records in the same order."""
     sampler = make()
     batches = {tuple(sampler.indices(t)) for t in range(1, 20 * sampler.steps_per_epoch, sampler.steps_per_epoch)}
     assert len(batches) == 20
@@ -135,9 +135,10 @@ def test_a_partition_whose_batches_fit_has_no_rest():
 @pytest.mark.verifies("lee2020:A3-A5")
 @pytest.mark.parametrize("name, size", [("partition, drop", 5), ("without replacement", 5)])
 def test_inclusion_is_uniform_over_records(name, size):
-    """First steps of 5,000 epochs: counts of each record, multinomial-like; records in one batch exclude each other,
-    which shrinks the chi2 statistic by (n - m) / (n - 1) against independent draws. Chances that are 8 % off in the
-    mean square are missed with probability 1e-6.
+    """The test counts each record in the first steps of 5,000 epochs.
+
+    Records in one batch exclude each other, which scales the chi2 statistic by (n - m) / (n - 1) compared with
+    independent draws. Probabilities that are 8 % off in the mean square are missed with probability 1e-6.
     """
     sampler, n = SAMPLERS[name](), 23
     steps = [1 + k * sampler.steps_per_epoch for k in range(5000)]
@@ -151,7 +152,7 @@ def test_inclusion_is_uniform_over_records(name, size):
 
 @pytest.mark.verifies("lee2020:A3-A5")
 def test_without_replacement_pairs_are_uniform():
-    """Not only single records: each of the 15 pairs from 6 records with m = 2 comes equally often in 15,000 steps."""
+    """Each of the 15 pairs from 6 records with m = 2 occurs equally often in 15,000 steps, not only each record."""
     sampler = WithoutReplacement(*data(6), 2, Streams(3))
     pairs = [tuple(sorted(sampler.indices(t))) for t in range(1, 15_001)]
     counts = [pairs.count(pair) for pair in {(i, j) for j in range(6) for i in range(j)}]
@@ -160,7 +161,7 @@ def test_without_replacement_pairs_are_uniform():
 
 
 def test_shuffles_of_epochs_are_uniform():
-    """Each of the 24 orders of 4 records comes equally often in 12,000 epochs."""
+    """Each of the 24 orders of 4 records occurs equally often in 12,000 epochs."""
     sampler = EpochPartition(*data(4), 4, Streams(4))
     orders = [tuple(sampler.indices(t)) for t in range(1, 12_001)]
     counts = [orders.count(order) for order in set(orders)]
@@ -252,9 +253,10 @@ def test_steps_count_from_one(make, t):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_scheme_that_is_counted_in_full_has_no_record_twice_in_a_batch(scheme):
-    """Or one use in full would be several. Its rate is the share of steps in which a record is, at 5.5 deviations.
+    """Otherwise one use would be several. The rate is the share of steps with a record, at 5.5 deviations.
 
-    A right sampler fails with probability below 1e-7 a scheme under another seed; a rate that is off by 15 % is seen.
+    With another seed, a correct sampler fails with probability below 1e-7 for each scheme. A rate that is off by 15 %
+    is detected.
     """
     x = np.zeros((24, 1))
     sampler = sampling.SAMPLERS[scheme].of_run(x, x, Streams(5), batch=6, epochs=1)
@@ -273,7 +275,10 @@ def test_a_scheme_that_is_counted_in_full_has_no_record_twice_in_a_batch(scheme)
 
 @pytest.mark.parametrize("scheme", sampling.SAMPLERS)
 def test_batches_that_read_n_are_not_counted_where_neighbours_differ_in_number(scheme):
-    """With twice the records, a scheme says truly whether the draws of the others change; only then is it counted."""
+    """With twice the records, a scheme declares correctly whether the draws of the others change.
+
+    Only then is it counted.
+    """
     drawn = [[of_run(scheme)(n=n).indices(t) for t in range(1, 41)] for n in (23, 46)]
     others = [[chosen[chosen < 23].tolist() for chosen in batches] for batches in drawn]
     public = {"records": 23} if not sampling.SAMPLERS[scheme].reads_n else {}
@@ -303,7 +308,7 @@ def test_a_theorem_cannot_count_batches_that_read_n(monkeypatch):
 
 @pytest.mark.parametrize("q", [0.1, 1 / 3, 0.5, 1.0, 0.009999999776482582, 500 / 6000, 2.0**-30, 1.1 * 2.0**-30])
 def test_a_coin_of_53_bits_falls_with_a_probability_of_at_most_q(q):
-    """Of the uniforms k / 2^53 that a generator draws, exactly floor(q 2^53) choose a record."""
+    """Of the uniform numbers k / 2^53 of a generator, exactly floor(q 2^53) choose a record."""
     k = math.floor(Fraction(q) * 2**53)
     drawn = np.array([k - 1, min(k, 2**53 - 1)]) / 2**53
     x = np.zeros((2, 1))
@@ -313,5 +318,5 @@ def test_a_coin_of_53_bits_falls_with_a_probability_of_at_most_q(q):
 
     chosen = [0] if q < 1 else [0, 1]
     assert Poisson(x, x, q, streams).indices(1).tolist() == chosen
-    if q > 1e-3:  # lower rates are refused there: hardly a batch would be large enough
+    if q > 1e-3:  # lower rates are refused there, because hardly any batch would be large enough
         assert PoissonRejection(x, x, q, N_B=1, streams=streams).indices(1).tolist() == chosen

@@ -9,7 +9,7 @@ import pytest
 from nfa.whole import whole_folder, write_whole
 from tests.project.tree import ROOT
 
-LIMITED = [  # what writes more than 1 KiB into one file; the file that could not be written
+LIMITED = [  # functions that write more than 1 KiB into one file; the file that could not be written
     ("course stub lee2020:eq5 --out st.py", "st.py"),
     ("course ladder lee2020 --out deep/ladder", "deep/ladder/"),
     ("course new c/d --set ps2_dfa", "c/d/"),

@@ -1,4 +1,4 @@
-"""The accountant: the captions of lee2020, dp-accounting end to end, what is refused, noise for a target epsilon."""
+"""The accountant: the captions of lee2020, dp-accounting end to end, refusals, and the noise for a target epsilon."""
 
 import dataclasses
 import itertools
@@ -39,7 +39,7 @@ def release(z=1.0, *, sampling="none", q=None, adjacency="replace-one", law="gau
 
 
 def spend(m, steps=1, **settings):
-    """`epsilon` of one mechanism as the papers count, with the warning of the grid's end let pass."""
+    """`epsilon` of one mechanism as the papers count it. The warning about the end of the grid is ignored."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
         return epsilon([(m, steps)], **{"delta": DELTA, "conversion": "mironov2017"} | settings)
@@ -75,7 +75,7 @@ ORACLES = [
     (*FC, 0.05, 250, 2.35836964818, 2.40348422442, 1.1516708649, 2.59640803886),
     (*FC, 0.05, 300, 2.59537922342, 2.63909437369, 1.26410754958, 2.85984685852),
 ]
-# What is printed has one home, beside the experiment: (batch, S, sigma, epochs, printed, and the values above).
+# The printed values are stored next to the experiment: (batch, S, sigma, epochs, printed, and the values above).
 SETTINGS = {(caption["net"], float(caption["sigma"])): caption for caption in CAPTIONS}
 
 
@@ -88,7 +88,7 @@ TABLE = [(m, S, sigma, epochs, printed(m, sigma, epochs), *values) for m, S, sig
 
 
 def captioned(n, m, S, sigma, epochs, **settings):
-    """The paper's procedure: sensitivity S / m of the average, floor(n / m) steps an epoch, Lemma 2's conversion."""
+    """The paper's procedure: sensitivity S / m of the average, floor(n / m) steps in an epoch, Lemma 2's conversion."""
     mechanism = Mechanism(
         law="gaussian",
         sensitivity=S / m,
@@ -193,7 +193,7 @@ def test_which_accountant_goes_with_which_batches(batch, steps, z, exact, order,
     at_order = spend(m, steps, orders=[order], conversion="canonne2020").epsilon
     assert at_order == pytest.approx(exact, rel=1e-5)
     assert spend(m, steps, conversion="canonne2020").epsilon <= at_order
-    fine = 1 + np.geomspace(1, 1000, 100_000)  # the best order is the last that the conditions allow
+    fine = 1 + np.geomspace(1, 1000, 100_000)  # the best order is the last one that the conditions allow
     assert spend(m, steps, bound="mironov2019:thm11", orders=fine).epsilon == pytest.approx(closed, rel=1e-4)
     shuffled = release(z, sampling="epoch-partition", q=batch / 60000)
     g = spend(shuffled, steps, steps_per_epoch=-(-60000 // batch))
@@ -215,7 +215,7 @@ def theirs(event, steps, replace_one, orders=range(2, 257)):
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:acct", "canonne2020:prop12", "wbk2019:thm27", "lee2020:fn1", "lee2020:lem1")
 def test_agrees_with_dp_accounting_end_to_end():
-    """500 random settings of Poisson and unsampled Gaussians, 40 without replacement (theirs is slow), to 1e-7."""
+    """500 random settings of Poisson and unsampled Gaussians, and 40 without replacement (theirs is slow), to 1e-7."""
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SampledWithoutReplacementDpEvent
 
     rng = np.random.default_rng(11)
@@ -244,7 +244,7 @@ def test_agrees_with_dp_accounting_end_to_end():
 @pytest.mark.verifies("lee2020:def1")
 @pytest.mark.slow
 def test_tight_numbers_beside_renyi():
-    """The tight epsilon of E9's Poisson rows, second look; of shuffled epochs, the exact delta of 25 releases."""
+    """The tight epsilon of E9's Poisson rows by a second method; for shuffled epochs, the exact delta of 25 releases."""
     for batch, steps, z, value in ((64, 23438, 4, 0.13086), (500, 3000, 4, 0.40350), (200, 7500, 8, 0.11281)):
         m = release(z, sampling="poisson", q=batch / 60000, adjacency="add-remove")
         found = tight([(m, steps)], delta=DELTA)
@@ -271,7 +271,7 @@ def test_tight_says_why_there_is_no_number():
 
 
 def test_a_curve_of_ones_own_need_not_be_hashable():
-    """A dataclass that compares by value has no hash; its Renyi curve is counted like any other."""
+    """A dataclass that compares by value has no hash. Its Renyi curve is counted like any other curve."""
 
     @dataclasses.dataclass
     class Curve:
@@ -287,7 +287,7 @@ def test_a_curve_of_ones_own_need_not_be_hashable():
 
 
 def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
-    """A step's loss beyond what a float can hold the exponential of, and an epsilon too small to gain from."""
+    """The exponential of a step's loss exceeds the floats, or an epsilon is too small for a gain."""
     loud = release(0.0101, sampling="poisson", q=4.45e-6, adjacency="add-remove")
     with pytest.raises(Unresolved, match="rounding errors are too large"):
         privacy_losses([(loud, 321)], delta=1e-18)
@@ -303,7 +303,7 @@ def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
 
 
 def test_the_smallest_number_is_that_of_one_of_the_accountants():
-    """Which one it is depends on the setting; a named bound, conversion or orders mean Renyi divergences."""
+    """The accountant depends on the setting. A named bound, conversion or orders mean Renyi divergences."""
     won = set()
     for m, steps, delta in (
         (release(1.5, sampling="poisson", q=0.001, adjacency="add-remove"), 100, 1e-6),
@@ -373,7 +373,7 @@ def test_different_steps_add_up_at_each_order():
 
 @pytest.mark.verifies("lee2020:lem1", "lee2020:lem2")
 def test_the_default_grid_of_a_gaussian_loses_next_to_nothing():
-    """Against the minimum over all real orders, rho + 2 sqrt(rho log(1/delta))."""
+    """The result is compared with the minimum over all real orders, rho + 2 sqrt(rho log(1/delta))."""
     for z, steps in itertools.product((0.2, 1, 5, 40, 900), (1, 30, 2000)):
         rho = steps / (2 * z * z)
         best = rho + 2 * math.sqrt(rho * math.log(1e5))
@@ -398,7 +398,7 @@ def test_a_shuffled_epoch_costs_one_release():
         g = spend(m, steps)
         assert (g.steps, g.uses) == (steps, uses)
         assert g.epsilon == spend(full, uses).epsilon
-    # m = 256 of 60,000: 234 whole batches, or 235 with the short one, which the rate does not tell
+    # m = 256 of 60,000 gives 234 whole batches, or 235 with the short one; the rate does not tell which
     odd = release(2.0, sampling="epoch-partition", q=256 / 60000)
     assert spend(odd, 15 * 234).uses == 15
     assert (spend(odd, 15 * 235).uses, spend(odd, 15 * 235, steps_per_epoch=235).uses) == (16, 15)
@@ -411,9 +411,12 @@ def test_a_shuffled_epoch_costs_one_release():
 @pytest.mark.verifies("lee2020:compose", "dpulr2024:L249", "berthier2019:lem3.1")
 @pytest.mark.parametrize("trials", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_no_law_of_a_shuffled_epoch_exceeds_one_release(trials):
-    """Both batches of two of an epoch over four records, the second release chosen after the first: all 24 orders."""
+    """Epochs over four records have two batches of two.
+
+    The second release depends on the first. All 24 orders are tested.
+    """
     rng, outcomes = np.random.default_rng(13), 3
-    batches = [b for b in itertools.combinations(range(5), 2) if b != (3, 4)]  # record 4 stands in for record 3
+    batches = [b for b in itertools.combinations(range(5), 2) if b != (3, 4)]  # record 4 replaces record 3
     for _ in range(trials):
         sharpness = 10 ** rng.uniform(-1, 0.7)
         first, *later = (random_mechanism(rng, batches, outcomes, sharpness) for _ in range(1 + outcomes))
@@ -439,7 +442,7 @@ def test_no_law_of_a_shuffled_epoch_exceeds_one_release(trials):
 @pytest.mark.verifies("berthier2019:lem3.1")
 @pytest.mark.parametrize("trials", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_no_random_batch_exceeds_the_curve_without_sampling(trials):
-    """The bounds on request: one record replaced under Poisson batches and without replacement."""
+    """The bounds on request: one record replaced with Poisson batches and without replacement."""
     rng = np.random.default_rng(14)
     for _ in range(trials):
         q, inputs = rng.uniform(), [b for r in range(4) for b in itertools.combinations(range(4), r)]
@@ -530,9 +533,9 @@ def test_warns_where_the_optimal_order_is_at_an_end_of_the_grid():
     quiet = release(50.0, sampling="without-replacement", q=0.001)
     with pytest.warns(rdp.OrderAtGridEnd, match="256 is the largest"):
         epsilon([(quiet, 10)], delta=DELTA, accountant="rdp")
-    epsilon([(m, 5000)], delta=DELTA)  # privacy losses give the number, so no warning
+    epsilon([(m, 5000)], delta=DELTA)  # privacy losses give the number, so there is no warning
     epsilon([(release(2.0, sampling="without-replacement"), 500)], delta=DELTA, accountant="rdp")  # inside
-    inside = release(2.0, sampling="without-replacement")  # the best order is 8 or so
+    inside = release(2.0, sampling="without-replacement")  # the best order is about 8
     for orders, told in (([20, 30], "20 is the smallest"), ([2, 3, 4], "4 is the largest"), ([3], "3 is the smallest")):
         with pytest.warns(rdp.OrderAtGridEnd, match=told):
             epsilon([(inside, 500)], delta=DELTA, orders=orders)
@@ -746,7 +749,7 @@ def test_calibration_inverts_the_accountant(target, settings):
     m = release(g.noise_multiplier, q=g.sampling_rate, law=settings.get("law", "gaussian"), **shared)
     again = {name: settings[name] for name in ("bound", "conversion", "accountant") if name in settings}
     assert spend(m, g.steps, **again).epsilon == g.epsilon
-    # a caption's noise comes back
+    # the calibration returns the noise of a caption
     more = release(g.noise_multiplier * (1 - 1e-6), q=g.sampling_rate, law=settings.get("law", "gaussian"), **shared)
     assert spend(more, g.steps, **again).epsilon > target
 
@@ -775,7 +778,7 @@ def test_calibration_passes_refusals_on():
 
 @pytest.fixture
 def with_replacement(monkeypatch):
-    """Poisson batches declared as if only a bound 64 times the curve without sampling held, and nothing in full."""
+    """Poisson batches, declared as if only a bound 64 times the curve without sampling held, and nothing in full."""
     own = theorems.Bound(
         id="wbk2019:thm9",
         samplings=("poisson",),
@@ -791,7 +794,7 @@ def with_replacement(monkeypatch):
 
 
 def test_what_no_coverage_counts_in_full_never_falls_back_on_it(with_replacement):
-    """A fallback would make the epsilon that of every use counted in full: 64 times too little at every order."""
+    """A fallback would give the epsilon for every use counted in full, which is 64 times too small at every order."""
     m = release(10.0, sampling="poisson")
     orders = np.array([2.0, 2.5, 8.0])
     assert theorems.one_step(m, orders, choose(m)).tolist() == pytest.approx([0.64, 0.8, 2.56], rel=1e-14)
@@ -808,7 +811,7 @@ def test_what_no_coverage_counts_in_full_never_falls_back_on_it(with_replacement
 
 
 def test_nor_does_pure_composition(with_replacement):
-    """One use of Laplace noise has the pure epsilon sqrt(2) / z; more uses in a batch could have more."""
+    """One use of Laplace noise has the pure epsilon sqrt(2) / z. More uses in a batch could have a larger one."""
     m = release(10.0, sampling="poisson", law="laplace")
     assert compose_pure([(m, 1)])[0] == math.inf
     whole = release(10.0, sampling="none", law="laplace")

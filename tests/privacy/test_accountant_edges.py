@@ -1,4 +1,4 @@
-"""The accountant at the edges of what it can be asked: random settings, theorems at eighty digits, dp-accounting."""
+"""The accountant at the limits of its settings: random settings, theorems at eighty digits, dp-accounting."""
 
 import json
 import math
@@ -20,7 +20,7 @@ RECORDED = json.loads((ROOT / "results" / "trust-accountants" / "edges.json").re
 
 
 def holds(told):
-    """No fault, and wherever dp-accounting differs by more than 1e-7 it is theirs that differs from the theorem."""
+    """There is no fault. If dp-accounting differs by more than 1e-7, it differs from the theorem."""
     assert told["faults"] == []
     assert told["worst_relative_gap"]["below"]["gap"] <= edges.BELOW
     assert told["worst_relative_gap"]["above"]["gap"] <= 1e-9
@@ -65,7 +65,7 @@ def test_the_record_is_of_a_whole_search():
 @pytest.mark.verifies("lee2020:fn1", "wbk2019:thm9", "zhuwang2019:thm5")
 @pytest.mark.parametrize(
     "bound, alpha, q, z",
-    [  # exponents of thousands that add up to about 0: these were below the theorem by 2.6e-12, 4.8e-12 and 5.6e-12
+    [  # exponents of thousands that add up to about 0; results were below the theorem by 2.6e-12, 4.8e-12 and 5.6e-12
         ("lee2020:fn1", 2181, 212 / 421540491, 8.66968959214551),
         pytest.param("wbk2019:thm9", 2170, 250 / 2088132057, 8.249429779468961, marks=pytest.mark.slow),
         pytest.param("zhuwang2019:thm5", 6870, 230 / 3774098, 18.811974089976545, marks=pytest.mark.slow),
@@ -89,7 +89,7 @@ def test_a_sum_whose_exponents_cancel_is_rounded_up(bound, alpha, q, z):
 
 @pytest.mark.verifies("canonne2020:prop12")
 def test_a_conversion_whose_terms_cancel_is_rounded_up():
-    """delta is such that a relative 1e-10 of the terms is left."""
+    """delta is chosen so that a relative 1e-10 of the terms remains."""
     rng = np.random.default_rng(12)
     for _ in range(40):
         alpha, value = 1 + 10 ** rng.uniform(-2, 4), 10 ** rng.uniform(-4, 1)
@@ -104,7 +104,7 @@ def test_a_conversion_whose_terms_cancel_is_rounded_up():
 
 
 def exact_delta(epsilon, z):
-    """The delta of a Gaussian release, with more digits than its two terms cancel."""
+    """The delta of a Gaussian release, with more digits than its two terms lose by cancellation."""
     with mp.workdps(120):
         z, epsilon = mp.mpf(z), mp.mpf(epsilon)
         above, below = 1 / (2 * z) - epsilon * z, -1 / (2 * z) - epsilon * z
@@ -113,7 +113,7 @@ def exact_delta(epsilon, z):
 
 @pytest.mark.verifies("berthier2019:prop2.2", "lee2020:def1")
 def test_the_exact_delta_keeps_its_digits_and_its_epsilon_is_rounded_up():
-    """Much noise: delta had kept nine digits of a difference of nearly equal tails, and epsilon was too small."""
+    """With much noise, delta had nine digits of a difference of nearly equal tails, and epsilon was too small."""
     rng = np.random.default_rng(13)
     for _ in range(40):
         z = 10 ** rng.uniform(-3, 6)
@@ -133,7 +133,7 @@ def test_the_exact_delta_keeps_its_digits_and_its_epsilon_is_rounded_up():
 @pytest.mark.verifies("dpulr2024:L249")
 @pytest.mark.parametrize("n, m", [(66021995, 1), (8808658215, 87), (59259886, 1), (2 * 10**9 - 1, 10**9), (49, 1)])
 def test_steps_of_an_epoch_of_many_records(n, m):
-    """Rounding of n / m allowed a step too many, or counted one too few."""
+    """Rounding of n / m allowed one step too many, or counted one too few."""
     fields = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 1.0}
     release = Mechanism(**fields, sampling="epoch-partition", sampling_rate=m / n)
     fewest, most = n // m, -(-n // m)

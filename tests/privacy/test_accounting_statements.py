@@ -1,7 +1,7 @@
-"""What the papers state about counting privacy, judged by routes that share no code with the accountants.
+"""The papers' statements about counting privacy, judged by methods that share no code with the accountants.
 
-Small cases are enumerated (every event, every batch, every pair of data sets); densities are integrated; the captions
-of lee2020 are held against a bound proved by another inequality and composed by dp-accounting.
+Small cases are enumerated (every event, every batch, every pair of data sets), and densities are integrated. The
+captions of lee2020 are compared with a bound that is proved by another inequality and composed by dp-accounting.
 """
 
 import itertools
@@ -68,7 +68,7 @@ def test_replacing_a_record_is_not_adding_one():
 
 @pytest.mark.verifies("ohana2021:def2.1")
 def test_a_saturated_column_tells_records_added_from_records_replaced():
-    """Its variance counts the records. A replaced one changes nothing, a removed one of four changes 4 into 3."""
+    """Its variance counts the records. A replaced record changes nothing, and removing one of four changes 4 into 3."""
     removed, added = renyi_gaussian(0, 4, 0, 3, alpha=2), renyi_gaussian(0, 3, 0, 4, alpha=2)
     assert removed == pytest.approx(0.0588915178, abs=1e-10)
     assert removed == pytest.approx(-0.5 * math.log(8 / 9), rel=1e-13)
@@ -96,7 +96,7 @@ def test_both_orders_of_two_neighbours_count():
     back = renyi_gaussian(0, 0.75, 0, 1, alpha=4)
     assert back == pytest.approx(0.0505717382, abs=1e-10)
     assert back == pytest.approx(renyi_density(log_normal(0, 0.75), log_normal(0, 1), alpha=4), rel=1e-9)
-    # a sampled Gaussian is not symmetric either, and the curve is the larger way
+    # a sampled Gaussian is not symmetric either, and the curve is the larger of both orders
     value = float(subsampling.poisson_gaussian([3], sampling_rate=0.5, noise_multiplier=1.0)[0])
 
     def log_mixture(x):
@@ -112,7 +112,7 @@ def test_both_orders_of_two_neighbours_count():
 
 @pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "dpulr2024:def2", "berthier2019:def2.2")
 def test_the_exponent_of_the_second_law_goes_with_the_law_that_is_averaged_over():
-    """E_Q[P^a Q^-a] = sum P^a Q^(1-a); its limits are KL and the largest log ratio; below 0 it is no divergence."""
+    """E_Q[P^a Q^-a] = sum P^a Q^(1-a). Its limits are KL and the largest log ratio. Below 0, it is not a divergence."""
     rng = np.random.default_rng(21)
     for _ in range(20):
         p, q = rng.dirichlet(np.ones(5), 2)
@@ -143,7 +143,7 @@ def test_total_variation_is_a_metric_and_the_cost_of_the_best_coupling():
 
 
 def joint_law(first, second):
-    """Law of two releases, the second drawn from second[k] after the first gave k."""
+    """Law of two releases. The second is drawn from second[k] after the first gave k."""
     return (first[:, None] * second).ravel()
 
 
@@ -158,7 +158,7 @@ def test_epsilons_add_up_when_the_second_release_is_chosen_after_the_first():
         second = [renyi(a, b, alpha=alpha) for a, b in zip(after_p, after_q, strict=True)]
         bound = float(rdp.compose([(np.array([first]), 1), (np.array([max(second)]), 1)])[0])
         assert renyi(joint_law(p, after_p), joint_law(q, after_q), alpha=alpha) <= bound * (1 + 1e-12)
-        # equality where the second does not depend on the first
+        # equality holds if the second does not depend on the first
         fixed_p, fixed_q = np.tile(after_p[0], (3, 1)), np.tile(after_q[0], (3, 1))
         exact = renyi(joint_law(p, fixed_p), joint_law(q, fixed_q), alpha=alpha)
         assert exact == pytest.approx(first + second[0], rel=1e-12)
@@ -167,12 +167,12 @@ def test_epsilons_add_up_when_the_second_release_is_chosen_after_the_first():
 @pytest.mark.verifies("ohana2021:thm1")
 @pytest.mark.parametrize("rho, joint", [(0.0, 2.0), (0.9, 20.0), (0.99, 200.0), (1.0, INF)])
 def test_epsilons_do_not_add_up_over_releases_that_share_their_noise(rho, joint):
-    """Two releases N(+-1, 1), each of divergence 1 at alpha = 2, with noises of the correlation rho."""
+    """Two releases N(+-1, 1), each with divergence 1 at alpha = 2. Their noises have the correlation rho."""
     cov = np.array([[1.0, rho], [rho, 1.0]])
     assert renyi_gaussian([1, -1], cov, [0, 0], cov, alpha=2) == pytest.approx(joint, rel=1e-12)
     alone = renyi_gaussian(1, 1, 0, 1, alpha=2)
     assert alone == 1
-    if rho < 1:  # only the difference of the two tells: a shift of 2 in N(0, 2 (1 - rho))
+    if rho < 1:  # only the difference of the two is informative: a shift of 2 in N(0, 2 (1 - rho))
         variance = 2 * (1 - rho)
         difference = renyi_density(log_normal(2, variance), log_normal(0, variance), alpha=2, lower=-60, upper=60)
         assert difference == pytest.approx(joint, rel=1e-9)
@@ -184,7 +184,7 @@ def test_epsilons_do_not_add_up_over_releases_that_share_their_noise(rho, joint)
 
 @pytest.mark.verifies("dpulr2024:prop1", "berthier2019:prop2.7", "berthier2019:rdp-comp")
 def test_the_two_forms_of_the_conversion_say_the_same():
-    """delta = exp((a - 1)(g - eps)) for eps > g; and the minimum over all real orders of a Gaussian's curve."""
+    """delta = exp((a - 1)(g - eps)) for eps > g. Also the minimum over all real orders of a Gaussian's curve."""
     for alpha, g, eps in ((2.0, 0.3, 1.0), (7.5, 1.2, 1.3), (40.0, 0.05, 0.9)):
         delta = math.exp((alpha - 1) * (g - eps))
         assert 0 < delta < 1
@@ -223,12 +223,12 @@ def test_laplace_noise_is_private_at_its_epsilon_and_no_smaller():
 
 
 def classic_noise_multiplier(eps, delta):
-    """c / epsilon for c^2 = 2 log(1.25 / delta); the proposition asks for any c above."""
+    """c / epsilon for c^2 = 2 log(1.25 / delta). The proposition needs any larger c."""
     return math.sqrt(2 * math.log(1.25 / delta)) / eps
 
 
 def exact_delta(eps, z):
-    """By the definition: the mass of p - e^eps q where it is positive, from Gaussian tails at fifty digits."""
+    """Computed by the definition: the mass of p - e^eps q where it is positive, from Gaussian tails at fifty digits."""
     with mp.workdps(50):
         mu = 1 / mp.mpf(z)
         edge = eps / mu + mu / 2
@@ -251,7 +251,7 @@ def test_the_textbook_gaussian_leaks_more_than_claimed_for_large_epsilon(eps, de
     ours = hockey_stick_gaussian(epsilon=eps, noise_multiplier=z)
     assert ours / delta == pytest.approx(ratio, rel=1e-8)
     assert exact_delta(eps, z) == pytest.approx(ours, rel=1e-9)
-    # a little more noise than the infimum, as c^2 > 2 log(1.25 / delta) asks, changes nothing
+    # slightly more noise than the infimum, as c^2 > 2 log(1.25 / delta) needs, changes nothing
     if ratio > 1:
         assert hockey_stick_gaussian(epsilon=eps, noise_multiplier=z * 1.0001) > delta
 
@@ -319,14 +319,17 @@ def lemma_3(q, alpha, curve, eps_infinity, exponent):
 
 @pytest.mark.verifies("lee2020:lem3")
 def test_the_last_exponent_of_lemma_3():
-    """Printed j, which nothing in the lemma defines; l gives the theorem that is cited, the upper limit a falsehood."""
+    """The lemma prints j, which it does not define.
+
+    With l it is the cited theorem, and with the upper limit it is false.
+    """
     sum_as_printed = (
         "sum(C(a, l) * q**l * exp((l - 1) * eps(l)) * min(2, (exp(eps_inf) - 1)**j) for l in range(3, a + 1))"
     )
     names = {"C": math.comb, "exp": math.exp, "eps": lambda l: 0.1 * l, "a": 5, "q": 0.1, "eps_inf": 0.5}
     with pytest.raises(NameError, match="'j'"):
         eval(sum_as_printed, {**names, "sum": sum, "min": min, "range": range})
-    # one of two records is drawn and answers by randomised response; q = 1/2, neighbours differ in the other record
+    # one of two records is drawn and answers by randomised response; q = 1/2, and neighbours differ in the other record
     p, r = response(0.45)
     exact = max(renyi(p, (p + r) / 2, alpha=128), renyi((p + r) / 2, p, alpha=128))
 
@@ -350,13 +353,13 @@ def test_the_last_exponent_of_lemma_3():
 
 @pytest.mark.verifies("lee2020:lem3", "lee2020:adjacency")
 def test_lemma_3_is_not_about_poisson_batches():
-    """A release of the batch's size is 0-private when a record is replaced; Poisson batches let it tell n."""
+    """If a record is replaced, a release of the batch's size is 0-private. With Poisson batches, it reveals n."""
     one, two = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25])  # Binomial(1, 1/2), Binomial(2, 1/2)
     assert renyi(one, two, alpha=2) == pytest.approx(math.log(1.5), rel=1e-14)
     assert renyi(two, one, alpha=2) == INF
     zero = subsampling.without_replacement([2, 5], sampling_rate=0.5, curve=np.zeros_like, epsilon_infinity=0.0)
     assert zero.tolist() == [0, 0]
-    for n, m in ((4, 2), (5, 3)):  # what the lemma says of batches of m: their size is m for both neighbours
+    for n, m in ((4, 2), (5, 3)):  # the lemma for batches of m: both neighbours have batches of size m
         own, other = fixed_batches(n, m)
         assert {len(b) for b in own} == {len(b) for b in other} == {m}
 
@@ -382,7 +385,10 @@ def test_from_which_rate_on_lemma_3_does_not_amplify():
 
 @pytest.mark.verifies("berthier2019:thm3.2")
 def test_how_much_the_reports_bound_gives_away():
-    """E-F: up to 1.55 where e^{eps(2)} > 2; from below nothing at alpha = 2. Its factor 8 needs 1/z^2 <= 1.2564."""
+    """E-F: the factor is up to 1.55 if e^{eps(2)} > 2, and below that nothing at alpha = 2.
+
+    Its factor 8 needs 1/z^2 <= 1.2564.
+    """
     ratios = []
     for q, z, alpha in ((1e-3, 1, 8), (0.01, 2, 16), (0.1, 0.5, 2)):
         settings = {"sampling_rate": q, "curve": lambda a, z=z: rdp.gaussian(a, noise_multiplier=z)}
@@ -393,8 +399,8 @@ def test_how_much_the_reports_bound_gives_away():
     assert root == pytest.approx(1.25643121, abs=1e-8)
 
 
-# --- another inequality for batches without replacement (Balle, Barthe and Gaboardi, 2018), both ways:
-# H_{1 + q (a - 1)}(P', Q') <= q sup H_a(P, Q). It bounds all deltas of a step, so that steps compose without orders.
+# Another inequality for batches without replacement (Balle, Barthe and Gaboardi, 2018), in both orders: H_{1 + q (a -
+# 1)}(P', Q') <= q sup H_a(P, Q). It bounds all deltas of a step, so that steps compose without orders.
 
 
 @pytest.mark.parametrize("trials", [20, pytest.param(150, marks=pytest.mark.slow)])
@@ -419,7 +425,7 @@ def test_the_other_inequality_holds_for_every_finite_mechanism_tried(trials):
 
 
 def gaussian_delta(t, z):
-    """H_{e^t} of N(1/z, 1) from N(0, 1) for rows of t >= 0: Phi(above) - e^t Phi(below), also where it is tiny."""
+    """H_{e^t} of N(1/z, 1) from N(0, 1) for rows of t >= 0: Phi(above) - e^t Phi(below), also if it is tiny."""
     above, below = 0.5 / z - t * z, -0.5 / z - t * z
     small = np.minimum(above, 0)  # there both terms share the factor exp(-above^2 / 2)
     tails = special.erfcx(-small / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
@@ -430,7 +436,7 @@ def gaussian_delta(t, z):
 def proved_curve(q, z, alpha):
     """The Renyi curve of these deltas h: E_Q[(P/Q)^a] = 1 + a (a - 1) int_1^inf (s^{a-2} + s^{-a-1}) h(s) ds."""
     nodes, weights = np.polynomial.legendre.leggauss(40)
-    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # the integrand sits near log a = alpha / z^2, with width 1 / z
+    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # the integrand is near log a = alpha / z^2, with width 1 / z
     half = np.diff(ends)[:, None] / 2
     t = (ends[:-1, None] + ends[1:, None]) / 2 + half * nodes
     s = 1 + q * np.expm1(t)
@@ -493,7 +499,7 @@ def count(n, m, S, sigma, epochs, bound):
 
 
 def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
-    """An epsilon from these deltas: a pair of laws that has them, rounded upwards and composed by dp-accounting."""
+    """An epsilon from these deltas: a pair of laws with these deltas, rounded upwards and composed by dp-accounting."""
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
@@ -505,7 +511,7 @@ def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
     top = optimize.brentq(lambda e: math.log(float(deltas(np.array([e]))[0]) + 1e-300) + 35, 1e-3, 60)
     k = np.arange(1, math.ceil(top / step) + 1)
     right = deltas(k * step)
-    left = 1 - np.exp(-k * step) + np.exp(-k * step) * right  # the other way round
+    left = 1 - np.exp(-k * step) + np.exp(-k * step) * right  # in the other order
     whole = np.concatenate([left[::-1], deltas(np.zeros(1)), right])
     pmf = pld_pmf.create_pmf_pessimistic_connect_dots(step, np.arange(-k[-1], k[-1] + 1), whole)
     return PrivacyLossDistribution(pmf).self_compose(n // m * epochs).get_epsilon_for_delta(1e-5)
@@ -513,7 +519,7 @@ def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4", "lee2020:acct")
 def test_lemma_3_gives_more_than_most_captions_say():
-    """E3: none of Figure 2's values; 5 of Figure 4's, where the stronger bound is the same; up to 66 % more."""
+    """E3: none of Figure 2's values, and 5 of Figure 4's, where the stronger bound is the same. Up to 66 % more."""
     more = {512: [], 128: []}
     hits = {512: 0, 128: 0}
     for m, S in ((512, 3), (128, 2)):
@@ -530,7 +536,7 @@ def test_lemma_3_gives_more_than_most_captions_say():
 
 @pytest.mark.verifies("lee2020:fig3", "lee2020:fig4")
 def test_the_same_settings_cost_more_on_the_50_000_records_of_cifar():
-    """E2: the rate and the steps of n = 50,000, all else as printed."""
+    """E2: the rate and the steps of n = 50,000, and everything else as printed."""
     more = {m: [] for m in (512, 128)}
     for m, S in ((512, 3), (128, 2)):
         for sigma, epochs, printed in captions(m):
@@ -542,7 +548,7 @@ def test_the_same_settings_cost_more_on_the_50_000_records_of_cifar():
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 @pytest.mark.parametrize(
     "n, setting, proved, margin",
-    [  # where the printed value is the most and the least above, on Fashion-MNIST and CIFAR-10
+    [  # the printed values that are the most and the least above, on Fashion-MNIST and CIFAR-10
         (60000, (512, 3, 0.05, 50, 0.75), 0.26817, 2.7968),
         (50000, (512, 3, 0.05, 50, 0.75), 0.29524, 2.5403),
         pytest.param(60000, (128, 2, 0.01, 300, 26.19), 19.9522, 1.3126, marks=pytest.mark.slow),
@@ -559,7 +565,7 @@ def test_printed_epsilons_are_above_proved_ones(n, setting, proved, margin):
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_all_48_printed_epsilons_are_true_for_the_sensitivities_stated():
-    """24 captions, each for Fashion-MNIST and for CIFAR-10; Figure 3 and the right of Figure 4 are the latter."""
+    """24 captions, each for Fashion-MNIST and for CIFAR-10. Figure 3 and the right of Figure 4 are for CIFAR-10."""
     assert proved_epsilon(60000, 512, 3, 0.01, 50) == pytest.approx(1.9966, abs=1e-4)
     for n, m, S, least, most in (
         (60000, 512, 3, 2.1657, 2.7968),
@@ -576,7 +582,7 @@ def test_all_48_printed_epsilons_are_true_for_the_sensitivities_stated():
 
 @pytest.mark.verifies("dpulr2024:L249")
 def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
-    """Two records, batches of one, an epoch of two releases at z = 1/4; the neighbour's record contributes nothing."""
+    """Two records, batches of one, an epoch of two releases at z = 1/4. The neighbour's record contributes nothing."""
     mu, dx = 4.0, 0.02
     x = np.arange(-9, mu + 9, dx)
     without, with_it = (np.exp(-((x - mean) ** 2) / 2) / math.sqrt(2 * math.pi) for mean in (0, mu))
@@ -591,7 +597,7 @@ def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
     assert [deltas["shuffled", e] for e in (0, 1, 3)] == pytest.approx([0.93715, 0.90141, 0.78995], abs=2e-5)
     assert [deltas["poisson", e] for e in (0, 1, 3)] == pytest.approx([0.71177, 0.68614, 0.61581], abs=2e-5)
     assert deltas["poisson", 0] < 1 - (1 - 1 / 2) ** 2  # the record is in no batch at all with probability 1/4
-    assert deltas["shuffled", 0] < 2 * special.ndtr(mu / 2) - 1  # what one full release of it gives away
+    assert deltas["shuffled", 0] < 2 * special.ndtr(mu / 2) - 1  # the delta of one full release of it
 
 
 @pytest.mark.verifies("dpulr2024:L249")
@@ -624,7 +630,10 @@ def test_what_each_way_of_drawing_batches_costs(sampling, adjacency, bound, valu
 
 @pytest.mark.verifies("mironov2019:thm11")
 def test_the_closed_form_is_wrong_where_its_conditions_do_not_hold():
-    """2 q^2 alpha / z^2 below the divergence itself, by quadrature; inside the conditions up to 4 times above."""
+    """2 q^2 alpha / z^2 is below the divergence itself, by quadrature.
+
+    Inside the conditions, it is up to 4 times above.
+    """
     q = 64 / 60000
     with mp.workdps(30):
         for z, alpha, closed, exact in (
@@ -641,7 +650,10 @@ def test_the_closed_form_is_wrong_where_its_conditions_do_not_hold():
 
 @pytest.mark.verifies("zhuwang2019:thm5")
 def test_what_the_factor_3_costs():
-    """Nothing at alpha = 2; log(3) / (alpha - 1) at most, which is reached for little noise."""
+    """The factor costs nothing at alpha = 2.
+
+    It costs at most log(3) / (alpha - 1), which is reached with little noise.
+    """
     for z in (0.2, 0.5, 2.0):
         orders = np.array([2, 3, 6, 20])
         general = subsampling.poisson(

@@ -1,4 +1,4 @@
-"""Divergences against their definitions: exact sums, events enumerated, quadrature of other hands."""
+"""Divergences compared with their definitions: exact sums, enumerated events, independent quadrature."""
 
 import math
 from itertools import chain, combinations
@@ -53,7 +53,7 @@ def test_hockey_stick_is_the_worst_event():
 
 @pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "dpulr2024:def1")
 def test_hockey_stick_of_disjoint_laws_is_1_and_never_above():
-    """Among sums of 7 rounded probabilities some are above 1 by a last bit; a delta never is."""
+    """Some sums of 7 rounded probabilities exceed 1 by a last bit, but a delta never does."""
     rng, nothing = np.random.default_rng(3), np.zeros(7)
     sums = []
     for _ in range(100):
@@ -125,7 +125,7 @@ def test_renyi_of_gaussians_on_the_line(alpha, m1, v1, m2, v2, value):
     assert renyi_gaussian(m1, v1, m2, v2, alpha=alpha) == pytest.approx(value, rel=1e-11)
     by_quadrature = renyi_density(log_normal(m1, v1), log_normal(m2, v2), alpha=alpha)
     assert by_quadrature == pytest.approx(value, rel=1e-9)
-    if value < INF and alpha != 3.999:  # whose integrand is too wide for the quadrature below
+    if value < INF and alpha != 3.999:  # its integrand is too wide for the quadrature below
         with mp.workdps(25):
             a, center = mp.mpf(alpha), (m1 + m2) / 2
 
@@ -197,7 +197,7 @@ def test_critical_order():
 
 def test_renyi_of_many_independent_gaussians_adds_up():
     k = 30
-    scales = np.geomspace(1e-8, 1e8, k)  # no scale is lost against another
+    scales = np.geomspace(1e-8, 1e8, k)  # every scale is resolved, next to any other
     shift = np.linspace(-1, 1, k)
     value = renyi_gaussian(shift * scales, np.diag(scales**2), np.zeros(k), np.diag(1.5 * scales**2), alpha=2.5)
     parts = [renyi_gaussian(s, 1.0, 0.0, 1.5, alpha=2.5) for s in shift]
@@ -209,19 +209,19 @@ def test_singular_gaussians_pass_a_support_test():
     same = {"cov_p": flat, "cov_q": 2 * flat, "alpha": 2}
     one_dimensional = renyi_gaussian(0.5, 1.0, 0.0, 2.0, alpha=2)
     assert renyi_gaussian([0.5, 0.5], mean_q=[0, 0], **same) == pytest.approx(one_dimensional, rel=1e-12)
-    assert renyi_gaussian([0.5, 0.4], mean_q=[0, 0], **same) == INF  # the shift leaves the flat
+    assert renyi_gaussian([0.5, 0.4], mean_q=[0, 0], **same) == INF  # the shift leaves the affine subspace
     assert renyi_gaussian([0, 0], np.eye(2), [0, 0], flat, alpha=2) == INF  # P fills more than Q
     assert renyi_gaussian([0, 0], flat, [0, 0], np.eye(2), alpha=2) == INF  # P is a null set of Q's
     assert renyi_gaussian([0, 0], flat, [0, 0], [[1, -1], [-1, 1]], alpha=2) == INF
     none = np.zeros((2, 2))
     assert renyi_gaussian([1, 2], none, [1, 2], none, alpha=2) == 0
     assert renyi_gaussian([1, 2], none, [1, 2 + 1e-15], none, alpha=2) == INF
-    tilted = np.random.default_rng(12).normal(size=(6, 3))  # P and Q on one flat of dimension 3 in space
+    tilted = np.random.default_rng(12).normal(size=(6, 3))  # P and Q on one affine subspace of dimension 3 in space
     value = renyi_gaussian(tilted @ [1, 0, 2], tilted @ tilted.T, np.zeros(6), 1.5 * tilted @ tilted.T, alpha=2)
     assert value == pytest.approx(
         renyi_gaussian([1, 0, 2], np.eye(3), np.zeros(3), 1.5 * np.eye(3), alpha=2), rel=1e-12
     )
-    thin = tilted[:3, :2] @ tilted[:3, :2].T  # singular up to rounding, under a Q that is not
+    thin = tilted[:3, :2] @ tilted[:3, :2].T  # singular up to rounding, under a Q that is not singular
     assert renyi_gaussian(np.zeros(3), thin, np.zeros(3), np.eye(3) * 9, alpha=1.2) == INF
     tiny = np.diag([1.0, 1e-30])
     assert renyi_gaussian([0, 1e-10], tiny, [0, 0], tiny, alpha=2) == pytest.approx(1e10, rel=1e-12)
@@ -240,10 +240,10 @@ def test_delta_of_a_gaussian_release(epsilon, z):
         exact = mp.ncdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
         value = hockey_stick_gaussian(epsilon=epsilon, noise_multiplier=z)
         assert value == pytest.approx(float(exact), rel=1e-9, abs=1e-300)
-        edge = epsilon / mu + mu / 2  # from where on p > e^epsilon q
+        edge = epsilon / mu + mu / 2  # from here on, p > e^epsilon q
         if exact > 1e-300:
-            scale = 1 / (1 + max(edge - mu, 0))  # on which the density of P falls there
-            with mp.workdps(30):  # what the tolerance needs
+            scale = 1 / (1 + max(edge - mu, 0))  # the scale on which the density of P falls there
+            with mp.workdps(30):  # digits that the tolerance needs
                 by_definition = mp.quad(
                     lambda x: mp.npdf(x, mu, 1) - mp.exp(epsilon) * mp.npdf(x, 0, 1),
                     [edge + k * scale for k in (0, 1, 2, 4, 7, 12, 20, 40)] + [edge + mu + k for k in (41, 60)],
@@ -296,13 +296,13 @@ def test_renyi_of_densities_with_edges_and_heavy_tails():
 @pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "berthier2019:def2.2", "dpulr2024:def2")
 @pytest.mark.parametrize("mean, std", [(-1000.0, 1.0), (1000.0, 1.0), (5000.0, 200.0), (2.0**-8, 2.0**-9)])
 def test_renyi_of_densities_far_from_zero_and_of_narrow_ones(mean, std):
-    """alpha (m_P - m_Q)^2 / (2 std^2), wherever the two are: the peak is looked for, on either side of 0."""
+    """alpha (m_P - m_Q)^2 / (2 std^2), for any location of the two, because the peak is searched on both sides of 0."""
     d = renyi_density(log_normal(mean + std, std**2), log_normal(mean, std**2), alpha=3.0)
     assert d == pytest.approx(1.5, rel=1e-6)
 
 
 def test_a_quadrature_that_does_not_settle_is_refused():
-    """It swings without end towards 0, and the error that the rule sees is some 1e-5."""
+    """The integrand oscillates without end towards 0, and the error that the quadrature estimates is about 1e-5."""
     with pytest.raises(ValueError, match="the quadrature does not converge"):
         _integral(lambda x: math.sin(1 / x), 0.0, 1.0)
 

@@ -1,7 +1,8 @@
 """Privacy loss distributions: both bounds on epsilon hold at 50 and more digits, and are close to each other.
 
-Oracles: profiles at 60 digits by mpmath; sums of two-valued losses by exact binomials at 60 digits; two Poisson steps
-by quadrature of the definition; every batch of small data sets; values of Microsoft's prv_accountant; dp-accounting.
+The oracles are profiles at 60 digits by mpmath, sums of two-valued losses by exact binomials at 60 digits, two Poisson
+steps by quadrature of the definition, every batch of small data sets, values of Microsoft's prv_accountant, and
+dp-accounting.
 """
 
 import csv
@@ -21,7 +22,7 @@ from nfa.privacy.accountant import calibrate, epsilon, privacy_losses
 from nfa.privacy.gaussians import epsilon_gaussian
 from tests.project.tree import ROOT
 
-CLOSE = 1.002  # at most the upper over the lower bound, where epsilon is at least 0.05; a gap of 1e-4 below
+CLOSE = 1.002  # largest ratio of the upper and the lower bound if epsilon is at least 0.05; a gap of 1e-4 below
 DIGITS = 60
 
 
@@ -43,7 +44,7 @@ def hockey_stick(eps, z):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_profiles_are_within_their_rounding(seed):
-    """Of Gaussian laws, alone and on Poisson batches in both orders, from z = 0.03 to 1e6, at 60 digits."""
+    """Gaussian laws, alone and on Poisson batches in both orders, from z = 0.03 to 1e6, at 60 digits."""
     rng = np.random.default_rng(seed)
     with mp.workdps(DIGITS):
         for z, q in zip(10 ** rng.uniform(-1.5, 6, 8), 10 ** rng.uniform(-5, 0, 8), strict=True):
@@ -70,7 +71,7 @@ def test_profiles_are_within_their_rounding(seed):
     ids=["gaussian", "laplace", "pure"],
 )
 def test_the_slope_of_a_profile_is_that_of_its_values(profile):
-    """Central differences in e^epsilon, of the law and of its amplified pairs; their error is of the order 1e-12."""
+    """Central differences in e^epsilon, of the law and of its amplified pairs. Their error is about 1e-12."""
     pairs = (*dominating.poisson(profile, 0.3), *dominating.without_replacement(profile, 0.3))
     for one in (profile, *(pair.forward for pair in pairs)):
         for e in (0.05, 0.1, 0.2):
@@ -80,7 +81,7 @@ def test_the_slope_of_a_profile_is_that_of_its_values(profile):
 
 
 def test_a_grid_dominates_and_is_dominated():
-    """The profiles of `split` and `merge` at points on the grid and between: above and below the pair's own."""
+    """At points on the grid and between, the profiles of `split` and `merge` are above and below the pair's own."""
     for pair in (
         *dominating.poisson(dominating.gaussian(0.8), 0.05),
         *dominating.in_full(dominating.laplace(1.1)),
@@ -108,7 +109,7 @@ def profile_of(found, eps):
 
 
 def two_valued(eps, one, steps):
-    """The exact delta of so many randomised responses, each with the loss +-one."""
+    """The exact delta of this number of randomised responses, each with the loss +-one."""
     p = mp.exp(one) / (1 + mp.exp(one))
     k = mp.mpf(steps)
     term, total = p**steps, mp.mpf(0)
@@ -120,7 +121,7 @@ def two_valued(eps, one, steps):
 
 
 def holds_at_60_digits(rng, most_steps, count):
-    """Both bounds, for random losses, steps and deltas. For two values on the grid, rounding is all that is bounded."""
+    """Both bounds hold for random losses, steps and deltas. For two values on the grid, the only gap is rounding."""
     with mp.workdps(DIGITS):
         for _ in range(count):
             steps = int(10 ** rng.uniform(0, math.log10(most_steps)))
@@ -153,10 +154,10 @@ def test_rounding_stays_within_its_margin_in_200_settings(seed):
 @pytest.mark.verifies("higham2002:thm24.2")
 @pytest.mark.parametrize("upper", [True, False])
 def test_a_transform_as_wrong_as_the_theorem_allows_is_covered(monkeypatch, upper):
-    """A coarse grid leaves delta far in the tail of the tilted law, where the error of a transform is all that counts.
+    """With a coarse grid, delta is far in the tail of the tilted law, and only the error of a transform matters.
 
-    The whole error that the theorem allows the last transform is put on one sum after the other, where it lowers delta
-    (or raises it, for the lower bound). Some place must move the number, and none beyond what is exact.
+    The whole error that the theorem allows the last transform is put on one sum after another, where it lowers delta
+    (or raises it, for the lower bound). Some place must change the number, and no place beyond the exact value.
     """
     one, steps, delta = 0.5, 120, 1e-17
     p = 1 / (1 + math.exp(-one))
@@ -181,7 +182,7 @@ def test_a_transform_as_wrong_as_the_theorem_allows_is_covered(monkeypatch, uppe
 
 
 def test_infinite_losses_count_in_full():
-    """A loss of 1 with probability 1 - i, infinite with i: delta is (1 - i)(1 - e^(epsilon - 1)) + i."""
+    """A loss of 1 has probability 1 - i, and an infinite loss i. So delta is (1 - i)(1 - e^(epsilon - 1)) + i."""
     i, delta = 1e-4, 3e-4
     found = losses.Losses(0.0, 0.5, np.array([0.0, 1e-9, 1 - i - 1e-9]), i)
     exact = 1 + math.log1p(-(delta - i) / (1 - i))
@@ -213,7 +214,7 @@ def test_gaussian_and_laplace_releases_have_their_exact_epsilon():
 @pytest.mark.verifies("zhu2022:compose")
 @pytest.mark.parametrize("q, z, eps", [(0.3, 0.9, 0.8), (0.05, 0.6, 0.5)])
 def test_two_poisson_steps_by_quadrature(q, z, eps):
-    """The delta of two steps from the definition, both orders of the neighbours, the integral over both noises."""
+    """The delta of two steps from the definition, for both orders of the neighbours: an integral over both noises."""
 
     def pair(x):
         alone = stats.norm.pdf(x)
@@ -271,7 +272,7 @@ def public_values():
 
 @pytest.mark.verifies("zhu2022:compose", "doroshenko2022:connect")
 def test_public_values_of_another_accountant():
-    """Their error is up to 0.01, which is added to them; ours are close to each other and below."""
+    """Their error is up to 0.01, which is added to their values. Ours are close to each other and below."""
     values = public_values()
     assert len(values) >= 28
     for z, q, steps, theirs in values:
@@ -281,7 +282,10 @@ def test_public_values_of_another_accountant():
 
 
 def test_the_renyi_epsilon_of_opacus_is_above_all_of_ours():
-    """7.32911117143 in the tests of its Rényi accountant: ours at its orders. All orders are below."""
+    """The tests of its Rényi accountant have 7.32911117143, which is our value at its orders.
+
+    With all orders, ours is below.
+    """
     m = release("poisson", "add-remove", 1.5, 0.04)
     of_opacus = np.concatenate([1 + np.arange(1, 100) / 10, np.arange(12, 64)])
     how = {"orders": of_opacus, "conversion": "canonne2020", "bound": "mironov2019:sec3.3"}
@@ -296,7 +300,7 @@ def test_the_renyi_epsilon_of_opacus_is_above_all_of_ours():
 
 
 def test_dp_accounting_is_between_both_bounds_or_a_little_above():
-    """Its pessimistic estimate, on a fine grid, for Poisson batches and for different steps."""
+    """Its pessimistic estimate is on a fine grid, for Poisson batches and for different steps."""
     accounting = pytest.importorskip("dp_accounting.pld", reason="the extra pld is not installed")
     from dp_accounting import dp_event
 
@@ -327,7 +331,7 @@ def both_bounds_are_close(scheme, rng, count):
             spent.append((dominating.in_full(dominating.gaussian(10 ** rng.uniform(0, 1.5))), 1))
         lower, upper = losses.bounds(spent, delta)
         assert lower <= upper
-        # Noise that is small beside a rare record has losses on scales that differ too much for one grid.
+        # Noise that is small compared with a rare record has losses on scales that differ too much for one grid.
         assert are_close(lower, upper) or upper - lower <= 3e-4, (scheme, z, q, steps, delta, lower, upper)
 
 
@@ -346,7 +350,7 @@ def test_both_bounds_are_close_in_500_random_settings(scheme):
 
 
 def test_eight_times_less_than_the_moments_prove():
-    """The setting in which Renyi orders lose most: 0.316 against 0.0292."""
+    """This is the setting in which Renyi orders lose most: 0.316 compared with 0.0292."""
     spent = [(release("poisson", "add-remove", 1.5, 0.001), 100)]
     assert epsilon(spent, delta=1e-6, accountant="rdp").epsilon / privacy_losses(spent, delta=1e-6).epsilon > 8
 

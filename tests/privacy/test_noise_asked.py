@@ -1,4 +1,4 @@
-"""From a target or a multiplier to a rule's setting: never more than the target, hardly more noise than it takes."""
+"""From a target or a multiplier to a rule's setting: never above the target, and hardly more noise than needed."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ FULL = {"adjacency": "replace-one", "sampling": "none", "sampling_rate": 1.0}
 
 
 def stating(*, sensitivity=1.0, unit=1.0, law="gaussian", **scheme):
-    """The mechanism of a rule whose noise is `unit` times its setting."""
+    """The mechanism of a rule with noise of `unit` times its setting."""
     return lambda setting: Mechanism(law=law, sensitivity=sensitivity, noise_std=unit * setting, **scheme)
 
 
@@ -31,7 +31,7 @@ SETTINGS = [  # sampling rate, steps, epsilon, delta
     (0.01, 1000, 0.3, 1e-5),
     (512 / 60_000, 1170, 1.0, 1e-5),
     (2048 / 60_000, 580, 8.0, 1e-5),
-    (500 / 6000, 120, 3.0, 1e-5),  # of tutorials/usage.md
+    (500 / 6000, 120, 3.0, 1e-5),  # from tutorials/usage.md
 ]
 
 
@@ -90,7 +90,10 @@ BY_RENYI = [(0.5, {"accountant": "rdp"}), (3.0, {"accountant": "rdp"}), (8.0, {"
     ],
 )
 def test_the_target_is_kept_and_a_little_less_noise_is_too_little(scheme, law, per_epoch, target, named):
-    """A thousandth by Renyi divergences; by privacy losses the search ends a thousandth below the target."""
+    """The tolerance is a thousandth with Renyi divergences.
+
+    With privacy losses, the search ends a thousandth below the target.
+    """
     how = {"delta": 1e-5, "steps_per_epoch": per_epoch} | named
     rule = stating(sensitivity=0.37, unit=0.1, law=law, **scheme)
     setting = setting_of_target(rule, target_epsilon=target, steps=70, **how)
@@ -100,7 +103,10 @@ def test_the_target_is_kept_and_a_little_less_noise_is_too_little(scheme, law, p
 
 
 def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
-    """70 steps of 7 an epoch use a record ten times: the least z by Mironov's conversion, within the grid's 1e-4."""
+    """70 steps with 7 in an epoch use a record ten times.
+
+    The least z is by Mironov's conversion, to the grid's 1e-4.
+    """
 
     def spent(z):
         rho = 10 / (2 * z * z)
@@ -115,7 +121,7 @@ def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
 
 @pytest.mark.parametrize("target", [1.0, 1.7, 2.0])
 def test_no_last_bit_takes_the_count_above_the_target(target):
-    """Sensitivities for which the least setting is a number of few digits: rounding up adds nothing to it."""
+    """These are sensitivities for which the least setting has few digits, so rounding up adds nothing to it."""
     run = {"target_epsilon": target, "delta": 1e-5, "steps": 10}
     z = calibrate(**run, accountant="rdp", **FULL).noise_multiplier
     for few, unit, nudge in itertools.product((0.25, 0.3, 0.7, 0.123, 0.9), (1.0, 0.1, 1 / 3, 0.7), range(-6, 7)):
@@ -129,7 +135,7 @@ def test_no_last_bit_takes_the_count_above_the_target(target):
 
 
 def known_by_curve(unit=1.0, rest=0.0):
-    """The Gaussian mechanism with noise `unit` times its setting, and what no noise lessens."""
+    """The Gaussian mechanism with noise `unit` times its setting, plus a part that no noise decreases."""
 
     def rule(setting):
         return Classic(id="ours:softmax-objective", curve=lambda a: rest + a / (2 * (unit * setting) ** 2), **FULL)
@@ -140,7 +146,7 @@ def known_by_curve(unit=1.0, rest=0.0):
 @pytest.mark.parametrize("target, named", [(0.5, {}), *BY_RENYI])
 @pytest.mark.parametrize("unit", [1.0, 6e4, 1e-7])
 def test_a_curve_needs_the_noise_of_the_mechanism_that_has_it(unit, target, named):
-    """By Renyi divergences, since a curve alone says nothing of privacy losses."""
+    """This uses Renyi divergences, because a curve alone does not determine privacy losses."""
     run = {"target_epsilon": target, "delta": 1e-5, "steps": 7} | named
     setting = setting_of_target(known_by_curve(unit), **run)
     assert setting == float(f"{setting:.5e}")

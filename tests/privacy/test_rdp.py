@@ -1,4 +1,4 @@
-"""Renyi curves, composition and conversions against quadrature at fifty digits, the exact delta, and dp-accounting."""
+"""Renyi curves, composition and conversions, compared with 50-digit quadrature, the exact delta and dp-accounting."""
 
 import math
 
@@ -28,7 +28,7 @@ def test_gaussian_curve_is_the_divergence(alpha, z):
     assert value == pytest.approx(renyi_gaussian(1 / z, 1, 0, 1, alpha=alpha), rel=1e-12)
     with mp.workdps(25):
         mu, a = 1 / mp.mpf(z), mp.mpf(alpha)
-        top = a * mu  # where the integrand sits
+        top = a * mu  # the place of the integrand's peak
         ends = [top + k for k in (-40, -8, 0, 8, 40)]
         total = mp.quad(lambda x: mp.npdf(x, mu, 1) ** a * mp.npdf(x, 0, 1) ** (1 - a), ends)
         exact = mp.log(total) / (a - 1)
@@ -54,7 +54,7 @@ def test_laplace_curve_is_the_divergence(alpha, scale):
         def log_integrand(x):  # of p^a q^(1-a) for centres 1 and 0
             return (-a * abs(x - 1) + (a - 1) * abs(x)) / lam
 
-        # piecewise exponential, so that each piece is a difference of two values over its slope
+        # piecewise exponential, so that each piece is a difference of two values divided by its slope
         left = mp.exp(log_integrand(mp.mpf(0))) * lam / 1
         right = mp.exp(log_integrand(mp.mpf(1))) * lam / 1
         slope = (2 * a - 1) / lam
@@ -66,7 +66,7 @@ def test_laplace_curve_is_the_divergence(alpha, scale):
 
 
 def test_laplace_curve_far_below_floats_precision():
-    """For much noise it is alpha / (2 lambda^2): what is left after the first order has cancelled."""
+    """For much noise, it is alpha / (2 lambda^2), which remains after the first order has cancelled."""
     assert one(rdp.laplace, 3, scale=1e9) == pytest.approx(3 / 2e18, rel=1e-8)
 
 
@@ -150,7 +150,7 @@ def test_conversions_of_a_gaussian_are_above_the_truth(rho, mironov, canonne, ex
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-5, 0.1, 0.9])
 @pytest.mark.parametrize("z", [0.05, 0.5, 1, 4, 100])
 def test_conversions_never_below_the_exact_delta(z, delta):
-    """At the epsilon that a conversion gives, a Gaussian release leaks at most delta."""
+    """At the epsilon that a conversion gives, the delta of a Gaussian release is at most delta."""
     curve = rdp.gaussian(rdp.REAL_ORDERS, noise_multiplier=z)
     for convert in (rdp.mironov2017, rdp.canonne2020):
         epsilons = convert(rdp.REAL_ORDERS, curve, delta=delta)
@@ -236,7 +236,7 @@ def test_bad_input_is_one_sentence(call, told):
 
 
 def test_no_curve_holds_nan():
-    """NaN is not below anything: it would pass a search for the smallest epsilon unseen."""
+    """NaN is not below anything, so a search for the smallest epsilon would not notice it."""
     bad, good = np.array([2.0, math.nan]), np.array([2.0, 3.0])
     for convert in (rdp.mironov2017, rdp.canonne2020):
         with pytest.raises(ValueError, match="orders must not contain NaN"):

@@ -1,7 +1,7 @@
-"""The smallest epsilon that is proved: real orders, pure composition, total variation, and privacy losses by name.
+"""The smallest proved epsilon: real orders, pure composition, total variation, and privacy losses by name.
 
-Oracles: integrals of the definition by mpmath, all batches of small data sets, the exact delta of Gaussian and Laplace
-releases, dp-accounting. Nothing here may be below the truth.
+The oracles are integrals of the definition by mpmath, all batches of small data sets, the exact delta of Gaussian and
+Laplace releases, and dp-accounting. No result may be below the true value.
 """
 
 import itertools
@@ -51,7 +51,7 @@ def spend(m, steps=1, **settings):
 
 
 def exact_curve(alpha, q, z):
-    """log E[((1 - q) + q r)^alpha] / (alpha - 1), the mean over N(0, 1) by mpmath's quadrature at forty digits."""
+    """log E[((1 - q) + q r)^alpha] / (alpha - 1), with the mean over N(0, 1) by mpmath's quadrature at forty digits."""
     with mp.workdps(40):
         alpha, q, z = mp.mpf(alpha), mp.mpf(q), mp.mpf(z)
 
@@ -101,7 +101,7 @@ def test_real_orders_go_through_the_sums_at_integers_and_rise_between(q, z):
 
 @pytest.mark.verifies("mironov2019:sec3.3", "canonne2020:prop12")
 def test_the_sampled_gaussian_that_integers_overstate():
-    """q = 0.01, z = 1.1, 1,000 steps: the papers' count, the best integer, the best order of all."""
+    """q = 0.01, z = 1.1, 1,000 steps: the papers' count, the best integer, and the best of all orders."""
     m = release("poisson", "add-remove", "gaussian", 1.1)
     papers, whole, least = spend(m, 1000, conversion="mironov2017"), spend(m, 1000, conversion="canonne2020"), None
     least = spend(m, 1000)
@@ -110,7 +110,7 @@ def test_the_sampled_gaussian_that_integers_overstate():
     assert least.epsilon == pytest.approx(1.7117749457, rel=1e-9)
     assert (least.conversion, least.bound) == ("canonne2020", "mironov2019:sec3.3")
     assert least.order == pytest.approx(9.53, abs=0.01)
-    with mp.workdps(30):  # the guarantee by the definition, at the order that is named
+    with mp.workdps(30):  # the guarantee by the definition, at the named order
         exact = 1000 * exact_curve(least.order, 0.01, 1.1)
         alpha = mp.mpf(least.order)
         by_hand = exact + mp.log1p(-1 / alpha) - (mp.log(mp.mpf(1e-5)) + mp.log(alpha)) / (alpha - 1)
@@ -122,7 +122,7 @@ def test_the_sampled_gaussian_that_integers_overstate():
 
 @pytest.mark.verifies("balle2018:poisson", "berthier2019:postproc")
 def test_few_steps_of_laplace_noise_are_pure():
-    """Scale 1, q = 0.001: one step is log(1 + q (e - 1)) at every delta, which the worst output attains."""
+    """Scale 1, q = 0.001: one step has log(1 + q (e - 1)) at every delta, and the worst output attains this."""
     m = release("poisson", "add-remove", "laplace", math.sqrt(2), q=1e-3)
     g = spend(m, delta=1e-12)
     assert g.epsilon == pytest.approx(math.log1p(1e-3 * math.expm1(1)), rel=1e-12)
@@ -141,7 +141,7 @@ def test_few_steps_of_laplace_noise_are_pure():
 def test_amplified_pure_privacy_on_all_batches_of_small_data(n, m):
     """Random mechanisms of pure privacy on batches: their largest ratio, and that of the sampled ones, by enumeration.
 
-    Records are bits, so that a batch is its number of ones and of records; the last record is the one that differs.
+    Records are bits, so a batch is given by its number of ones and of records. The last record is the one that differs.
     """
     rng = np.random.default_rng(n + 10 * m)
     q, ratios = m / n, []
@@ -175,7 +175,7 @@ def test_amplified_pure_privacy_on_all_batches_of_small_data(n, m):
             bound = subsampling.amplified(near["poisson"], sampling_rate=q)
             for last in (0, 1):
                 assert np.abs(np.log(coins(bits) / coins((*bits, last)))).max() <= bound * (1 + 1e-12)
-    assert max(ratios) > 0.3  # the enumeration comes near what it tests
+    assert max(ratios) > 0.3  # the enumeration comes near the bound that it tests
 
 
 @pytest.mark.verifies("balle2018:poisson", "balle2018:without-replacement")
@@ -226,11 +226,11 @@ def test_epsilon_zero_only_where_no_test_tells_more_than_delta():
 
 @pytest.mark.verifies("bretagnolle1979:tv")
 def test_where_total_variation_alone_says_zero():
-    """At r = 1e-12 and one order, where the conversions leave more than 0; dp-accounting's rule is the same."""
+    """At r = 1e-12 and one order, the conversions give more than 0. dp-accounting has the same rule."""
     curve = np.array([1e-12])
     assert pure.is_zero(curve, delta=1.01e-6).tolist() == [True]
     assert pure.is_zero(curve, delta=0.99e-6).tolist() == [False]
-    # At r = -log(1 - delta^2), where the inequality says yes, rounding may only ever say no.
+    # At r = -log(1 - delta^2), the inequality says yes. There, rounding may only ever say no.
     with mp.workdps(50):
         edges = [(delta, -mp.log1p(-(mp.mpf(delta) ** 2))) for delta in (1e-50, 1e-5, 0.1, 0.9, 1 - 1e-7, 1 - 1e-12)]
         near = [(delta, float(r * (1 - mp.mpf(width)))) for delta, r in edges for width in ("2e-13", "1.5e-12")]
@@ -245,7 +245,7 @@ def test_where_total_variation_alone_says_zero():
 
 
 def test_a_curve_that_underflows_is_not_zero():
-    """z = 1e200: the total variation is 4e-201, above a delta of 1e-300."""
+    """With z = 1e200, the total variation is 4e-201, which is above a delta of 1e-300."""
     m = release("none", "replace-one", "gaussian", 1e200)
     assert not pure.is_zero(np.zeros(1), delta=1e-300)[0]
     assert spend(m, delta=1e-300).epsilon > 0
@@ -287,7 +287,7 @@ def test_it_is_never_below_the_exact_epsilon_where_that_is_known():
 @pytest.mark.slow
 @pytest.mark.verifies("mironov2019:sec3.3", "balle2018:poisson", "lee2020:def1")
 def test_it_is_never_below_the_composed_privacy_losses():
-    """On Poisson batches some data attain the dominating pair: what is below its lower bound would be false."""
+    """On Poisson batches, some data attain the dominating pair. So a value below its lower bound would be false."""
     rng = np.random.default_rng(8)
     for law in ("gaussian", "laplace"):
         for _ in range(12):
@@ -310,7 +310,7 @@ def test_the_noise_for_a_target_uses_what_gives_the_least():
 
 
 def test_laplace_noise_on_two_coordinates_is_no_worse_than_on_one():
-    """What `privacy_losses` counts is the shift of one coordinate; two that share it have a smaller delta."""
+    """`privacy_losses` counts the shift of one coordinate. Two coordinates that share it have a smaller delta."""
     x = np.arange(-20, 20, 0.04) + 0.02
     one, cell = np.exp(-np.abs(x)) / 2, 0.04
     for share in (0.5, 0.2):
@@ -335,7 +335,7 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
             continue
         said, m = privacy["guarantee"], Mechanism(**privacy["mechanism"])
         per_epoch = record["steps"] // record["settings"]["epochs"] if m.sampling == "epoch-partition" else None
-        ours = record["experiment"].startswith("ours:")  # which takes the smallest that is proved
+        ours = record["experiment"].startswith("ours:")  # these take the smallest proved epsilon
         asked = (m, said["steps"], said["delta"], None if ours else said["conversion"], per_epoch)
         if asked not in known:  # seeds share it
             how = {"delta": asked[2], "conversion": asked[3], "steps_per_epoch": per_epoch}
@@ -347,14 +347,17 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
         assert found == expected
         counted += 1
     claims = ['"guarantee": {' in text and '"curve"' not in text for text in texts]
-    assert counted == sum(claims) > 500  # none was passed over
+    assert counted == sum(claims) > 500  # none was skipped
 
 
 @pytest.mark.parametrize(
     "scales", [SCALES[:1], pytest.param(SCALES[1:], marks=pytest.mark.slow)], ids=["demo", "others"]
 )
 def test_the_papers_experiments_name_their_conversion(scales):
-    """Every run that counts an epsilon, in every experiment and variant; own runs take the smallest."""
+    """Every run that counts an epsilon does so, in every experiment and variant.
+
+    Our own runs take the smallest epsilon.
+    """
     counted = set()
     for variant, known in (("published", index.EXPERIMENTS), ("repaired", index.REPAIRED)):
         for id_ in (one for one in known if not one.startswith("ours:")):

@@ -37,7 +37,7 @@ def at(bound, alpha, **settings):
 
 
 def close(value, exact, rel=1e-12):
-    """Within a relative error, which is what "never below by more" asks as well."""
+    """Within a relative error, which also tests "never below by more"."""
     exact = float(exact)
     assert value == pytest.approx(exact, rel=rel, abs=1e-300)
 
@@ -114,7 +114,7 @@ def test_moments(j, z, value):
 @pytest.mark.verifies("lee2020:lem3")
 @pytest.mark.parametrize("q, ratio", [(0.1, 0.0407775), (0.5, 1), (0.6, 1.4276377), (0.9, 3.1046602)])
 def test_lemma_3_can_be_worse_than_no_sampling(q, ratio):
-    """E9, alpha = 2, z = 5; the accountant takes the smaller of the two."""
+    """E9, alpha = 2, z = 5. The accountant takes the smaller of the two."""
     bound = at(subsampling.without_replacement, 2, sampling_rate=q, curve=gaussian(5))
     assert bound / 0.04 == pytest.approx(ratio, rel=2e-7)
 
@@ -199,7 +199,7 @@ def test_moments_at_many_digits(z):
 
 @pytest.mark.parametrize("z", [0.001, 0.03, 0.1, 0.25, 4.0, 50.0])
 def test_even_moments_keep_their_digits_at_every_noise(z):
-    """Relative to the logarithm, all orders in one call."""
+    """The tolerance is relative to the logarithm, and all orders are in one call."""
     orders = [2, 4, 6, 64]
     want = [float(mp.log(mp_moment(j, z))) for j in orders]
     np.testing.assert_allclose(log_moment(np.array(orders), noise_multiplier=z), want, rtol=1e-13)
@@ -266,7 +266,7 @@ def test_beyond_floats_is_infinite_or_zero_never_nan(z):
         subsampling.poisson_gaussian([2, 3, 9], sampling_rate=0.1, noise_multiplier=z),
     ):
         assert (values > 1e150).all() if z < 1 else (values < 1e-150).all()
-    # The factors 2 and 3 of the bounds for any mechanism stay, whatever the noise, in the terms from l = 3 on.
+    # The factors 2 and 3 of the bounds for any mechanism remain for any noise, in the terms from l = 3 on.
     values = subsampling.without_replacement([2, 3, 9], sampling_rate=0.1, curve=gaussian(z))
     expected = [0, math.log1p(2e-3) / 2, math.log1p(2 * (1.1**9 - 1 - 9 * 0.1 - 36 * 0.01)) / 8]
     assert (values > 1e150).all() if z < 1 else values.tolist() == pytest.approx(expected, abs=1e-12)
@@ -304,7 +304,7 @@ def test_no_finite_mechanism_violates_the_bound_without_replacement():
                 exact = max(renyi(P, Q, alpha=alpha), renyi(Q, P, alpha=alpha))
                 assert exact <= limit * (1 + 1e-9) + 1e-12, (trial, n, m, alpha)
                 nearest = max(nearest, exact / max(limit, 1e-12))
-    assert nearest > 0.9  # the search came near: it would have seen a bound that is too small
+    assert nearest > 0.9  # the search came near the bound, so it would have detected a bound that is too small
 
 
 @pytest.mark.verifies("zhuwang2019:thm5")
@@ -328,7 +328,10 @@ def test_no_finite_mechanism_violates_the_bound_for_poisson_batches(trials):
 @pytest.mark.verifies("wbk2019:thm27", "lee2020:lem3")
 @pytest.mark.parametrize("q, z, alpha", [(512 / 60000, 5.12 / 3, 7), (0.1, 1, 4), (0.3, 3, 12), (0.02, 0.64, 3)])
 def test_an_explicit_pair_of_laws_stays_below(q, z, alpha):
-    """E7: all other records agree, the target moves the mean by a sensitivity; its divergence is the Poisson sum."""
+    """E7: all other records agree, and the target moves the mean by a sensitivity.
+
+    Its divergence is the Poisson sum.
+    """
     with mp.workdps(30):
         pair = float(mp_quad_poisson(alpha, q, z))
     stronger = at(subsampling.without_replacement_gaussian, alpha, sampling_rate=q, noise_multiplier=z)
@@ -358,10 +361,10 @@ def test_the_closed_form_is_above_the_exact_curve_where_its_conditions_hold():
 @pytest.mark.slow
 @pytest.mark.verifies("wbk2019:thm27", "lee2020:fn1", "lee2020:lem1", "mironov2019:sec3.3")
 def test_agrees_with_dp_accounting_on_a_random_grid():
-    """600 settings with four orders each, to a relative 1e-7; where theirs has cancelled, sixty digits decide.
+    """600 settings with four orders each, to a relative 1e-7. If theirs has cancelled, sixty digits decide.
 
-    Theirs takes the moments as differences: for much noise and high orders few digits are left, and for tiny epsilons
-    its logarithm of 1 + epsilon has an absolute error of 1e-16 or so.
+    dp-accounting takes the moments as differences, so for much noise and high orders few digits are left. For tiny
+    epsilons, its logarithm of 1 + epsilon has an absolute error of about 1e-16.
     """
     from dp_accounting.rdp import rdp_privacy_accountant as theirs
 
@@ -450,7 +453,10 @@ def test_the_closed_form_ends_with_the_stricter_condition(q, z, last):
 @pytest.mark.verifies("mironov2019:thm11")
 @pytest.mark.parametrize("q, z", [(0.2, 10.0), (0.1, 20.0), (0.05, 30.0), (1e-6, 4.0), (1e-4, 100.0)])
 def test_the_closed_form_covers_real_orders_up_to_the_roots_of_its_conditions(q, z):
-    """Both conditions as printed, at thirty digits; their roots by bisection, to a relative 1e-9 on either side."""
+    """Both conditions as printed, at thirty digits.
+
+    Their roots are found by bisection, to a relative 1e-9 on either side.
+    """
 
     def holds(alpha):
         with mp.workdps(30):

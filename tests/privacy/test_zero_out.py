@@ -1,6 +1,6 @@
 """Zero-out: one record adds exactly 0 to every sum. Exact laws of all batches, integrals of the definition, fractions.
 
-The zero record is None here. A step releases the sum of the terms of its batch, and noise.
+The zero record is None in this file. A step releases the sum of the terms of its batch plus noise.
 """
 
 import itertools
@@ -48,7 +48,7 @@ def term_of(record):
 
 
 def batches_without_replacement(n, m):
-    """(probability, places) of every batch."""
+    """(probability, places) for every batch."""
     chosen = list(itertools.combinations(range(n), m))
     return [(Fraction(1, len(chosen)), places) for places in chosen]
 
@@ -114,7 +114,7 @@ def test_samplers_without_a_theorem_stay_refused():
 @pytest.mark.verifies("ours:zero-out")
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 def test_it_costs_what_its_neighbours_cost(law):
-    """At the same noise multiplier: of a record replaced without sampling and in epochs, of one added otherwise."""
+    """With the same noise multiplier, it costs as much as one record replaced (no sampling, epochs) or added (otherwise)."""
     for sampling, q, other in (
         ("none", 1.0, "replace-one"), ("epoch-partition", 0.1, "replace-one"), ("poisson", 0.01, "add-remove"),
     ):  # fmt: skip
@@ -192,7 +192,7 @@ def test_no_poisson_batches_are_told_apart_further_than_counted(law):
 
 @pytest.mark.verifies("ours:zero-out-drawn")
 def test_the_bound_is_the_formula_at_eighty_digits_rounded_up():
-    """At random settings, where the term of l = 2 is about 1, so that its logarithm loses its digits, and s >= 1."""
+    """Random settings, settings in which the term of l = 2 is about 1 (its logarithm loses digits), and s >= 1."""
     rng = np.random.default_rng(2)
     drawn = [
         (float(10 ** rng.uniform(-1.5, 3)), float(10 ** rng.uniform(-6, 0)), int(rng.integers(2, 120)))
@@ -208,15 +208,15 @@ def test_the_bound_is_the_formula_at_eighty_digits_rounded_up():
 
 
 def ball(rng, size=2):
-    """A point of the unit ball, on its surface three times of four."""
+    """A point of the unit ball, on its surface in three of four cases."""
     v = rng.standard_normal(size)
     return v / np.linalg.norm(v) * (1.0 if rng.random() < 0.75 else rng.random())
 
 
 def planar_moment(u, v, q, z, alpha):
-    """Both ways E_Q[(P / Q)^alpha] of P = (1 - q) N(u) + q N(v) and Q = (1 - q) N(u) + q N(0) in the plane."""
+    """Both orders of E_Q[(P / Q)^alpha] for P = (1 - q) N(u) + q N(v) and Q = (1 - q) N(u) + q N(0) in the plane."""
     reach = 10 * z + 3 * alpha
-    x = np.arange(-reach, reach, z / 6)  # six nodes a standard deviation
+    x = np.arange(-reach, reach, z / 6)  # six nodes in a standard deviation
     X, Y = np.meshgrid(x, x)
 
     def log_gaussian(c):
@@ -231,7 +231,7 @@ def planar_moment(u, v, q, z, alpha):
 @pytest.mark.verifies("ours:zero-out-drawn")
 @pytest.mark.parametrize("trials", [25, pytest.param(200, marks=pytest.mark.slow)])
 def test_no_pair_of_laws_is_above_the_bound(trials):
-    """The definition by quadrature: the record's term v and the term u that another record has in its place."""
+    """The definition by quadrature: the record's term v and the term u of another record in its place."""
     rng = np.random.default_rng(trials)
     for _ in range(trials):
         z, q, alpha = float(10 ** rng.uniform(-0.2, 0.8)), float(rng.uniform(0.01, 0.99)), int(rng.integers(2, 7))
@@ -245,12 +245,12 @@ def test_no_pair_of_laws_is_above_the_bound(trials):
 @pytest.mark.verifies("ours:zero-out-drawn")
 @pytest.mark.parametrize("q, z", [(0.01, 2.0), (0.01, 10.0), (0.05, 3.0)])
 def test_the_worst_case_comes_near(q, z):
-    """All other records add the opposite of the record's term: at order 2 what is left out is of the order of q^3."""
+    """All other records add the opposite of the record's term. At order 2, the rest is of the order of q^3."""
     both = {alpha: divergence({-1: 1 - q, 1: q}, {-1: 1 - q, 0: q}, stats.norm(0, z), alpha) for alpha in (2, 3)}
     bounds = dict(zip((2, 3), without_replacement_zeroed([2, 3], sampling_rate=q, noise_multiplier=z), strict=True))
     assert 1 - 2 * q - 0.05 < both[2] / bounds[2] <= 1 + 1e-9
     assert both[3] <= bounds[3]
-    # A bound with the distance 1 between all laws, which is what a wrong proof would use, is too small.
+    # A bound with the distance 1 between all laws, as in a wrong proof, is too small.
     assert math.log1p(q * q * math.expm1(1 / z**2)) < both[2]
 
 
@@ -258,7 +258,7 @@ def test_the_worst_case_comes_near(q, z):
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize("n, m", [(2, 1), (4, 2), (5, 2), (5, 4), (3, 3)])
 def test_no_small_data_is_told_apart_further_than_counted(law, n, m):
-    """All batches of m of n records, one of them zeroed out, by enumeration; both orders of the neighbours."""
+    """All batches of m of n records, one of them zeroed out, by enumeration, in both orders of the neighbours."""
     rng = np.random.default_rng(n + 10 * m)
     drawn = batches_without_replacement(n, m)
     for trial in range(12):
@@ -269,7 +269,7 @@ def test_no_small_data_is_told_apart_further_than_counted(law, n, m):
         laws = sums(data, drawn), sums(zeroed, drawn)
         (bound,) = step(release(z, m / n, law=law), [alpha])
         for pair in (laws, laws[::-1]):
-            assert divergence(*pair, noise, alpha) <= bound * (1 + 2e-5)  # kinks
+            assert divergence(*pair, noise, alpha) <= bound * (1 + 2e-5)  # because of kinks
 
 
 @pytest.mark.verifies("ours:zero-out-replaced")
@@ -309,7 +309,10 @@ def test_what_a_thousand_steps_cost():
 
 @pytest.mark.verifies("ours:zero-out-pure")
 def test_pure_privacy_is_attained_in_fractions():
-    """A = (a, 1 - a), B' and B with e^epsilon and its square times the first share; all ratios are within e^epsilon."""
+    """A = (a, 1 - a), and B' and B have e^epsilon and its square times the first share.
+
+    All ratios are within e^epsilon.
+    """
     ratio, a = Fraction(3), Fraction(1, 100)
     A, B0, B = ((share, 1 - share) for share in (a, ratio * a, ratio**2 * a))
     for one, other in ((A, B0), (B0, B)):
@@ -349,7 +352,7 @@ def test_pure_privacy_on_all_batches_of_small_data(n, m):
                 ratio = float(np.abs(np.log(drawn(last) / drawn(2))).max())
                 assert ratio <= bound * (1 + 1e-12)
                 ratios.append(ratio / bound)
-    assert max(ratios) > 0.3  # the enumeration comes near what it tests
+    assert max(ratios) > 0.3  # the enumeration comes near the bound that it tests
 
 
 @pytest.mark.verifies("ours:zero-out-pure")
@@ -369,7 +372,7 @@ def test_pure_amplification_at_all_sizes():
 
 @pytest.mark.verifies("ours:zero-out-pure")
 def test_few_steps_of_laplace_noise_are_counted_by_pure_composition():
-    """Scale 10, q = 0.01, one step at a delta that no Renyi order helps with."""
+    """Scale 10, q = 0.01, one step at a delta for which no Renyi order helps."""
     g = spend(release(10 * SQUARE_ROOT_2, 0.01, law="laplace"), delta=1e-12)
     exact = math.log1p(0.01 * math.expm1(0.2)) - math.log1p(0.01 * math.expm1(0.1))
     assert (g.conversion, g.bound) == ("pure", "ours:zero-out-pure")

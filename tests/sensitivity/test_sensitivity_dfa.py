@@ -1,4 +1,4 @@
-"""What one record can move in the private rules: the ledger's digits, counterexamples, and searches for a violation."""
+"""The largest change from one record in the private rules: the ledger's digits, counterexamples, and searches."""
 
 import functools
 import math
@@ -34,7 +34,7 @@ rng = np.random.default_rng
 
 
 def layers(slopes):
-    """Dense layers with these gamma beta, and a top that learns from e."""
+    """Dense layers with these gamma beta, and a top layer that learns from e."""
     return [*(LayerBound(gain_dz=s) for s in slopes), LayerBound(gain_dz=1.0)]
 
 
@@ -44,7 +44,7 @@ def digits(got, want, decimals=10):
 
 
 def moved(rule, net, x, y, other_x, other_y, m=1):
-    """The norm by which the real rule, without noise, moves between two batches."""
+    """The norm of the difference of the real rule, without noise, between two batches."""
     at = functools.partial(rule, net, m=m, sigma=0.0, rng=rng(0))
     return norm(entries(at(x, y)) - entries(at(other_x, other_y)))
 
@@ -75,7 +75,7 @@ def test_the_sensitivities_of_the_ledger():
 )
 @pytest.mark.parametrize("tau_h", [0.3, 25.0])
 def test_how_far_the_printed_formula_is_below_the_bound(L, sigmoid, tanh, tau_h):
-    """E1's table; the ratio does not depend on tau_h."""
+    """E1's table. The ratio does not depend on tau_h."""
     for gamma, want in ((0.25, sigmoid), (1.0, tanh)):
         true = corrected_dfa_sensitivity(
             layers([gamma * 0.9] * (L - 1)), m=1, tau_e=0.1, tau_h=tau_h, adjacency="replace-one"
@@ -96,7 +96,7 @@ TAU_H = {
 @pytest.mark.verifies("lee2020:exp-common")
 @pytest.mark.parametrize("S, L, gamma, claimed, corrected", TAU_H.values(), ids=list(TAU_H))
 def test_tau_h_at_the_sensitivity_of_the_experiments(S, L, gamma, claimed, corrected):
-    """E4's table, and that each value gives its formula S / m."""
+    """E4's table. Each value gives its formula S / m."""
     printed = {"L": L, "gamma": gamma, "beta": 0.9, "tau_e": 0.1}
     digits(claimed_tau_h(S=S, **printed), claimed)
     assert claimed_dfa_sensitivity(m=7, tau_h=claimed, **printed) * 7 == pytest.approx(S, rel=1e-10)
@@ -109,7 +109,7 @@ def test_tau_h_at_the_sensitivity_of_the_experiments(S, L, gamma, claimed, corre
 @pytest.mark.verifies("lee2020:exp-common")
 @pytest.mark.parametrize("make, tau_h", [(lee2020_fc_fmnist, 9.4765976164), (lee2020_fc_cifar, 9.2636372761)])
 def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
-    """The same from the network and the matrices that it is given."""
+    """The same from the network and its matrices."""
     net = make(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
     digits(corrected_tau_h(layer_bounds(net, B), S=2.0, tau_e=0.1), tau_h)
@@ -117,7 +117,7 @@ def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
 
 @pytest.mark.verifies("lee2020:hybrid-sens")
 def test_the_hybrid_thresholds_of_the_ledger():
-    """E5: tau for W and b clipped apart, and a tau_h of its own for each kind of dense layer."""
+    """E5: tau for W and b clipped separately, and a separate tau_h for each kind of dense layer."""
     dense = [LayerBound(gain_dz=0.25 * 0.9), LayerBound(gain_dz=0.9), LayerBound(gain_dz=1.0)]
     tau, tau_h = hybrid_thresholds(dense, L=5, S=3.0, tau_e=0.1)
     digits(tau, 0.4743416490)
@@ -133,7 +133,7 @@ def test_the_hybrid_thresholds_of_the_ledger():
 
 @pytest.mark.verifies("lee2020:conv-dfa", "ours:dfa-sensitivity")
 def test_the_sensitivity_of_a_convolution_of_the_ledger():
-    """V10: k = 5 and P = 784; and E8's comparison with a dense layer."""
+    """V10: k = 5 and P = 784. Also E8's comparison with a dense layer."""
     gain_W, gain_b = Conv2d(64, 5, padding="same").bind((1, 28, 28)).gains()
     settings = {"m": 512, "tau_e": 0.1, "tau_h": 1.0, "adjacency": "replace-one"}
     for gains, want, decimals in (
@@ -161,7 +161,7 @@ def test_the_sensitivity_of_a_convolution_of_the_ledger():
     ],
 )
 def test_where_convolutions_leave_room_for_a_tau_h(shape, padding, at, tau_h, least):
-    """E8 at S = 3, and the least S that the refusal names: 0.01 % more leaves room, at a small tau_h."""
+    """E8 at S = 3, and the least S in the refusal: 0.01 % more leaves room, at a small tau_h."""
     net = lee2020_cnn(shape, padding=padding, rng=rng(0), dtype=np.float32)
     B = feedback.draw(net, law="spectral", scale=1.0, rng=rng(1), at=at)
     # float32 rounds the norm of B by more than these digits allow
@@ -208,7 +208,10 @@ def test_one_label_moves_the_rule_by_more_than_the_printed_sensitivity(n_1, phi,
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:exp-fc")
 def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
-    """E1 (iii): 784-128-256-10 with the tau_h that the printed formula gives for S = 2; m times what is moved."""
+    """E1 (iii): 784-128-256-10 with the tau_h that the printed formula gives for S = 2.
+
+    The change is multiplied by m.
+    """
     net = lee2020_fc_fmnist(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(0))
     for W, b in zip(net.W[1:], net.b[1:], strict=True):
@@ -229,9 +232,9 @@ def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
 
 
 def extremal(hidden=2, betas=(0.9, 0.6), phi=ops.sigmoid, skip=None):
-    """Four units at z = 0 a layer, where sigmoid is steepest and h = (1/2, ...) has norm 1; y_hat = (1/2, 1/2).
+    """Four units at z = 0 in a layer, where sigmoid is steepest and h = (1/2, ...) has norm 1. y_hat = (1/2, 1/2).
 
-    B[l] = beta_l u (1, -1) / sqrt(2) takes all of e, and its other label turns e, so every term, into its opposite.
+    B[l] = beta_l u (1, -1) / sqrt(2) passes all of e. The other label reverses e, so every term is reversed.
     """
     net = mlp([4, *[4] * hidden, 2], phi, rng=rng(0), skip=skip)
     for W, b in zip(net.W[1:], net.b[1:], strict=True):
@@ -241,7 +244,7 @@ def extremal(hidden=2, betas=(0.9, 0.6), phi=ops.sigmoid, skip=None):
 
 
 def neighbours(x, y, adjacency):
-    """The batch and one that differs in its first record, whose label changes or who leaves."""
+    """The batch and a batch that differs in its first record: its label changes, or the record is removed."""
     if adjacency == "add-remove":
         return x, y, x[1:], y[1:]
     other = y.copy()
@@ -259,7 +262,7 @@ def test_the_corrected_sensitivity_is_attained(adjacency, terms, skip):
     assert moved(rule, net, *neighbours(x, y, adjacency), m=3) == pytest.approx(bound, rel=1e-12)
     assert bound == pytest.approx(terms / 3 * 0.1 * math.sqrt(2 * (1 + (0.9 / 4) ** 2 + (0.6 / 4) ** 2)), rel=1e-12)
     printed = [claimed_dfa_sensitivity(L=3, m=3, gamma=0.25, beta=b, tau_e=0.1, tau_h=1.0) for b in (0.9, 0.6)]
-    assert max(printed) * terms / 2 < bound  # whichever layer's beta the one letter l is
+    assert max(printed) * terms / 2 < bound  # for any layer's beta in place of the one letter l
 
 
 @pytest.mark.verifies("lee2020:sens-zeta", "lee2020:sens-xi")
@@ -274,7 +277,7 @@ def test_a_hidden_layers_sensitivities_are_attained():
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_with_the_slope_in_the_top_layer_the_printed_formula_is_exact():
-    """The reading with B^{L+1} = 0.9 I and phi'_L = y_hat (1 - y_hat), one gamma and one beta: attained."""
+    """The reading with B^{L+1} = 0.9 I and phi'_L = y_hat (1 - y_hat), one gamma and one beta. It is attained."""
     net, x, y, B = extremal(betas=(0.9, 0.9))
     rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0, top="slope", beta_top=0.9)
     printed = claimed_dfa_sensitivity(L=3, m=3, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0)
@@ -286,9 +289,9 @@ def test_with_the_slope_in_the_top_layer_the_printed_formula_is_exact():
 
 @pytest.mark.verifies("lee2020:claim-gain")
 def test_without_the_clip_of_the_error_at_the_top_its_sensitivity_is_attained():
-    """One layer, sure of the wrong class for both records: errors (1, -1) and (-1, 1) on inputs clipped alike."""
+    """One layer is certain of the wrong class for both records: errors (1, -1), (-1, 1) on equally clipped inputs."""
     net = mlp([1, 2], ops.sigmoid, rng=rng(0))
-    net.W[1][:], net.b[1][:] = [[-100], [100]], [1500, -1500]  # the classes change places between x = 10 and x = 20
+    net.W[1][:], net.b[1][:] = [[-100], [100]], [1500, -1500]  # the classes are exchanged between x = 10 and x = 20
     B = [None, None]
     rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=3.0, top="unclipped")
     first, second = (np.array([[10.0]]), np.eye(2)[1:]), (np.array([[20.0]]), np.eye(2)[:1])
@@ -301,7 +304,10 @@ def test_without_the_clip_of_the_error_at_the_top_its_sensitivity_is_attained():
 
 
 def flipping_cnn(pool=MaxPool):
-    """A convolution, then four sigmoid units at z = 0, then y_hat = (1/2, 1/2) for one record; its label flips all."""
+    """A convolution, then four sigmoid units at z = 0, then y_hat = (1/2, 1/2) for one record.
+
+    Its label reverses all terms.
+    """
     net = Net((1, 5, 5), [(Conv2d(2, 2), ops.tanh, pool(2)), (Dense(4), ops.sigmoid), (Dense(2),)], rng=rng(1))
     x, y = rng(2).normal(size=(1, 1, 5, 5)), np.eye(2)[:1]
     h1 = net.activate(1, net.map[1].affine(net.W[1], net.b[1], x)).ravel()
@@ -314,7 +320,7 @@ def flipping_cnn(pool=MaxPool):
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 @pytest.mark.verifies("lee2020:hybrid-sens", "ours:hybrid-sensitivity")
 def test_the_hybrid_sensitivity_is_attained(adjacency, pool):
-    """Opposite clipped gradients: the layer's W and b, clipped apart, move by sqrt(2) times what one of them does."""
+    """Opposite clipped gradients: the layer's W and b, clipped separately, move by sqrt(2) times the change of one."""
     net, x, y, B, read = flipping_cnn(pool)
     settings = {"tau": 1e-4, "tau_e": 0.1, "tau_h": [read / 2, 1.0]}
     bound = hybrid_sensitivity(layer_bounds(net, B, first=2), ell=1, m=1, adjacency=adjacency, **settings)
@@ -337,9 +343,9 @@ def test_the_clipped_sensitivity_is_attained(adjacency, clip):
 @pytest.mark.parametrize("pool, share", [(None, 0.97), (AvgPool(2), 0.97), (AvgPool(2, 1), 0.9), (MaxPool(2), 0.9)])
 @pytest.mark.verifies("lee2020:conv-dfa")
 def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
-    """Equal pixels, equal feedback and tanh where it is steep: W's k and b's sqrt(P) together, on the rule itself.
+    """Equal pixels, equal feedback and tanh at its steepest: W's k and b's sqrt(P) together, for the rule itself.
 
-    Max pooling sends all back to one place in four, which is all that b needs and half of what W could take.
+    Max pooling sends everything back to one place in four. This is all that b needs, and half of what W could use.
     """
     net = Net((1, 14, 14), [(Conv2d(1, 3, padding="same"), ops.tanh, pool), (Dense(2),)], rng=rng(0))
     net.W[1][:], net.b[1][:], net.W[2][:], net.b[2][:] = 0, 0.15, 0, 0
@@ -355,7 +361,10 @@ def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
 
 
 def climb(ratio, arrays, *, steps, seed):
-    """The largest ratio that random steps from these arrays find, a step kept when it is no worse; arrays change."""
+    """The largest ratio that random steps from these arrays find.
+
+    A step is kept if it is not worse, and changes the arrays.
+    """
     r, best, size = rng(seed), ratio(), 0.5
     for _ in range(steps):
         kept = [a.copy() for a in arrays]
@@ -373,7 +382,7 @@ def climb(ratio, arrays, *, steps, seed):
 
 
 def unit(raw, beta):
-    """The matrix with the spectral norm beta."""
+    """The matrix scaled to the spectral norm beta."""
     return beta * raw / np.linalg.norm(raw, 2)
 
 
@@ -395,12 +404,15 @@ SEARCHED = ("two layers, tanh", "slope at the top")  # in the fast tier
 )
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:sens-layerwise", "lee2020:def4", "ours:dfa-sensitivity")
 def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, phi, settings, top, share):
-    """Over W, b, B of the given norms, and both records, on the rule itself; one record of the batch stays."""
+    """The search is over W, b, B of the given norms, and both records, for the rule itself.
+
+    One record of the batch stays.
+    """
     net, r = mlp(sizes, phi, rng=rng(0), **settings), rng(1)
     K = sizes[-1]
     raw = [r.normal(size=(n, K)) for n in sizes[1:-1]]
     betas = [0.9, 0.9] if top else [0.9, 0.5]
-    x = r.normal(size=(3, 1, sizes[0]))  # what stays, what goes, what comes
+    x = r.normal(size=(3, 1, sizes[0]))  # the record that stays, the one that is removed, the one that is added
     stays, goes, comes = (np.eye(K)[[label]] for label in (0, 0, 1))
 
     def ratio(adjacency="replace-one"):
@@ -415,7 +427,7 @@ def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, ph
         return moved(rule, net, *batches, *others, m=2) / bound
 
     assert climb(ratio, [*net.W[1:], *net.b[1:], *raw, x], steps=1000, seed=2) > share
-    assert share - 0.02 < ratio("add-remove") <= ROUNDING  # where two opposite terms are largest, so is each
+    assert share - 0.02 < ratio("add-remove") <= ROUNDING  # if two opposite terms are largest, each of them is
 
 
 @pytest.mark.verifies("lee2020:sens-total")
@@ -459,7 +471,7 @@ CNNS = {
 @pytest.mark.parametrize("rule", ["dp_dfa, h", "dp_dfa, z", "dp_hybrid", "dp_sgd"])
 @pytest.mark.verifies("lee2020:conv-dfa", "lee2020:hybrid-sens", "lee2020:def4")
 def test_a_search_on_convolutions_never_goes_above(make, rule):
-    """Over the parameters, B and both records; `climb` holds every value on the way against the bound."""
+    """The search is over the parameters, B and both records. `climb` compares every value on the way with the bound."""
     net, r = make(), rng(1)
     at = rule[-1] if rule.startswith("dp_dfa") else "h"
     raw = [M for M in feedback.draw(net, law="normal", scale=1.0, rng=r, at=at) if M is not None]
@@ -517,7 +529,7 @@ def test_a_bound_of_a_layer_is_a_number(name, wrong):
     ],
 )
 def test_no_number_that_is_none_goes_in_or_comes_out(function, sizes):
-    """For every argument: NaN and what is out of range are refused by name, and no size of it makes an answer NaN."""
+    """NaN and values out of range are refused by name, for every argument, and no size of it makes a result NaN."""
     function(**sizes)
     for name in sizes:
         for wrong in WORST:

@@ -1,4 +1,4 @@
-"""What one record can move in a PDFA direction, and the law of its noise: loops, Monte Carlo over the rule, search."""
+"""The largest change of a PDFA direction from one record, and the law of its noise: loops, Monte Carlo, search."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ from nfa.rules.pdfa import pdfa
 from nfa.sensitivity.pdfa import bias_sensitivity, column_law, column_noise_bounds, column_sensitivity, row_covariance
 from tests.oracles.core import assert_close, v11
 
-FALSE_ALARM = 1e-6  # probability that a right program fails a Monte Carlo test here; seeds are fixed
+FALSE_ALARM = 1e-6  # probability that a correct program fails a Monte Carlo test here; seeds are fixed
 
 rng = np.random.default_rng
 
@@ -42,14 +42,14 @@ def test_the_law_of_a_column_equals_loops(m, n_in, n_out):
 @pytest.mark.verifies("ohana2021:eq13-index")
 @pytest.mark.parametrize("m, n_in, n_out", [(4, 3, 5), (7, 5, 2)])
 def test_a_column_has_as_many_deviations_as_the_layer_has_units(m, n_in, n_out):
-    """j runs to n_l, the length of g and of the column, not to n_{l-1}, the number of columns."""
+    """j runs to n_l, the size of g and of the column, not to n_{l-1}, the number of columns."""
     f, std = column_law(*some_layer(m, n_in, n_out), sigma=1.0)
     for k in range(n_in):
         assert f[:, k].shape == std[:, k].shape == (n_out,)
 
 
 def v12(l):
-    """What layer l of V-12 sees: u, phi' and h, of three records with literal offset; g aside."""
+    """The input of layer l of V-12: u, phi' and h, of three records with literal offset, without g."""
     net, x, y, B = v11()
     z, h = forward(net, x)
     n = h[l - 1].shape[1]
@@ -69,9 +69,11 @@ def draws():
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:eq13", "ohana2021:eq12")
 def test_the_noise_of_the_rule_has_the_law_of_the_column(draws):
-    """Per entry the mean is normal and N s^2 / var is chi-squared; 12 entries, two tests each, two sides.
+    """For each entry, the mean is normal and N s^2 / var is chi-squared.
 
-    A mean 0.17 std off, or a variance a third off, is missed with probability 1e-6.
+    There are 12 entries, two tests each, two sides.
+
+    A mean that is 0.17 std off, or a variance that is a third off, is missed with probability 1e-6.
     """
     f, std = column_law(*v12(1), sigma=0.1)
     n = len(draws)
@@ -105,7 +107,7 @@ def test_columns_share_their_noise_and_rows_do_not(draws):
 
 @pytest.mark.verifies("ohana2021:eq13")
 def test_the_digits_of_the_shared_noise():
-    """Layer 2 of V-12: the columns 1 and 2 of row 1 have the correlation 0.9961, so they are nearly one draw."""
+    """In layer 2 of V-12, the columns 1 and 2 of row 1 have the correlation 0.9961, so they are nearly one draw."""
     u, dphi, h = v12(2)
     _, std = column_law(u, dphi, h, sigma=0.1)
     assert std[0] == pytest.approx([0.01921764, 0.01284443, 0.02941941], abs=5e-9)
@@ -130,7 +132,7 @@ BOUNDS = {"gamma_min": 0.3, "gamma_max": 0.9, "tau_h_min": 0.2, "tau_h_max": 1.1
 
 
 def deviations(dphi, h):
-    """(a_k)_j by loops, (n_l, n_{l-1})."""
+    """(a_k)_j computed by loops, (n_l, n_{l-1})."""
     m, n_out, n_in = len(h), dphi.shape[1], h.shape[1]
     a = [[math.hypot(*(dphi[i, j] * h[i, k] for i in range(m))) for k in range(n_in)] for j in range(n_out)]
     return np.array(a)
@@ -173,7 +175,7 @@ def test_the_offset_as_printed_keeps_the_floor_of_a_for_inputs_that_are_not_nega
     x[:, 0] = 0
     a = deviations(np.full((m, 2), 0.3), clip_entries(offset(x, nu), c))
     assert (a >= low * (1 - 1e-12)).all()
-    x[:, 0] = -nu  # a negative unit: cancelled by the offset
+    x[:, 0] = -nu  # a negative unit, which the offset cancels
     assert deviations(np.full((m, 2), 0.3), clip_entries(offset(x, nu), c))[:, 0].tolist() == [0, 0]
 
 
@@ -181,7 +183,7 @@ def test_the_offset_as_printed_keeps_the_floor_of_a_for_inputs_that_are_not_nega
 
 
 def moved(old, new, m):
-    """Norm of f(D) - f(D') for one record (u, phi', h) replaced by another; the others cancel."""
+    """Norm of f(D) - f(D') if one record (u, phi', h) is replaced by another. The other records cancel."""
     return np.linalg.norm(old[0] * old[1] * old[2] - new[0] * new[1] * new[2]) / m
 
 
@@ -211,11 +213,14 @@ def test_a_search_over_replaced_records_comes_up_to_the_sensitivity_and_not_beyo
 
 
 def label_flip(**settings):
-    """PDFA directions on two data sets that differ in one label, and m: zero weights, so each output is (1/2, 1/2)."""
+    """PDFA directions on two data sets that differ in one label, and m.
+
+    The weights are zero, so each output is (1/2, 1/2).
+    """
     net = mlp([3, 4, 2], ops.tanh, rng=rng(0))
     for l in (1, 2):
         net.W[l][:], net.b[l][:] = 0, 0
-    net.b[1][:] = 3  # h = tanh(3) > c: the entries that the top layer reads are clipped to c
+    net.b[1][:] = 3  # h = tanh(3) > c, so the entries that the top layer reads are clipped to c
     x, y = rng(1).normal(size=(4, 3)), np.eye(2)[[0, 1, 0, 1]]
     other = y.copy()
     other[2] = [0, 1]
@@ -228,7 +233,7 @@ def label_flip(**settings):
 
 @pytest.mark.verifies("ohana2021:prop2")
 def test_a_flipped_label_moves_a_column_of_the_rule_by_exactly_the_sensitivity():
-    """Top layer: errors (1/2, -1/2) and (-1/2, 1/2), scaled to 0.5; h_ik = c = 0.9 / 2: it moves 2 (0.5) (0.45) / 4."""
+    """Top layer: errors (1/2, -1/2) and (-1/2, 1/2), scaled to 0.5; h_ik = c = 0.9 / 2. It moves 2 (0.5) (0.45) / 4."""
     (one, _), (two, _) = label_flip()
     bound = column_sensitivity(m=4, n=4, tau_B=0.5, gamma_max=1.0, tau_h_max=0.9)
     assert bound == pytest.approx(0.1125, rel=1e-15)
@@ -240,7 +245,7 @@ def test_a_flipped_label_moves_a_column_of_the_rule_by_exactly_the_sensitivity()
 
 @pytest.mark.verifies("ohana2021:prop2")
 def test_a_bias_keeps_the_sensitivity_if_its_input_is_clipped_and_not_otherwise():
-    """The rule's biases see 1 unless bias="clipped": 2 (0.5) / 4 = 0.25 instead of 0.1125."""
+    """The rule's biases read 1 unless bias="clipped": 2 (0.5) / 4 = 0.25 instead of 0.1125."""
     (_, one), (_, two) = label_flip(bias="one")
     assert np.linalg.norm(one[2] - two[2]) == pytest.approx(bias_sensitivity(m=4, tau_B=0.5, gamma_max=1.0), rel=1e-12)
     assert bias_sensitivity(m=4, tau_B=0.5, gamma_max=1.0) == 0.25
@@ -254,7 +259,7 @@ def test_a_bias_keeps_the_sensitivity_if_its_input_is_clipped_and_not_otherwise(
 
 @pytest.mark.verifies("ohana2021:prop2")
 def test_a_flipped_label_moves_a_hidden_layer_by_exactly_the_sensitivity():
-    """Sigmoid units at z = 0, where phi' = gamma_max = 1/4; inputs that are clipped to c = 0.9 / sqrt(3)."""
+    """Sigmoid units are at z = 0, where phi' = gamma_max = 1/4. Inputs are clipped to c = 0.9 / sqrt(3)."""
     net = mlp([3, 4, 2], ops.sigmoid, rng=rng(0))
     for l in (1, 2):
         net.W[l][:], net.b[l][:] = 0, 0
