@@ -116,7 +116,7 @@ def test_nothing_is_certain_beyond_the_edges():
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_bits_that_follow_move_it_by_less():
-    """The proof has 2^-49.9 (1 + r) for the bits after the 64 bits of u. Tested at the smallest u or 1 - u and at 3/4."""
+    """The proof has 2^-49.9 (1 + r) for the bits after the 64 bits of u. Tested at small u, small 1 - u, and 3/4."""
     edge = int(rounded.EDGE * 2**64)
     with mpmath.workdps(50):
         for u in (edge, edge + 1, 3 * 2**62, 2**64 - 1 - edge):

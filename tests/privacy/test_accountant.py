@@ -244,7 +244,10 @@ def test_agrees_with_dp_accounting_end_to_end():
 @pytest.mark.verifies("lee2020:def1")
 @pytest.mark.slow
 def test_tight_numbers_beside_renyi():
-    """The tight epsilon of E9's Poisson rows by a second method; for shuffled epochs, the exact delta of 25 releases."""
+    """The tight epsilon of E9's Poisson rows by a second method.
+
+    For shuffled epochs, the exact delta of 25 releases.
+    """
     for batch, steps, z, value in ((64, 23438, 4, 0.13086), (500, 3000, 4, 0.40350), (200, 7500, 8, 0.11281)):
         m = release(z, sampling="poisson", q=batch / 60000, adjacency="add-remove")
         found = tight([(m, steps)], delta=DELTA)

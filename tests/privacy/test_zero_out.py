@@ -114,7 +114,7 @@ def test_samplers_without_a_theorem_stay_refused():
 @pytest.mark.verifies("ours:zero-out")
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 def test_it_costs_what_its_neighbours_cost(law):
-    """With the same noise multiplier, it costs as much as one record replaced (no sampling, epochs) or added (otherwise)."""
+    """With equal noise multipliers, it costs as much as one record replaced (without sampling, epochs) or added."""
     for sampling, q, other in (
         ("none", 1.0, "replace-one"), ("epoch-partition", 0.1, "replace-one"), ("poisson", 0.01, "add-remove"),
     ):  # fmt: skip

@@ -45,7 +45,7 @@ def sampler(n, q, N_B, seed=0):
 
 @pytest.mark.verifies("dpulr2024:alg1.L195", "dpulr2024:def4")
 def test_the_law_of_a_batch_with_rejection():
-    """Four records, q = 0.4, at least two: the eleven batches, enumerated, and 4,000 draws."""
+    """Four records, q = 0.4, at least two: the eleven batches are enumerated and compared with 4,000 draws."""
     s = sampler(4, 0.4, 2)
     sets, p, _ = accepted_subsets(4, 0.4, 2)
     assert len(sets) == 11
@@ -57,7 +57,7 @@ def test_the_law_of_a_batch_with_rejection():
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_how_many_draws_a_batch_takes():
-    """The number of draws is geometric with the acceptance probability; TV6: 11 records, q = 0.2, at least 3."""
+    """The number of draws is geometric with the acceptance probability. TV6: 11 records, q = 0.2, at least 3."""
     s = sampler(11, 0.2, 3)
     assert s.acceptance == pytest.approx(0.3825984512, abs=1e-12)
     tries = np.array([s.draw(t)[1] for t in range(1, 3001)])
@@ -125,7 +125,7 @@ def test_at_rate_one_every_batch_is_everything():
 
 @pytest.mark.verifies("dpulr2024:eq8", "dpulr2024:alg1.L198", "dpulr2024:eq26")
 def test_three_records_by_hand():
-    """TV10, which has no bias: rows l_i x_i are written as w_i [h_i; 1], which is what the controller reads."""
+    """TV10, which has no bias. The rows l_i x_i are written as w_i [h_i; 1], which is the input of the controller."""
     X, losses = np.array([[1, 2], [-1, 0.5], [0.3, -0.7]]), np.array([0.9, 1.4, 2.1])
     got = controller(given_losses(1, 2), 1, X[:, :1] / X[:, 1:], losses * X[:, 1], K=10, C=1.0, sigma_0=4.0)
     assert got**2 == pytest.approx(0.019607346591853647, rel=1e-13)
@@ -144,7 +144,7 @@ def test_three_records_by_hand_in_a_layer_without_biases():
 
 
 def bare(sizes, biases=()):
-    """A fully connected network without biases, but in the layers named."""
+    """A fully connected network without biases, except in the named layers."""
     layers = [(Dense(n, bias=l in biases), ops.tanh) for l, n in enumerate(sizes[1:], start=1)]
     return Net(sizes[:1], [*layers[:-1], layers[-1][:1]], rng=rng(0))
 
@@ -171,9 +171,9 @@ def conv_net(stride=1, c_out=2):
     ],
 )
 def test_the_controller_equals_brute_force(make, l, k):
-    """The Jacobian of every record by every weight and bias of the layer, column by column, and all its eigenvalues.
+    """The test computes the Jacobian of every record, weight by weight and bias by bias, and all its eigenvalues.
 
-    At equality the leading covariance of the sum of estimates has the least eigenvalue (sigma_0 C)^2.
+    At equality, the leading covariance of the sum of estimates has the least eigenvalue (sigma_0 C)^2.
     """
     net = make()
     x, y = batch(net, k)
@@ -188,7 +188,7 @@ def test_the_controller_equals_brute_force(make, l, k):
 
 @pytest.mark.verifies("dpulr2024:L256")
 def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_under_the_controller():
-    """The covariance of the sum of estimates by brute force, to leading order: its losses are divided by sigma."""
+    """The covariance of the sum of estimates by brute force, to leading order. Its losses are divided by sigma."""
     net = mlp([2, 3, 2], ops.tanh, rng=rng(0))
     x, y = batch(net, 5)
     z, h = forward(net, x)
@@ -204,9 +204,10 @@ def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_
 
 @pytest.mark.verifies("dpulr2024:asm1", "dpulr2024:eq8", "dpulr2024:L256", "dpulr2024:rank-claim", "dpulr2024:rayleigh")
 def test_when_the_matrix_is_singular():
-    """One record: rank at most n_l. With biases n_{l-1} records give rank n_{l-1} of n_{l-1} + 1; a dead input, never.
+    """One record has rank at most n_l. With biases, n_{l-1} records have rank n_{l-1} of n_{l-1} + 1.
 
-    More records never lower the least eigenvalue, and may leave it equal: not "greater".
+    With a dead input, the matrix is always singular. More records never lower the least eigenvalue, and may leave it
+    equal: not "greater".
     """
     net = mlp([4, 2], ops.tanh, rng=rng(0))
     x = rng(1).normal(size=(9, 4))
@@ -218,7 +219,7 @@ def test_when_the_matrix_is_singular():
         ValueError, match="no noise for layer 1, because the matrix of this layer has order 5, but rank 4 on this"
     ):
         controller(net, 1, x[:4], one[:4], K=1, C=1.0, sigma_0=4.0)
-    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # by the weights alone
+    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # from the weights alone
     assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])) == 8  # of 10, jointly
     least = [controller(net, 1, x[:k], one[:k], K=1, C=1.0, sigma_0=4.0) for k in range(5, 10)]
     assert (np.diff(least) > 0).all()
@@ -226,7 +227,7 @@ def test_when_the_matrix_is_singular():
     for h in (dead, np.repeat(x[:1], 9, axis=0)):
         with pytest.raises(ValueError, match="choose a remedy"):
             controller(net, 1, h, one, K=1, C=1.0, sigma_0=4.0)
-    # Singular beside the largest eigenvalue, which is 1e13 times the smallest and 1e10 times the others.
+    # Singular next to the largest eigenvalue, which is 1e13 times the smallest and 1e10 times the others.
     wide = np.array([[1e5, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0.03], [0, 0, 0, 0]])
     with pytest.raises(ValueError, match="choose a remedy"):
         controller(net, 1, wide, one[:5], K=1, C=1.0, sigma_0=4.0)
@@ -272,9 +273,9 @@ def test_a_step_equals_algorithm_1_record_by_record(N_B, biases):
 
 
 def extra_noise(net, x, y, *, sigma_0, C, K, sigma, l=1):
-    """The matrix M with which the rule makes noise of white rows, read off by giving it the identity for white noise.
+    """The matrix M with which the rule makes noise from white rows. The identity in place of white noise reveals it.
 
-    The layer has one more output than its unit has weights and bias, less one: as many rows as M has.
+    The layer has one output less than its unit has weights and bias, plus one: as many rows as M has.
     """
     z, h = forward(net, x)
     width = math.prod(net.map[l].shape_W[1:]) + net.map[l].bias
@@ -292,9 +293,9 @@ def extra_noise(net, x, y, *, sigma_0, C, K, sigma, l=1):
 
 @pytest.mark.verifies("dpulr2024:extra-noise", "dpulr2024:eq26")
 def test_negative_variances_of_the_extra_noise_are_clamped():
-    """TV14: Lambda = (400, 2000, 0, 160), K = 10, sigma_0 C = 4: the paper's (-24, -184, 16, 0) becomes (0, 0, 16, 0).
+    """TV14: Lambda = (400, 2000, 0, 160), K = 10, sigma_0 C = 4. The paper's (-24, -184, 16, 0) becomes (0, 0, 16, 0).
 
-    The rows [h; 1] are three rows of a Hadamard matrix, of squared length 4.
+    The rows [h; 1] are three rows of a Hadamard matrix, with squared norm 4.
     """
     H = np.array([[1.0, 1, 1, 1], [-1, 1, -1, 1], [-1, -1, 1, 1], [1, -1, -1, 1]])
     own = np.array([400.0, 2000, 160])
@@ -312,7 +313,7 @@ def test_negative_variances_of_the_extra_noise_are_clamped():
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("k", [1, 3, 5, 6, 12])
 def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
-    """Through the Gram matrix or not: Q (sigma_0^2 C^2 I - Lambda / K)_+ Q^T of all the layer's parameters."""
+    """Computed through the Gram matrix or not: Q (sigma_0^2 C^2 I - Lambda / K)_+ Q^T of all the layer's parameters."""
     width = 4 + bias
     net = bare([4, width], {1} if bias else {})
     x, y = batch(net, k)
@@ -322,7 +323,7 @@ def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
     own, Q = np.linalg.eigh(covariance(net, 1, x, loss / sigma) / K)
     want = Q @ np.diag(np.maximum(0, sigma_0**2 * C**2 - own)) @ Q.T
     got = np.zeros_like(want)
-    # of one output: its weights, then its bias
+    # for one output: its weights, then its bias
     rows = [[*range(4 * o, 4 * o + 4), *[4 * width + o] * bias] for o in range(width)]
     for r in rows:
         got[np.ix_(r, r)] = M.T @ M
@@ -333,7 +334,7 @@ def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
 
 @pytest.mark.verifies("dpulr2024:extra-noise")
 def test_the_extra_noise_of_a_convolution():
-    """Below a dense layer: the directions of a convolution whose batch has fewer positions than a unit has weights."""
+    """The convolution is below a dense layer. Its batch has fewer positions than a unit has weights."""
     net = Net((2, 2, 2), [(Conv2d(9, 2), ops.tanh), (Dense(2),)], rng=rng(0))  # one position, 8 weights and a bias
     x, y = batch(net, 3)
     settings = {"C": 1e9, "K": 2, "N_B": 1, "remedy": "eigenvectors", "sigma": 0.2}
@@ -381,8 +382,8 @@ def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
 def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K, biases):
     """3,000 runs of the rule and of the literal simulation: every entry, some sums and the norm, both layers (KS).
 
-    Each sees, but with probability 1e-6, distribution functions 0.2 apart. Without biases one of the two records is 0,
-    so that no noise of the first layer reaches its loss.
+    Each test detects, except with probability 1e-6, distribution functions that are 0.2 apart. Without biases, one of
+    the two records is 0, so that no noise of the first layer reaches its loss.
     """
     net = bare([2, 2, 2], biases)
     x, y = batch(net, 2, seed=3)
@@ -409,7 +410,10 @@ def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K, biases):
 
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 def test_parameter_noise_along_what_a_layer_reads_is_the_proxy():
-    """The part of a record's estimate along [h; 1] is the proxy's dz, exactly; one record, and no clip that acts."""
+    """The part of a record's estimate along [h; 1] is exactly the proxy's dz.
+
+    There is one record, and no clip is active.
+    """
     net = mlp([3, 4, 2], ops.tanh, rng=rng(0))
     x, y = batch(net, 1)
     z, h = forward(net, x)
@@ -429,7 +433,7 @@ def seen_by_tests(v, mixes):
 
 
 class Noting:
-    """A generator that notes of which type normals are asked for."""
+    """A generator that notes the dtypes of the requested normals."""
 
     def __init__(self):
         self.rng, self.types = rng(0), set()
@@ -449,7 +453,7 @@ def test_parameter_noise_is_drawn_in_the_networks_own_precision():
 
 @pytest.mark.verifies("dpulr2024:virtual-linear", "dpulr2024:eq8")
 def test_the_std_of_parameter_noise():
-    """J is the identity: sigma = sqrt(sum of l^2 / K) / (C sigma_0). 64 losses of ln 10: 4.605 for K = 1."""
+    """J is the identity: sigma = sqrt(sum of l^2 / K) / (C sigma_0). 64 losses of ln 10 give 4.605 for K = 1."""
     net = given_losses(2, 2)
     y = np.zeros((64, 2))
     y[:, 0] = math.log(10)
@@ -463,7 +467,7 @@ def test_the_std_of_parameter_noise():
 @pytest.mark.verifies("dpulr2024:alg1.L205", "dpulr2024:alg1.L208")
 @pytest.mark.parametrize("remedy", ["none", "parameters"])
 def test_each_layer_is_clipped_to_c_by_itself(remedy):
-    """So that two layers together reach sqrt(2) C: what one record moves is more than an overall bound."""
+    """So two layers together reach sqrt(2) C, and the change from one record exceeds an overall bound."""
     net = mlp([1, 1, 2], ops.tanh, rng=rng(0), loss=loss_of(lambda z, y: y.sum(axis=1)))
     x, y = np.array([[1.0], [-1.0]]), np.ones((2, 2))
     how = {"sigma_0": 1e4, "C": 0.5, "K": 1, "N_B": 3, "remedy": remedy}
@@ -527,7 +531,7 @@ def test_float32_stays_float32(remedy):
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_algorithm_1_has_no_guarantee():
-    """The rule says so, and no Mechanism can be made of batches drawn with rejection."""
+    """The rule refuses a mechanism, and no Mechanism can be made of batches drawn with rejection."""
     with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm2\]"):
         mechanism(sigma_0=4.0, C=1.0, K=10, N_B=3)
     with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm1\]"):

@@ -1,4 +1,4 @@
-"""The sound DP-ULR: what it releases, and each condition of its proof: held by the rule, refused or shown to matter."""
+"""The sound DP-ULR: its release, and each condition of its proof, which the rule satisfies, refuses, or needs."""
 
 import functools
 import inspect
@@ -53,7 +53,7 @@ def middle(net, found):
 @EVERY
 @pytest.mark.parametrize("how", [{}, {"baseline": False}, {"antithetic": True}], ids=["baseline", "raw", "antithetic"])
 def test_a_step_without_noise_equals_records_one_by_one(make, how):
-    """Full passes for each record and draw, one clip over all layers and biases, division by the public m."""
+    """Full passes for each record and draw, one clip over all layers and biases, and division by the public m."""
     net = make()
     x, y = batch(net, 4)
     u = draws(net, 2, 4)
@@ -75,7 +75,7 @@ def test_without_noise_and_clip_it_is_ulr(make, baseline):
 
 
 def test_the_noise_is_on_every_weight_and_bias():
-    """Standard deviation sigma_0 C / m on each number, and no two correlated: 400 runs."""
+    """The standard deviation is sigma_0 C / m on each entry, and no two entries are correlated: 400 runs."""
     net = NETS["dense"]()
     x, y = batch(net, 3)
     how = {"sigma": 0.3, "C": 0.8, "K": 1, "m": 5.0}
@@ -95,7 +95,7 @@ def test_the_noise_is_on_every_weight_and_bias():
 
 
 def test_noise_from_another_function():
-    """A faster or a secure one: asked once for every weight matrix and bias, from the top down, with the same std."""
+    """A faster or a secure function is called once for every weight matrix and bias, from the top, with one std."""
     net = NETS["residual"]()
     asked = []
 
@@ -111,7 +111,7 @@ def test_noise_from_another_function():
 
 
 def test_the_mechanism_is_that_of_dp_sgd():
-    """Noise sigma_0 C / m on a sum of sensitivity C / m: the same Mechanism, and so the same epsilon."""
+    """Noise sigma_0 C / m on a sum of sensitivity C / m gives the same Mechanism, and so the same epsilon."""
     how = {"C": 0.5, "m": 500.0, "sampling": "poisson", "sampling_rate": 1 / 120}
     released = mechanism(sigma_0=4.0, adjacency="add-remove", **how)
     assert released.noise_std == 4.0 * 0.5 / 500
@@ -128,7 +128,7 @@ def test_the_mechanism_is_that_of_dp_sgd():
 @EVERY
 @pytest.mark.parametrize("i", [0, 2])
 def test_a_replaced_record_changes_its_own_term_alone(make, i):
-    """Condition a, b: given the noise inside, the sum moves by the difference of that record's clipped terms."""
+    """Conditions a and b: given the noise inside, the sum moves by the difference of that record's clipped terms."""
     net = make()
     x, y = batch(net, 4)
     other_x, other_y = x.copy(), y.copy()
@@ -145,10 +145,10 @@ def test_a_replaced_record_changes_its_own_term_alone(make, i):
 
 @pytest.mark.verifies("ours:ulr-sound")
 def test_a_controller_that_reads_the_batch_breaks_the_bound():
-    """Condition a, dropped: with the noise that Equation 8 asks for, one record of loss 1000 moves the sum by 190 C.
+    """Condition a, dropped: with the noise of Equation 8, one record of loss 1000 moves the sum by 190 C.
 
-    200 records of loss 1 + 0.9 sin(10 z) and noise on the parameters: sigma is 0.11 without the record and 7.9 with
-    it, when nobody's gradient is left. With a public 0.11 the sum moves by at most C.
+    There are 200 records of loss 1 + 0.9 sin(10 z) and noise on the parameters. sigma is 0.11 without the record and
+    7.9 with it, when the gradients of all records vanish. With a public 0.11, the sum moves by at most C.
     """
     wavy = loss_of(lambda z, y: np.where(y[:, 0] > 0, 1000.0, 1 + 0.9 * np.sin(10 * z[:, 0])))
     net = Net((1,), [(Dense(1),)], loss=wavy, rng=rng(0))
@@ -189,7 +189,7 @@ def test_an_empty_batch_releases_noise(make):
 
 
 def test_the_number_of_records_drawn_is_divided_by_nowhere():
-    """The same record twice moves the sum by both of its terms, whatever the size of the batch: m alone counts."""
+    """The same record twice moves the sum by both of its terms, for any size of the batch. Only m counts."""
     net = NETS["dense"]()
     x, y = batch(net, 1)
     u = draws(net, 2, 1)
@@ -206,7 +206,7 @@ def test_the_number_of_records_drawn_is_divided_by_nowhere():
 
 @pytest.mark.verifies("dpulr2024:thm1", "dpulr2024:def4")
 def test_batches_with_rejection_are_refused():
-    """By the rule's mechanism, and by the loop if the batches come with a Poisson mechanism after all."""
+    """They are refused by the rule's mechanism, and by the loop if the batches come with a Poisson mechanism."""
     how = {"sigma_0": 4.0, "C": 1.0, "m": 5.0, "adjacency": "add-remove"}
     with pytest.raises(NoGuarantee, match=r"are not Poisson batches \[dpulr2024:thm1\]"):
         mechanism(sampling="poisson-rejection", sampling_rate=0.2, **how)
@@ -224,10 +224,10 @@ def test_batches_with_rejection_are_refused():
 
 
 def test_noise_goes_by_the_place_in_the_batch():
-    """Condition e: with a seed that is known, one record more gives all others other noise; so a seed must be secret.
+    """Condition e: with a known seed, one more record gives all others other noise, so a seed must be secret.
 
-    The proof needs only that all noise is independent, with a law that does not look at the data. It holds whichever
-    record takes which draw: two records that change places change only which noise is whose.
+    The proof needs only that all noise is independent, with a law that does not depend on the data. It holds for any
+    assignment of draws to records. If two records change places, only their noise is exchanged.
     """
     net = NETS["dense"]()
     x, y = batch(net, 3)
@@ -247,7 +247,7 @@ def test_noise_goes_by_the_place_in_the_batch():
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200], ids=str)
 @pytest.mark.parametrize("net", ["dense", "skip", "cnn"])
 def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
-    """Its loss overflows or is nan: the sum is that of the others, with their noise."""
+    """The loss of the record overflows or is nan. The sum is that of the others, with their noise."""
     if net == "cnn":
         net = pooled_cnn(MaxPool, loss=ops.squared_error)
         net.phi[1:4] = [ops.identity] * 3
@@ -267,7 +267,7 @@ def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
 
 
 def test_the_weight_of_a_norm_that_is_not_finite_is_zero():
-    """Condition f, which the formula as printed does not meet: no comparison with nan is true, so its weight is 1."""
+    """Condition f, which the printed formula violates: no comparison with nan is true, so its weight is 1."""
     norms = np.array([math.nan, math.inf, 2.0])
     assert np.where(norms > 1, 1 / norms, 1).tolist() == [1.0, 0.0, 0.5]
     assert clip_factor(norms, 1.0).tolist() == [0.0, 0.0, 0.5]
@@ -289,9 +289,9 @@ def test_the_sensitivity_is_that_of_the_adjacency(adjacency, terms):
 @pytest.mark.verifies("ours:ulr-sound")
 @EVERY
 def test_no_record_moves_the_sum_by_more_than_its_sensitivity(make):
-    """A search over 60 pairs of records of every size, with the same noise for both: C / m, twice that if replaced.
+    """A search over 60 pairs of records of every size, with the same noise for both: C / m, or twice that if replaced.
 
-    A record is removed by making it one that counts as 0. The bound is reached, by weights and biases of all layers.
+    A record is removed by replacing it with one that counts as 0. Weights and biases of all layers reach the bound.
     """
     net = make()
     r, largest = rng(5), [0.0, 0.0]

@@ -1,8 +1,8 @@
-"""Every rule on every combination of biases, skips, pooling, stride and padding: right, or refused in one sentence.
+"""Every rule on every combination of biases, skips, pooling, stride and padding: correct, or refused in one sentence.
 
-The rules are those that stand in nfa/rules: a new one is tried as it comes. What a rule gives without noise and with
-clips that do not act is held against central differences of the forward pass, one parameter at a time: every rule is
-right by one way to teach (`ways_to_teach`) on all networks, a rule in `READINGS` by the way named there.
+The rules are all those in nfa/rules, so a new rule is tested automatically. The result of a rule without noise, and
+with inactive clips, is compared with central differences of the forward pass, one parameter at a time. Every rule
+agrees with one of the `ways_to_teach` on all networks. A rule in `READINGS` agrees with the way named there.
 """
 
 import functools
@@ -29,8 +29,8 @@ from tests.oracles.rule_settings import values
 
 SPEC = {name: spec(name) for name in names() if name not in ALIASES}
 T = 0.3  # threshold of ternarised errors
-K = 28  # examples a batch, more than any unit has weights
-HUGE = 1e9  # a clip that does not act
+K = 28  # examples in a batch, more than any unit has weights
+HUGE = 1e9  # a clip that is not active
 rng = np.random.default_rng
 
 
@@ -64,7 +64,7 @@ BIASES = {"biases": lambda l: True, "no biases": lambda l: False, "some biases":
 
 
 def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
-    """The network of that name, its dense layers with the biases; b is not 0 anywhere."""
+    """The network of that name, with the biases in its dense layers. b is not 0 anywhere."""
     in_shape, layers, skip = BASES[base]
     made = [
         (replace(map_, bias=BIASES[biases](l)) if isinstance(map_, Dense) else map_, *rest)
@@ -75,7 +75,7 @@ def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
 
 NETS = [(base, biases) for base in BASES for biases in BIASES]
 EVERY_RULE = pytest.mark.parametrize("name", SPEC)
-SOLVING = ("objective_perturbation", "output_perturbation")  # they lead to a minimiser, and not along a slope
+SOLVING = ("objective_perturbation", "output_perturbation")  # they lead to a minimiser, and do not follow a gradient
 TEACHING_RULES = pytest.mark.parametrize("name", [name for name in SPEC if name not in SOLVING])
 
 
@@ -83,9 +83,11 @@ TEACHING_RULES = pytest.mark.parametrize("name", [name for name in SPEC if name 
 
 
 def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
-    """For each a function (l, z, h, repeats) -> numbers whose derivatives by layer l's parameters the direction is.
+    """For each way, a function (l, z, h, repeats) -> numbers.
 
-    Feedback lets a fixed vector into h[l]: the derivative of <vector, h[l]> by the layer's own parameters.
+    The direction is their derivative by layer l's parameters.
+
+    Feedback brings a fixed vector to h[l]: the derivative of <vector, h[l]> by the layer's own parameters.
     """
     e = net.loss.error(forward(net, x)[0][net.L], y)
     below = convolutions(net)
@@ -121,7 +123,10 @@ def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
 
 
 def come_back(net: Net, x, e, matrices: list, step=1e-5) -> list:
-    """What comes back to each h[l], (records, units), where W[l] is another array on the way back: unit by unit."""
+    """The vector that returns to each h[l], (records, units), if W[l] is another array on the way back.
+
+    Unit by unit.
+    """
     z, h = forward(net, x)
     back: list = [0.0] * (net.L + 1)
     for l in range(net.L, 1, -1):
@@ -183,9 +188,9 @@ def taught(base: str, biases: str):
 
 
 class Balanced(np.random.Generator):
-    """Normals for the draws of a forward rule, the same for every example; their first two moments are exact if many.
+    """Normals for the draws of a forward rule, the same for every example. With many draws, two moments are exact.
 
-    Then the mean over draws of u L(z + sigma u) / sigma is, up to sigma^2, the derivative of L: central differences.
+    Then the mean over draws of u L(z + sigma u) / sigma is, up to sigma^2, the derivative of L by central differences.
     Noise that is added is 0.
     """
 
@@ -200,13 +205,13 @@ class Balanced(np.random.Generator):
         return np.broadcast_to(u.reshape(draws, 1, *shape), size).astype(dtype)
 
 
-# What a rule is given by the names of its keywords; a name that is new here fails the test, and is told here.
+# The values of the keywords of a rule. A new name fails the test, so add it here.
 SMALL = 1e-5
 OFF = {"m": 1, "sigma": 0.0, "s": 0.0, "ell": None, "L": None, "N_B": 1} | dict.fromkeys(
     ("C", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max"), HUGE
 )
 ULR = [{"sigma": SMALL, "sigma_0": 0.0, **how} for how in ({}, {"baseline": False}, {"antithetic": True})]
-READINGS = {  # what else it is given, and the way to teach that it then has
+READINGS = {  # the additional arguments, and the way to teach that follows
     **{key: [({}, "gradient")] for key in ("bp", "dp_sgd", "noisy_bp", "shuffled_sgd")},
     **{key: [({}, "error")] for key in ("dfa", "dp_dfa")},
     **{key: [({}, "error"), ({"t": T}, "ternary error")] for key in ("pdfa", "pdfa_isotropic")},
@@ -232,7 +237,7 @@ REFUSED = {"dp_ulr": 'remedy "parameters" needs dense layers, but layer '}
 
 
 def call(name: str, one, *, records=slice(None), **how):
-    """The direction of a rule on some of the records; one record at a time where it takes no more."""
+    """The direction of a rule on some of the records. If it takes only one, it is called for one record at a time."""
     draws = 4 * max(math.prod(shape) for shape in one.net.shape_z[1:])
     known = OFF | {"B": one.B, "V": one.V, "K": draws, "rng": Balanced(np.random.PCG64(0)), "state": {}} | how
     if any(setting.name == "t" and setting.required for setting in SPEC[name].settings):
@@ -250,7 +255,7 @@ def added(directions):
 
 
 def is_right(got, want) -> bool:
-    """Whether every array has its shape and its numbers, up to the error of the differences."""
+    """Whether every array has its shape and its values, up to the error of the differences."""
     return all(
         a.shape == b.shape and bool((np.abs(a - b) <= 1e-6 * (1 + np.abs(b).max(initial=0))).all())
         for of in (0, 1)
@@ -278,7 +283,7 @@ def test_without_noise_and_clips_a_rule_is_what_differences_say(name):
 
 @pytest.mark.parametrize("name", SOLVING)
 def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
-    """On one dense layer, with biases and without, by differences of the loss; every other network is refused."""
+    """On one dense layer, with and without biases, by differences of the loss. Every other network is refused."""
     lam = 0.5
     for base, biases in NETS:
         one = taught(base, biases)
@@ -299,11 +304,11 @@ def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
 # --- clips that act, and what a mechanism says of them --------------------------------------------------------
 
 ACTING = {"C": 0.05, "tau": 0.02, "tau_e": 0.1, "tau_h": 0.5, "tau_B": 0.2, "tau_h_max": 0.5, "L": 0.05}
-READS_THE_BATCH = ("none", "parameters")  # remedies of dp_ulr: its noise is set by the whole batch
+READS_THE_BATCH = ("none", "parameters")  # remedies of dp_ulr; their noise depends on the whole batch
 
 
 def stated(name: str, one, how: dict, adjacency: str):
-    """The sensitivity that the mechanism states under these settings, or None where it states nothing."""
+    """The sensitivity that the mechanism states under these settings, or None if it states none."""
     rule = SPEC[name]
     if not rule.states:
         return None
@@ -316,11 +321,11 @@ def stated(name: str, one, how: dict, adjacency: str):
 
 @TEACHING_RULES
 def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated(name):
-    """Record by record, with every clip acting; ordinary records, and some that drive the units to their ends."""
+    """Record by record, with every clip active. Some records are ordinary, and some drive the units to their limits."""
     for how, _ in READINGS.get(name, [({}, None)]):
         if name == "dp_ulr" and how.get("remedy", "none") in READS_THE_BATCH:
             continue
-        how = how | ACTING | {"K": 4} | ({"sigma": 0.1} if how.get("sigma") else {})  # a small one magnifies rounding
+        how = how | ACTING | {"K": 4} | ({"sigma": 0.1} if how.get("sigma") else {})  # a small value magnifies rounding
         for base, biases in NETS:
             where, one = f"{name} {how} on {base}, {biases}", taught(base, biases)
             one = SimpleNamespace(
@@ -338,13 +343,13 @@ def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated
 @pytest.mark.verifies("ours:dfa-sensitivity", "ours:hybrid-sensitivity")
 @pytest.mark.parametrize("name", ["dp_dfa", "dp_dfa_joint", "dp_hybrid", "dp_hybrid_joint", "dp_sgd", "pdfa_isotropic"])
 def test_without_biases_the_stated_sensitivity_is_attained(name):
-    """Nothing is counted for biases that are not there: one record, as far from none as the mechanism says."""
+    """Nothing is counted for missing biases: one record is as far from none as the mechanism states."""
     net = Net((4,), [(Dense(3, bias=False), ops.identity), (Dense(3, bias=False),)], rng=rng(1))
     net.W[1][:] = 1
     net.W[2][:] = 9 * np.array([[1], [-1], [-1]])  # the first class is certain
     one = SimpleNamespace(net=net, x=np.ones((1, 4)), y=np.array([[0.0, 1, 0]]), V=None)
     e = net.loss.error(forward(net, one.x)[0][2], one.y)[0]
-    one.B = [None, np.outer(np.ones(3), e), None]  # B e is as long as B's norm allows
+    one.B = [None, np.outer(np.ones(3), e), None]  # B e is as large as B's norm allows
     how = ACTING | ({"ell": 1} if name == "dp_hybrid" else {})
     dW, db = call(name, one, **how)
     assert norm(*dW[1:], *db[1:]) == pytest.approx(stated(name, one, how, "add-remove"), rel=1e-9)

@@ -1,4 +1,4 @@
-"""Joint-clip DFA and its hybrid: loops and autograd, the rules that they reduce to, what one record moves, refusals."""
+"""Joint-clip DFA and its hybrid: loops and autograd, special cases, the change from one record, refusals."""
 
 import functools
 import math
@@ -64,7 +64,7 @@ PLACES = pytest.mark.parametrize("at", ["h", "z"])
 
 
 def case(make, k=4, at="h", dtype=np.float64):
-    """A network, a batch and feedback, so large that a layer left out of the norm would be seen."""
+    """A network, a batch and feedback so large that a layer missing in the norm would be detected."""
     net = make(dtype=dtype)
     x, y = batch(net, k, 3)
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(11), at=at)
@@ -72,7 +72,7 @@ def case(make, k=4, at="h", dtype=np.float64):
 
 
 def still(rule, **settings):
-    """A rule without noise; whatever the generator, it must not matter."""
+    """A rule without noise. It must not depend on the generator."""
     return functools.partial(rule, sigma=0.0, rng=rng(5), **settings)
 
 
@@ -88,7 +88,7 @@ def alone(net, x, y, B, **how):
 @CARRIES
 @PLACES
 def test_it_is_the_sum_of_the_records_own_directions_each_clipped(make, carries, t, at):
-    """Loops over everything; half of the records are shortened, and m is not their number."""
+    """Loops over everything. Half of the records are scaled down, and m is not their number."""
     net, x, y, B = case(make, at=at)
     how = {"carries": carries, "t": t, "at": at}
     C = median_length(alone(net, x, y, B, **how))
@@ -146,7 +146,7 @@ def test_float32_is_float64_up_to_its_rounding(make, carries, t):
 
 @EVERY
 def test_no_record_adds_more_than_the_bound(make):
-    """A record that the clip scales down adds a vector of norm C, whatever B: here of entries of 1e-3 and of 1e3."""
+    """A clipped record adds a vector of norm C for any B, here with entries of 1e-3 and of 1e3."""
     for scale in (1e-3, 1e3):
         net, x, y, B = case(make, 6)
         B = [M if M is None else scale * M for M in B]
@@ -160,7 +160,7 @@ def test_no_record_adds_more_than_the_bound(make):
 
 
 def test_the_relative_threshold_keeps_what_is_learnt():
-    """An error of 1e-9 is seen as one of 1 is; the fixed threshold of TDFA does not see it."""
+    """An error of 1e-9 has the same effect as one of 1. With the fixed threshold of TDFA, it has none."""
     e = rng(2).normal(size=(40, 5))
     for t in (0.0, 0.3, 1.0):
         want = [[np.sign(v) for v in shown(list(row), None, "ternary", t)] for row in e]
@@ -172,7 +172,7 @@ def test_the_relative_threshold_keeps_what_is_learnt():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_relative_threshold_on_rows_of_every_kind(dtype):
-    """Equal entries, a row of zeros, one entry alone, numbers at the ends of the dtype, and none that is NaN."""
+    """Equal entries, a row of zeros, a single nonzero entry, numbers at the limits of the dtype, and no NaN."""
     tiny, huge = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
     e = np.array([[2, -2], [0, 0], [0, -1], [tiny, -tiny], [huge, -huge], [np.inf, -1], [np.nan, 1]], dtype)
     want = np.array([[1, -1], [0, 0], [0, -1], [1, -1], [1, -1], [1, 0], [0, 0]])
@@ -206,7 +206,7 @@ def test_without_noise_and_clip_it_is_dfa_tdfa_drtp_or_the_hybrid(make, at):
 
 
 def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_length():
-    """TDFA with the threshold that is t times the largest entry, its hidden layers multiplied by the error's norm."""
+    """TDFA with a threshold of t times the largest entry, and its hidden layers multiplied by the error's norm."""
     net, x, y, B = case(small_cnn)
     for i in range(4):
         one = x[i : i + 1], y[i : i + 1]
@@ -221,7 +221,7 @@ def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_length():
 
 @EVERY
 def test_the_ends_of_the_hybrid_are_joint_dfa_and_dp_sgd(make):
-    """The first bit by bit, with noise, the second up to the order of sums."""
+    """The first agrees bitwise, with noise, and the second up to the order of sums."""
     net, x, y, B = case(make)
     settings = {"C": 0.7, "m": 4, "sigma": 0.3}
     got = dp_hybrid_joint(net, x, y, B=B, ell=0, rng=rng(6), **settings)
@@ -239,7 +239,7 @@ def test_with_transported_weights_it_is_dp_sgd_on_one_hidden_layer():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_by_opus_it_is_the_rule_on_the_matrices_of_the_opus(dtype):
-    """Exact up to rounding; the ternary error, and a one-hot label, are what an OPU can show."""
+    """The results are exact up to rounding. An OPU can display the ternary error and a one-hot label."""
     net, x, y, _ = case(NETS["skips"], 6, dtype=dtype)
     opus = [None, *(OPU(3, 4, rng=rng(l)) for l in (1, 2, 3)), None]
     B = [opu and opu.B for opu in opus]
@@ -288,7 +288,10 @@ TWO = {
     "rule, carries", [("dp_dfa_joint", "error"), ("dp_dfa_joint", "ternary"), ("dp_hybrid_joint", None)]
 )
 def test_the_other_label_moves_two_classes_by_all_that_is_stated(name, rule, carries):
-    """Opposite errors, so opposite directions, both longer than C, whatever B; the record left out is half as far."""
+    """Opposite errors give opposite directions, both of norm above C, for any B.
+
+    Leaving the record out moves half as far.
+    """
     net = TWO[name]()
     B = feedback.draw(net, law="normal", scale=0.7, rng=rng(4))
     x, y = batch(net, 5)
@@ -308,7 +311,7 @@ def test_the_other_label_moves_two_classes_by_all_that_is_stated(name, rule, car
 @pytest.mark.parametrize("sizes", [(3, 2), (3, 4, 2), (3, 5, 4, 2)])
 @pytest.mark.parametrize("carries", ["error", "ternary", "label"])
 def test_a_record_without_hidden_derivatives_attains_what_is_stated(carries, sizes, loss, C, scale):
-    """All hidden units are below 0: the output layer alone learns, from opposite errors, whatever B is shown."""
+    """All hidden units are below 0, so only the output layer learns, from opposite errors, for any B."""
     net = mlp(sizes, ops.relu, loss=loss, rng=rng(0))
     for l in range(1, net.L):
         net.W[l][:], net.b[l][:] = 0, -1
@@ -328,7 +331,7 @@ def test_a_record_without_hidden_derivatives_attains_what_is_stated(carries, siz
 @pytest.mark.verifies("ours:joint-clip")
 @pytest.mark.parametrize("phi", [ops.tanh, ops.relu, ops.gelu, ops.identity], ids=lambda phi: phi.name)
 def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(phi):
-    """Random networks of two classes: 2C for the error and its ternary form; anything up to it for the label."""
+    """Random networks of two classes: 2C for the error and its ternary form, and anything up to it for the label."""
     found: dict[str, list] = {"error": [], "ternary": [], "label": []}
     for seed in range(100):
         draws = rng(seed)
@@ -337,7 +340,7 @@ def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(p
             net.W[l] *= 10 ** draws.normal()
         x, B = draws.normal(size=(1, 3)), feedback.draw(net, law="normal", scale=10 ** draws.normal(), rng=draws)
         if max(abs(np.diff(forward(net, x)[0][net.L][0]))) > 30:
-            continue  # one of the two errors is 0 up to rounding, and its direction shorter than C
+            continue  # one of the two errors is 0 up to rounding, and the norm of its direction is below C
         for carries, ratios in found.items():
             call = still(dp_dfa_joint, B=B, C=1e-16, m=1, carries=carries)
             ratios.append(norm(np.subtract(*(entries(call(net, x, y[None])) for y in np.eye(2)))) / 1e-16)
@@ -352,7 +355,7 @@ def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(p
 @pytest.mark.parametrize("rule", ["dp_dfa_joint", "dp_hybrid_joint"])
 @pytest.mark.parametrize("adjacency, bounds", [("replace-one", 2), ("replace-label", 2), ("add-remove", 1)])
 def test_a_mechanism_says_what_one_step_releases(rule, adjacency, bounds):
-    """Nothing of network, feedback or device is asked."""
+    """It does not depend on network, feedback or device."""
     said = stated(rule, adjacency)
     assert (said.law, said.adjacency, said.sampling, said.sampling_rate) == ("gaussian", adjacency, "poisson", 0.1)
     assert said.sensitivity == pytest.approx(bounds * 0.3 / 5, rel=1e-15)

@@ -1,6 +1,6 @@
-"""Objective perturbation: where it leads, each step of its proof by exact small cases, its mechanism, refusals.
+"""Objective perturbation: its minimiser, each step of its proof by exact small cases, its mechanism, refusals.
 
-The laws of minimisers are those of `tests.oracles.softmax_regression`, whose noise is enumerated or drawn.
+The laws of minimisers come from `tests.oracles.softmax_regression`, whose noise is enumerated or drawn.
 """
 
 import functools
@@ -29,7 +29,7 @@ WHERE = {"adjacency": "add-remove", "sampling": "none", "sampling_rate": 1.0}
 
 
 class Spy:
-    """Adds noise, and keeps what it added with the standard deviation that it was asked for."""
+    """Adds noise, and stores the added noise with the requested standard deviation."""
 
     def __init__(self):
         self.added = []
@@ -49,7 +49,7 @@ class Spy:
     "R, lam, m, k", [(1.0, 0.1, 20, 20), (0.3, 1e-3, 7.5, 20), (40.0, 2.0, 20, 20), (1.0, 0.1, 3, 0)]
 )
 def test_it_leads_to_the_minimiser_of_the_perturbed_objective_by_loops(bias, R, lam, m, k):
-    """Less the noise that hides the rest: there the gradient and the noise in the objective cancel, to tolerance R."""
+    """Without the noise that hides the rest, the gradient and the objective's noise cancel there, to tolerance R."""
     net, spy = net_of(bias=bias), Spy()
     x, y = data(20)
     how = {"m": m, "lam": lam, "R": R, "sigma": 0.2 * R, "add_normal": spy, "rng": rng(3)}
@@ -94,7 +94,7 @@ def test_a_record_that_is_not_finite_teaches_nothing(bad):
 
 
 def neighbours(K, d, n, *, m=1.0, lam, sigma, seed=1):
-    """The law with n records and a record more, and that without it; all records have the norm 1."""
+    """The law with n records and one more, and the law without this record. All records have norm 1."""
     r = rng(seed)
     x = r.standard_normal((n + 1, d))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -103,14 +103,17 @@ def neighbours(K, d, n, *, m=1.0, lam, sigma, seed=1):
 
 
 def cost(one, *, stretched=True):
-    """What the proof says of such neighbours, but for the noise that hides the rest."""
+    """The proof's bound for such neighbours, without the noise that hides the rest."""
     stretch = (one.K - 1) * math.log1p(1 / (one.K * one.m * one.lam)) if stretched else 0.0
     return SoftmaxObjective(classes=one.K, shift=math.sqrt(2) / (one.m * one.sigma), stretch=stretch, share=0.0)
 
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_the_rule_draws_from_the_law_that_is_judged_below():
-    """Its minimiser for a noise is the oracle's, in the plane where classes differ; along (1, ..., 1) it is noise."""
+    """Its minimiser for a noise is the oracle's, in the plane in which classes differ.
+
+    Along (1, ..., 1), it is noise.
+    """
     net, spy, (x, y) = net_of(2, 3, bias=False), Spy(), data(6, 2, 3, size=0.4)
     how = {"m": 4.0, "lam": 0.3, "sigma": 0.2}
     theta = arrived(net, objective_perturbation(net, x, y, add_normal=spy, rng=rng(3), **how))
@@ -122,7 +125,7 @@ def test_the_rule_draws_from_the_law_that_is_judged_below():
 
 @pytest.mark.parametrize("K, d", [(2, 1), (3, 1), (2, 3), (4, 2)])
 def test_the_noise_is_a_function_of_the_minimiser_whose_derivative_is_its_curvature(K, d):
-    """Of the oracle, by differences: minus the second derivatives, which are symmetric and at least lam."""
+    """The oracle's derivative by differences is minus the second derivatives, which are symmetric and at least lam."""
     law, _ = neighbours(K, d, 3, lam=0.3, sigma=0.5)
     T = rng(5).standard_normal((1, K - 1, d))
     unit = 1e-5 * np.eye(law.q).reshape(law.q, K - 1, d)
@@ -134,7 +137,7 @@ def test_the_noise_is_a_function_of_the_minimiser_whose_derivative_is_its_curvat
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [(2, 1, 0), (2, 1, 4), (2, 2, 2), (3, 1, 2)])
 def test_the_densities_add_up(K, d, n):
-    """The mean of other density / density is 1, either way round: the change of variables with its volumes."""
+    """The mean of other density / density is 1, in both orders: the change of variables with its volumes."""
     more, fewer = neighbours(K, d, n, lam=2.0, sigma=0.6)
     points, weights = grid(more.q)
     for one, other in ((more, fewer), (fewer, more)):
@@ -144,7 +147,10 @@ def test_the_densities_add_up(K, d, n):
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d", [(2, 1), (2, 3), (3, 2), (5, 1)])
 def test_the_ratio_of_volumes_is_bounded_and_attains_its_bound(K, d):
-    """1,000 places of 20 pairs for each lam; at theta = 0 without other records, where all classes are as likely."""
+    """1,000 places of 20 pairs for each lam.
+
+    Also theta = 0 without other records, where all classes are equally likely.
+    """
     for seed in range(20):
         for lam in (1e-3, 0.1, 10.0):
             more, fewer = neighbours(K, d, seed % 4, lam=lam, sigma=1.0, seed=seed)
@@ -170,7 +176,7 @@ NOISES = [(0.05, 1.0), (0.1, 0.5), (2.0, 0.3), (30.0, 0.4)]  # lam, sigma
 def test_no_two_laws_are_further_apart_than_the_bound(K, d, n):
     """delta at five epsilons and the Renyi divergence at four orders, added and removed, by enumerating the noise.
 
-    A record removed has no volumes to pay for.
+    For a removed record, no volumes count.
     """
     for lam, sigma in NOISES:
         more, fewer = neighbours(K, d, n, lam=lam, sigma=sigma)
@@ -187,7 +193,10 @@ def test_no_two_laws_are_further_apart_than_the_bound(K, d, n):
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_of_two_classes_the_bound_is_attained():
-    """No other record and little ridge: removing the record costs what the Gaussian mechanism does, to 0.1 %."""
+    """There is no other record and little ridge.
+
+    Removing the record costs as much as the Gaussian mechanism, to 0.1 %.
+    """
     more, fewer = neighbours(2, 1, 0, lam=1e-3, sigma=1.0)
     points, weights = grid(1, points=20001)
     loss = losses(fewer, more, points)
@@ -198,7 +207,10 @@ def test_of_two_classes_the_bound_is_attained():
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_each_further_class_costs_its_own():
-    """Of three classes delta is 1.75 to 2 times that of one Gaussian shift at 3, 5 and 7: one corner is not enough."""
+    """For three classes, delta is 1.75 to 2 times that of one Gaussian shift at 3, 5 and 7.
+
+    One corner is not enough.
+    """
     more, fewer = neighbours(3, 1, 0, lam=1e-3, sigma=1.0)
     points, weights = grid(2, points=241)
     loss = losses(fewer, more, points)
@@ -244,21 +256,24 @@ def test_delta_is_that_of_the_sum_of_corners_by_quadrature(share):
 
 
 def test_the_curve_by_hand():
-    """K = 3, s^2 = 2, order 2: c + log(1 + 2 e^2) and a tenth of the cost 2 of a shift; at large orders no overflow."""
+    """K = 3, s^2 = 2, order 2: c + log(1 + 2 e^2) and a tenth of the cost 2 of a shift.
+
+    At large orders, no overflow.
+    """
     said = SoftmaxObjective(classes=3, shift=math.sqrt(2), stretch=0.3, share=0.1)
     np.testing.assert_allclose(said(np.array([2.0])), [0.3 + math.log(1 + 2 * math.exp(2)) + 0.2], rtol=1e-14)
     np.testing.assert_allclose(said(np.array([1e6])), [0.3 + 1.1e6 + math.log(2) / 1e6], rtol=1e-9)
 
 
 def test_what_the_accountant_counts_is_above_delta():
-    """By Renyi orders epsilon is at most 8 % above the least with which delta is kept, and never below."""
+    """By Renyi orders, epsilon is at most 8 % above the least that satisfies delta, and never below."""
     said = mechanism(net=net_of(classes=10), m=60000, lam=1e-3, sigma=4e-5, **WHERE)
     counted = epsilon([(said, 1)], delta=1e-5).epsilon
     assert said.curve.delta(counted) < 1e-5 < said.curve.delta(counted / 1.08)
 
 
 def test_epsilon_is_where_delta_is_kept():
-    """One root of delta, whatever the stretch and the classes; where nothing but the stretch costs, that is epsilon."""
+    """delta has one root for any stretch and number of classes. If only the stretch costs, this root is epsilon."""
     for said in (
         SoftmaxObjective(classes=K, shift=shift, stretch=stretch, share=SHARE)
         for K, shift, stretch in [(2, 0.5, 0.0), (10, 0.58, 1.3), (1000, 8.0, 50.0), (10, 1e-3, 0.2)]
@@ -309,7 +324,7 @@ def test_the_mechanism_by_hand():
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.5, 3.0])
 def test_delta_is_the_sum_of_two_gaussian_profiles(share):
-    """K - 1 of the shift s sqrt(1 + share) and one of s sqrt(share), each by mpmath at 40 digits."""
+    """K - 1 profiles of the shift s sqrt(1 + share) and one of s sqrt(share), each by mpmath at 40 digits."""
     curve = SoftmaxObjective(classes=4, shift=0.8, stretch=0.25, share=share)
     for spent in (0.25, 1.0, 2.5):
         with mp.workdps(40):
@@ -323,7 +338,7 @@ def test_delta_is_the_sum_of_two_gaussian_profiles(share):
 
 @pytest.mark.parametrize("sampling", ["none", "epoch-partition", "without-replacement", "poisson"])
 def test_the_accountant_counts_what_it_has_a_theorem_for(sampling):
-    """Steps add up; Poisson batches by the bound for any mechanism; batches of a fixed size not at all."""
+    """Steps add up. Poisson batches use the bound for any mechanism. Batches of a fixed size are not counted."""
     rate = 1.0 if sampling == "none" else 0.1
     how = {"m": 10, "lam": 1.0, "sigma": 1.0, "adjacency": "add-remove", "sampling": sampling, "sampling_rate": rate}
     said = mechanism(net=net_of(), **how)

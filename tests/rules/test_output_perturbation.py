@@ -1,4 +1,4 @@
-"""Output perturbation: where its direction leads, what one record moves there, its noise, its mechanism, refusals."""
+"""Output perturbation: its minimiser, the change of it from one record, its noise, its mechanism, refusals."""
 
 import functools
 import math
@@ -33,7 +33,7 @@ def data(k, d=3, K=4, seed=1, size=1.0):
 
 
 def arrived(net, direction):
-    """theta where a direction leads with the learning rate 1."""
+    """theta after one step in a direction with the learning rate 1."""
     (_, dW), (_, db) = direction
     return np.concatenate([net.W[1] - dW, (net.b[1] - db)[:, None] if len(db) else np.zeros((len(dW), 0))], axis=1)
 
@@ -51,7 +51,7 @@ def solved(net, x, y, **how):
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("R, lam, m", [(1.0, 0.1, 20), (0.3, 1e-3, 7.5), (40.0, 2.0, 20), (1e-9, 1e-20, 20)])
 def test_it_leads_to_the_minimiser_by_loops(bias, R, lam, m):
-    """The gradient there is at most tolerance R long, for some inputs that are clipped, for all, and for none."""
+    """The norm of the gradient there is at most tolerance R, if some, all or none of the inputs are clipped."""
     net = net_of(bias=bias)
     x, y = data(20)
     theta = solved(net, x, y, R=R, lam=lam, m=m)
@@ -66,7 +66,7 @@ def test_wherever_the_weights_are():
 
 
 def test_the_answer_has_the_networks_dtype():
-    """And in float32 it is the same minimiser, rounded once."""
+    """In float32, it is the same minimiser, rounded once."""
     x, y = data(20)
     net = net_of(dtype=np.float32)
     one, other = output_perturbation(net, x.astype(np.float32), y, m=20, lam=0.1, sigma=0.0, rng=rng(0))
@@ -94,7 +94,7 @@ def test_the_state_is_told_what_the_clip_shortens():
 
 
 def test_the_noise_is_on_every_weight_and_bias():
-    """Standard deviation sigma on each number, and no two correlated: 400 runs."""
+    """The standard deviation is sigma on each entry, and no two entries are correlated: 400 runs."""
     net, (x, y), runs = net_of(), data(20), 400
     still = solved(net, x, y)
     noise = np.array([(solved(net, x, y, sigma=2.5, rng=rng(t)) - still).ravel() / 2.5 for t in range(runs)])
@@ -107,7 +107,7 @@ def test_the_noise_is_on_every_weight_and_bias():
 
 
 def test_noise_from_another_function():
-    """Asked once, for all weights and biases in float64, whatever the network's dtype."""
+    """It is called once, for all weights and biases in float64, for any dtype of the network."""
     asked = []
 
     def add_normal(out, std, rng):
@@ -131,7 +131,7 @@ def test_an_empty_batch_releases_noise():
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e300], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_record_that_is_not_finite_teaches_nothing(bad, dtype):
-    """It counts as the input 0, whose term has no gradient; 1e300, beyond float32, is a long input in float64."""
+    """It counts as the input 0, whose term has no gradient. 1e300, beyond float32, is a large input in float64."""
     net, (x, y) = net_of(dtype=dtype), data(20)
     with np.errstate(over="ignore"):
         x = x.astype(dtype)
@@ -151,7 +151,7 @@ def stated(net, adjacency, **how):
 
 
 def neighbours(adjacency, x, y, other_x, other_y):
-    """The batch without its last record, or with another in its place, or with another label."""
+    """The batch without its last record, or with another record or another label in its place."""
     if adjacency == "add-remove":
         return x[:-1], y[:-1]
     if adjacency == "replace-one":
@@ -163,7 +163,10 @@ def neighbours(adjacency, x, y, other_x, other_y):
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one", "replace-label"])
 @pytest.mark.parametrize("tolerance", [1e-10, 0.05])
 def test_no_record_found_moves_the_minimiser_past_the_bound(adjacency, tolerance):
-    """60 pairs of every size, the furthest at 0.4 of the bound; a minimisation that ends early is within it too."""
+    """60 pairs of every size; the furthest is at 0.4 of the bound.
+
+    A minimisation that stops early is also within it.
+    """
     largest = 0.0
     for seed in range(60):
         r = rng(seed)
@@ -177,15 +180,15 @@ def test_no_record_found_moves_the_minimiser_past_the_bound(adjacency, tolerance
 
 
 def attained(adjacency):
-    """Neighbours, without biases or with, that come near the bound, and how near."""
+    """Neighbours, with or without biases, that come near the bound, and the ratio."""
     labels = np.eye(2)
     if adjacency == "add-remove":
-        # 2000 short records teach class 0 a margin of 0.05, which on a record 200 times as long is one of 10.
+        # 2000 small records teach class 0 a margin of 0.05. On a record of 200 times the norm, the margin is 10.
         net, x, how = net_of(1, 2, bias=False), np.r_[np.full(2000, 0.005), 1.0][:, None], {"m": 1, "lam": 1.0}
         y = labels[np.r_[np.zeros(2000, int), 1]]
         one, other = (x, y), (x[:-1], y[:-1])
     elif adjacency == "replace-one":
-        # 40,000 records at 0 teach the bias class 0; a long record of class 1 gives place to its opposite.
+        # 40,000 records at 0 teach the bias class 0. A large record of class 1 is replaced by its opposite.
         net, x = net_of(1, 2), np.r_[np.zeros(40000), 35**0.5][:, None]
         how, y = {"m": 1, "lam": 40.0, "R": 6.0}, labels[np.r_[np.zeros(40000, int), 1]]
         one, other = (x, y), (np.r_[x[:-1], -x[-1:]], y)
@@ -208,7 +211,7 @@ def test_the_bound_is_come_near(adjacency, least):
 @pytest.mark.verifies("ours:softmax-output")
 @pytest.mark.parametrize("adjacency, terms", [("add-remove", 1), ("replace-one", 2), ("replace-label", 1)])
 def test_the_mechanism_by_hand(adjacency, terms):
-    """R = 2, lam = 1/2: 4 (terms sqrt(2) / 10 + 2 tolerance), and the noise as it is."""
+    """R = 2, lam = 1/2: 4 (terms sqrt(2) / 10 + 2 tolerance), and the noise unchanged."""
     how = {"m": 10, "lam": 0.5, "R": 2.0, "sampling": "poisson", "sampling_rate": 0.1}
     said = mechanism(net=net_of(), sigma=3.0, tolerance=1e-3, adjacency=adjacency, **how)
     assert said.sensitivity == pytest.approx(4 * (terms * 2**0.5 / 10 + 2e-3), rel=1e-15)

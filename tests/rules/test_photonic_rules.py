@@ -1,6 +1,6 @@
-"""PDFA, TDFA, noisy BP and DRTP against loops and autograd, their identities with DFA and BP, and their noise.
+"""PDFA, TDFA, noisy BP and DRTP compared with loops and autograd, their identities with DFA and BP, and their noise.
 
-Every statistical test has a fixed seed and would fail with probability at most FALSE_ALARM under another one.
+Every statistical test has a fixed seed, and would fail with probability at most FALSE_ALARM with another seed.
 """
 
 import functools
@@ -43,7 +43,7 @@ FALSE_ALARM = 1e-6
 
 
 def perceptron(phi=ops.tanh, sizes=(5, 7, 4, 6, 3), **settings):
-    """All widths differ, so that n_l in the place of n_{l-1} shows."""
+    """All widths differ, so that n_l in place of n_{l-1} is detected."""
     return mlp(list(sizes), phi, rng=np.random.default_rng(0), **settings)
 
 
@@ -104,7 +104,7 @@ def size(net, l):
 
 
 def draws(net, k, sigma, top, seed):
-    """The noise of `pdfa` taken by hand in its documented order, from the top down."""
+    """The noise of `pdfa`, drawn by hand in its documented order, from the top down."""
     source, g = rng(seed), [None] * (net.L + 1)
     for l in range(net.L, 0, -1):
         if l < net.L or top == "noisy":
@@ -113,7 +113,7 @@ def draws(net, k, sigma, top, seed):
 
 
 class Given:
-    """In the place of a Generator: hands out the arrays given, one after the other."""
+    """Replaces a Generator: returns the given arrays, one after the other."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -179,7 +179,7 @@ def test_noisy_bp_equals_record_by_record_loops(make, reading, sigma):
 @pytest.mark.parametrize("noise_first", [False, True])
 @pytest.mark.parametrize("noise", ["record", "batch", "layers"])
 def test_the_readings_of_the_noise_of_noisy_bp_equal_loops(make, noise, noise_first):
-    """The draws taken by hand: one row for all records of a batch; for layers, the top's and then those below it."""
+    """Draws by hand: one row for all records of a batch or, for layers, the row of the top and then the lower ones."""
     net, source = make(), rng(3)
     x, y = batch(net, 3)
     g = 0.3 * source.standard_normal((1 if noise == "batch" else 3, size(net, net.L)))
@@ -195,7 +195,7 @@ def test_the_readings_of_the_noise_of_noisy_bp_equal_loops(make, noise, noise_fi
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_noise_before_the_scaling_makes_no_error_longer_than_tau_e():
-    """One record, errors of 0.8 and noise of 100 on each of three outputs: the bias of the top is what is scaled."""
+    """One record has errors of 0.8 and noise of 100 on each of three outputs. The bias of the top is scaled."""
     net = perceptron()
     x, y = batch(net, 1)
     norms = [
@@ -209,9 +209,9 @@ def test_noise_before_the_scaling_makes_no_error_longer_than_tau_e():
 @pytest.mark.verifies("ohana2021:exp-bp")
 @pytest.mark.parametrize("noise", ["record", "batch"])
 def test_averaging_takes_from_noise_of_records_and_not_from_one_draw(noise):
-    """50 records, 200 draws of the top's bias: variance sigma^2 / 50 or sigma^2; squares are chi2 of 600 degrees.
+    """50 records, 200 draws of the top's bias: variance sigma^2 / 50 or sigma^2. Squares are chi2 of 600 degrees.
 
-    A variance 80 % off is missed with probability 1e-6; the two are 50 times apart.
+    A variance that is 80 % off is missed with probability 1e-6. The two differ by a factor of 50.
     """
     net = perceptron()
     x, y = batch(net, 50)
@@ -343,7 +343,7 @@ def test_v11_with_nothing_active(rule):
 
 
 def seen(net, x, y, B, **settings):
-    """What layer l reads after its clips and its dz, recovered from the direction of one record."""
+    """The input of layer l after its clips, and its dz, recovered from the direction of one record."""
     dW, db = pdfa(net, x, y, B=B, m=1, sigma=0.0, rng=rng(), **settings)
     return [None] + [db[l] @ dW[l] / (db[l] @ db[l]) for l in range(1, net.L + 1)], db
 
@@ -351,7 +351,7 @@ def seen(net, x, y, B, **settings):
 @pytest.mark.parametrize("floor", ["literal", "signed"])
 @pytest.mark.parametrize("phi", [ops.tanh, ops.identity, ops.sigmoid], ids=lambda phi: phi.name)
 def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor, phi):
-    """Inputs from far below the floor to far above the ceiling; the bounds hold up to rounding."""
+    """Inputs range from far below the floor to far above the ceiling. The bounds hold up to rounding."""
     net = perceptron(phi)
     clipped = 0
     for seed in range(60):
@@ -368,7 +368,7 @@ def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor,
             if floor == "signed":
                 assert np.abs(h_in[l]).min() >= tau_h_min / math.sqrt(size(net, l - 1)) * (1 - 1e-10)
                 assert norm >= tau_h_min * (1 - 1e-10)
-            elif l > 1 and phi is ops.sigmoid:  # inputs that are not negative: the printed offset is a floor for them
+            elif l > 1 and phi is ops.sigmoid:  # inputs that are not negative, for which the printed offset is a floor
                 assert norm >= tau_h_min * (1 - 1e-12)
         assert np.linalg.norm(db[net.L]) <= tau_B * (1 + 1e-12)
         if phi is ops.identity:  # phi' = 1: db is the projected error itself
@@ -377,7 +377,7 @@ def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor,
 
 
 def test_the_offset_as_printed_is_no_floor_and_the_signed_one_is():
-    """h = -nu in every entry: clip(offset(h)) has norm 0, below any tau_h_min > 0 (as printed), or 2 tau_h_min."""
+    """If h = -nu in every entry, clip(offset(h)) has norm 0, below any tau_h_min > 0 (as printed), or 2 tau_h_min."""
     net = perceptron(ops.identity)
     y, B = batch(net, 1)[1], fed(net)
     bounds = {"tau_h_min": 0.4, "tau_h_max": 1.0}
@@ -392,7 +392,7 @@ def test_the_offset_as_printed_is_no_floor_and_the_signed_one_is():
 @pytest.mark.verifies("ohana2021:eq9")
 @pytest.mark.parametrize("rule", ["pdfa", "noisy_bp"])
 def test_saturated_inputs_have_entries_tau_over_the_root_of_what_the_layer_reads(rule):
-    """n_{l-1} of a layer whose n_{l-1}, n_l and n_{l+1} differ: c with n_l would be another number."""
+    """The layer's n_{l-1}, n_l and n_{l+1} differ, so c with n_l would be another number."""
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
     settings = {"m": 1, "sigma": 1.0, "tau_h_max": 1e-9, "rng": rng(6)}
@@ -462,7 +462,7 @@ def test_drtp_is_dfa_where_the_network_answers_0(make, at):
 
 @pytest.mark.verifies("ohana2021:exp-ternary")
 def test_an_error_at_the_threshold_ternarises_to_0():
-    """e = (-1/4, 1/4, -1/2) and t = 1/4 give t(e) = (0, 0, -1): layer 1 learns from -B[1][:, 2] alone."""
+    """e = (-1/4, 1/4, -1/2) and t = 1/4 give t(e) = (0, 0, -1). So layer 1 learns from -B[1][:, 2] alone."""
     net = perceptron(ops.identity, sizes=(5, 4, 3), loss=ops.squared_error)
     net.W[2][:], net.b[2][:] = 0, 0
     x, y, B = batch(net, 1)[0], np.array([[0.25, -0.25, 0.5]]), fed(net)
@@ -486,7 +486,10 @@ def test_one_step_of_sgd_is_line_16_of_algorithm_1():
 
 @pytest.mark.verifies("ohana2021:exp-tau")
 def test_bounds_not_given_are_those_of_the_experiments():
-    """tau_B = tau_f = tau_h_max = 1, no offset, everything clipped, noise on every layer; tau_h_min and m change it."""
+    """tau_B = tau_f = tau_h_max = 1, no offset, everything clipped, noise on every layer.
+
+    With another tau_h_min, the direction is different.
+    """
     net = perceptron()
     x, y = batch(net, 3)
     B, given = fed(net, scale=3.0), {"tau_h_max": 1.0, "tau_h_min": 0.0, "clip_x": True, "floor": "literal"}
@@ -528,7 +531,7 @@ def separable():
 
 @RULES
 def test_the_hidden_layer_alone_learns(rule):
-    """The feedback is W[2]^T; W[2] and b[2] stand still. With the sign turned round the loss would rise."""
+    """The feedback is W[2]^T, and W[2] and b[2] are fixed. With the opposite sign, the loss would rise."""
     net, x, y = separable()
     B, losses = [None, net.W[2].T.copy(), None], []
     for _ in range(30):
@@ -566,7 +569,7 @@ N_DRAWS = 6000
 
 
 def noise_problem():
-    """A 4-3-3-2 network with 7 records: more than a layer reads, so that no covariance is singular; m is not 7."""
+    """A 4-3-3-2 network with 7 records, more than the inputs of a layer, so no covariance is singular. m is not 7."""
     net = perceptron(sizes=(4, 3, 3, 2))
     x, y = batch(net, 7)
     return net, x, y, {"B": fed(net), "m": 5, "tau_h_max": 0.8, "tau_h_min": 0.2, "tau_B": 0.3}
@@ -574,7 +577,7 @@ def noise_problem():
 
 @pytest.fixture(scope="module")
 def pdfa_noise():
-    """N_DRAWS directions less the noiseless one, layer by layer (N, n_l, n_{l-1} + 1), the bias as last column."""
+    """N_DRAWS directions minus the noiseless one, by layer (N, n_l, n_{l-1} + 1), with the bias as last column."""
     net, x, y, settings = noise_problem()
     exact, source = pdfa(net, x, y, **settings, sigma=0.0, rng=rng()), rng(20)
     sample = [pdfa(net, x, y, **settings, sigma=0.4, rng=source) for _ in range(N_DRAWS)]
@@ -585,8 +588,8 @@ def pdfa_noise():
 def whitened(noise):
     """Every row j of every layer multiplied by the inverse root of sigma^2 / m^2 H^T Phi_j^2 H, (N, all entries).
 
-    H holds the clipped inputs of the layer with a column of ones for its bias, Phi_j the records' phi'(z_j); both from
-    the definitions. The covariance of the rows of different units or layers is 0.
+    H contains the clipped inputs of the layer with a column of ones for its bias, and Phi_j the records' phi'(z_j).
+    Both come from the definitions. The covariance of the rows of different units or layers is 0.
     """
     net, x, _, settings = noise_problem()
     z, h = forward(net, x)
@@ -609,9 +612,9 @@ def whitened(noise):
 def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and_independent_rows(pdfa_noise):
     """Whitened by the formula, the entries of all rows and layers are 35 independent N(0, 1).
 
-    Their means are normal and their squares chi2. The product of two has E exp(s ab) = (1 - s^2)^(-1/2), so that by
-    Chernoff's bound the mean of 6,000 exceeds 7 / sqrt(6000) with probability below 3e-11, at each end for 595 pairs. A
-    mean 0.14 off, a variance 27 % off and a correlation of 0.16 are missed with probability 1e-6.
+    Their means are normal and their squares chi2. The product of two has E exp(s ab) = (1 - s^2)^(-1/2). So by
+    Chernoff's bound, the mean of 6,000 exceeds 7 / sqrt(6000) with probability below 3e-11, at each end for 595 pairs.
+    A mean that is 0.14 off, a variance that is 27 % off and a correlation of 0.16 are missed with probability 1e-6.
     """
     white = whitened(pdfa_noise)
     N, d = white.shape
@@ -627,7 +630,7 @@ def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and
 
 @pytest.mark.slow
 def test_columns_of_an_update_share_their_noise(pdfa_noise):
-    """Unwhitened, two columns of a row are far from independent: their correlation is that of the formula, not 0."""
+    """Unwhitened, two columns of a row are far from independent. Their correlation is that of the formula, not 0."""
     first = np.abs(np.corrcoef(pdfa_noise[1][:, 0].T))
     assert np.sort(first[np.triu_indices(5, 1)])[-1] > 0.5
     across = np.corrcoef(pdfa_noise[1][:, 0, 0], pdfa_noise[1][:, 1, 0])[0, 1]
@@ -635,7 +638,7 @@ def test_columns_of_an_update_share_their_noise(pdfa_noise):
 
 
 def test_with_fewer_records_than_inputs_all_rows_of_the_noise_lie_in_the_span_of_the_inputs():
-    """Three records, seven inputs: the noise of dW[2] is (g phi')^T H / m, of rank 3."""
+    """With three records and seven inputs, the noise of dW[2] is (g phi')^T H / m, of rank 3."""
     net = perceptron()
     x, y = batch(net, 3)
     settings = {"B": fed(net), "m": 3, "tau_h_max": 1e3}
@@ -650,7 +653,7 @@ def test_with_fewer_records_than_inputs_all_rows_of_the_noise_lie_in_the_span_of
 @pytest.mark.verifies("ohana2021:eq12")
 @every_net
 def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
-    """The same draws at 2 sigma, and with the other sign, move the direction twice as far, and the other way."""
+    """The same draws with 2 sigma move the direction twice as far, and with the other sign in the reverse direction."""
     net = make()
     x, y = batch(net, 3)
     g = draws(net, 3, 1.0, "noisy", seed=14)[:0:-1]  # the top first
@@ -672,9 +675,10 @@ def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
 
 @pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.13-15")
 def test_noise_comes_after_the_scaling():
-    """tau_B = 1e-3, sigma = 1: were the sum scaled, its norm would be at most 1e-3. ||g||^2 is chi2.
+    """tau_B = 1e-3, sigma = 1. If the sum were scaled, its norm would be at most 1e-3. ||g||^2 is chi2.
 
-    A variance 70 % off is missed with probability 1e-6."""
+    A variance that is 70 % off is missed with probability 1e-6.
+    """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
     source, total = rng(10), np.zeros(net.L + 1)
@@ -692,10 +696,10 @@ def test_noise_comes_after_the_scaling():
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
-    """4,000 draws, 35 entries: each mean within 6 of its standard errors, false alarm below 1e-6 altogether.
+    """4,000 draws, 35 entries: each mean is within 6 of its standard errors. The false alarm is below 1e-6 in total.
 
-    The top's bias is (1/m) times the sum of 7 independent g, of variance 7 sigma^2 / m^2: squares are chi2.
-    A mean 10.8 of its errors off, or that variance 18 % off, is missed with probability 1e-6.
+    The top's bias is (1/m) times the sum of 7 independent g, with variance 7 sigma^2 / m^2, so squares are chi2. A mean
+    that is 10.8 of its errors off, or a variance that is 18 % off, is missed with probability 1e-6.
     """
     net, x, y, _ = noise_problem()
     settings = {"m": 5, "tau_h_max": 0.8, "tau_h_min": 0.2, "tau_e": 0.3}
@@ -713,8 +717,10 @@ def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_the_layers_of_noisy_bp_share_one_g():
-    """In a linear network every layer's bias tells g, and all tell the same; that of one record has std sigma;
-    a variance 60 % off is missed with probability 1e-6."""
+    """In a linear network, every layer's bias reveals g, and all reveal the same.
+
+    With one record, g has std sigma. A variance that is 60 % off is missed with probability 1e-6.
+    """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
     source, found = rng(22), []
@@ -743,7 +749,10 @@ def test_the_layers_of_noisy_bp_share_one_g():
     ],
 )
 def test_the_draws_do_not_depend_on_sigma(rule, reading, numbers):
-    """So runs at different sigma share all later draws: rule and generator end alike with and without noise."""
+    """So runs at different sigma share all later draws.
+
+    Rule and generator end in the same state with and without noise.
+    """
     net = perceptron()
     x, y = batch(net, 3)
     states = []
@@ -763,7 +772,7 @@ def test_the_draws_do_not_depend_on_sigma(rule, reading, numbers):
 
 
 def every_rule(net):
-    """The rules with what they need, clips active and without noise."""
+    """The rules with their arguments, with active clips and without noise."""
     B = fed(net)
     return {
         "pdfa": lambda net, x, y, **s: pdfa(
@@ -778,7 +787,7 @@ def every_rule(net):
 @pytest.mark.verifies("ohana2021:scale", "ohana2021:exp-ternary")
 @pytest.mark.parametrize("top", ["noisy", "noiseless"])
 def test_an_error_that_ternarises_to_0_gives_noise_alone(top):
-    """No |e| exceeds 1: B t(e) = 0, where the printed scaling would be 0 / 0."""
+    """No |e| exceeds 1, so B t(e) = 0, where the printed scaling would be 0 / 0."""
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
     settings = {"B": fed(net), "m": 1, "t": 1.0, "top": top}
@@ -933,7 +942,7 @@ def test_an_empty_batch_without_m_gets_a_sentence(rule):
 def test_the_rules_refuse_a_privacy_statement_by_name(rule):
     settings = {"m": 8, "B": []} if rule in (tdfa_file, drtp_file) else {"m": 8, "sigma": 0.1, "tau_h_max": 1.0}
     without = {}
-    if rule is pdfa_file:  # which has a guarantee under replace-label
+    if rule is pdfa_file:  # it has a guarantee under replace-label
         without = {"net": perceptron(), "sigma": 0.1, "sampling": "none", "sampling_rate": 1.0}
         settings = without | {"adjacency": "replace-one"}
     for given in (without, settings):
@@ -946,7 +955,7 @@ def test_the_rules_refuse_a_privacy_statement_by_name(rule):
 
 
 def opus(net, **settings):
-    """One OPU a hidden layer in the place of B[l], and their matrices."""
+    """One OPU for each hidden layer in place of B[l], and their matrices."""
     devices = [None] + [OPU(size(net, net.L), size(net, l), rng=rng(30 + l), **settings) for l in range(1, net.L)]
     return [*devices, None], [None, *(device.B for device in devices[1:]), None]
 
@@ -1008,8 +1017,10 @@ def test_a_step_with_noisy_opus_is_fixed_by_its_rng_and_projects_before_it_adds_
 
 @pytest.mark.slow
 def test_a_step_with_noisy_opus_averages_to_the_step_without_noise():
-    """The OPU's own noise, unscaled (tau_B = inf), in 3,000 draws: each mean within 6 standard errors;
-    10.8 of them are missed with probability 1e-6."""
+    """The OPU's own noise, unscaled (tau_B = inf), in 3,000 draws: each mean is within 6 standard errors.
+
+    A mean that is 10.8 of them off is missed with probability 1e-6.
+    """
     net, x, y, _ = noise_problem()
     settings = {"m": 7, "t": 0.15, "tau_B": math.inf, "top": "raw", "project": optical}
     noisy, ideal = opus(net, noise_std=0.3)[0], opus(net)[0]

@@ -1,4 +1,4 @@
-"""What the private rules say they release, what they refuse to say, and bad input in one sentence each."""
+"""The releases that the private rules state, the statements that they refuse, and messages for wrong input."""
 
 import functools
 import math
@@ -75,13 +75,13 @@ def test_a_mechanism_says_what_one_step_releases(name, adjacency, terms):
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_settings_of_dp_dfa_reach_its_mechanism():
-    """At z the bias sees 16 positions and not 4; beta_top and the slope's 1/4 stand in the top layer's place."""
+    """At z, the bias sums 16 positions and not 4. In the top layer, beta_top and the derivative's 1/4 are used."""
     net = cnn()
     below = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1), at="z")
     said = asked("dp_dfa", at="z", B=below, top="slope", beta_top=0.8)
     by_hand = 0.9**2 * (16 + 16) + ((0.9 / 4) ** 2 + (0.8 / 4) ** 2) * 5
     assert said.sensitivity == pytest.approx(2 * 0.1 / 64 * math.sqrt(by_hand), rel=1e-12)
-    said = asked("dp_dfa", tau_e=0.2, top="unclipped", beta_top=0.8)  # no error of a softmax is longer than sqrt(2)
+    said = asked("dp_dfa", tau_e=0.2, top="unclipped", beta_top=0.8)  # no error of a softmax has a norm above sqrt(2)
     by_hand = 0.2**2 * (0.9**2 * (16 + 4) + (0.9 / 4) ** 2 * 5) + 0.8**2 * 2 * 5
     assert said.sensitivity == pytest.approx(2 / 64 * math.sqrt(by_hand), rel=1e-12)
     assert asked("dp_dfa", tau_e=0.3).sensitivity == pytest.approx(3 * asked("dp_dfa").sensitivity, rel=1e-12)
@@ -104,7 +104,7 @@ def test_the_hybrid_needs_no_feedback_below_its_dense_layers():
 
 
 def test_the_hybrid_counts_its_layers_by_ell():
-    """ell = 2: W and b of two layers clipped to tau, and the top; tau_h one for each dense layer."""
+    """ell = 2: W and b of two layers are clipped to tau, and so is the top. Each dense layer has a tau_h."""
     said = asked("dp_hybrid", ell=2, tau_h=[2.0])
     assert said.sensitivity == pytest.approx(2 / 64 * math.sqrt(4 * 0.4**2 + 0.1**2 * 5), rel=1e-12)
     said = asked("dp_hybrid", tau_h=[2.0, 3.0])
@@ -115,7 +115,7 @@ def test_the_hybrid_counts_its_layers_by_ell():
 @RULES
 @pytest.mark.verifies("lee2020:acct")
 def test_an_accountant_counts_what_the_mechanism_says(name):
-    """Noise that is 4 times the sensitivity, whatever the rule: the same epsilon."""
+    """Noise of 4 times the sensitivity gives the same epsilon for any rule."""
     said = asked(name, sigma=4 * asked(name).sensitivity)
     assert said.noise_multiplier == pytest.approx(4, rel=1e-12)
     other = asked("dp_sgd", sigma=4 * 3 / 64)

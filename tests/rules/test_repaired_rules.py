@@ -1,4 +1,4 @@
-"""The repaired photonic rules: what they are without noise, what one record moves, and which guarantees are refused."""
+"""The repaired photonic rules: without noise, the change from one record, and the refused guarantees."""
 
 import math
 from functools import partial
@@ -23,7 +23,7 @@ from nfa.rules.spec import spec
 from nfa.sensitivity.pdfa import label_sensitivity, repaired_pdfa_sensitivity
 from tests.oracles.core import assert_close
 
-FALSE_ALARM = 1e-6  # probability that a right program fails a Monte Carlo test here; seeds are fixed
+FALSE_ALARM = 1e-6  # probability that a correct program fails a Monte Carlo test here; seeds are fixed
 
 rng = np.random.default_rng
 
@@ -99,9 +99,13 @@ def test_the_label_rule_is_pdfa_draw_by_draw(top):
 
 @pytest.mark.slow
 def test_the_noise_has_mean_0_deviation_s_and_no_correlation_between_any_two_entries():
-    """4,000 draws of 15 entries: means normal, sums of squares chi-squared, and for two independent normals a
-    correlation whose t statistic is Student's; a bound each by Bonferroni. A mean 0.18 s off, a variance a third off
-    and a correlation of 0.18 are missed with probability 1e-6."""
+    """4,000 draws of 15 entries, with a bound by Bonferroni for each test.
+
+    Means are normal, sums of squares are chi-squared, and for two independent normals, the t statistic of their
+    correlation is Student's.
+    A mean that is 0.18 s off, a variance that is a third off and a correlation of 0.18 are missed with probability
+    1e-6.
+    """
     net, x, y, B = fixture(sizes=(2, 2, 2, 1), loss=ops.squared_error)
     n, s = 4000, 0.37
     still = entries(pdfa_isotropic(net, x, y, B=B, m=7, s=0.0, rng=rng(0)))
@@ -149,7 +153,7 @@ GAMMA = {"tanh": 1.0, "sigmoid": 0.25, "relu": 1.0, "identity": 1.0}
 
 
 class Neighbours:
-    """A net and two records as one vector of reals, and how far replacing the one by the other moves the direction.
+    """A net and two records as one vector of reals, and the change of the direction if one record replaces the other.
 
     The other records of the batch add the same to both directions, so one record each is enough. Targets are real.
     """
@@ -181,7 +185,7 @@ class Neighbours:
 
 
 def largest_found(distance, size, seed, draws=150, climbs=350):
-    """Random search at several scales, then a climb by random steps whose length follows success (one fifth rule)."""
+    """Random search at several scales, then a climb by random steps. Their size follows success (one fifth rule)."""
     r = rng(seed)
     tried = [r.normal(0, 10 ** r.uniform(-1.5, 1.5), size) for _ in range(draws)]
     found = [distance(v) for v in tried]
@@ -210,7 +214,7 @@ def largest_found(distance, size, seed, draws=150, climbs=350):
     ],
 )
 def test_no_record_found_moves_the_direction_past_the_bound(phi, skip, readings, adjacency, distance):
-    """It comes within 0.7 of it for the identity and ReLU, whose phi' is gamma where they are at work, 0.4 else."""
+    """It comes within 0.7 of the bound for identity and ReLU, whose phi' is gamma where active, and otherwise 0.4."""
     pair = Neighbours(phi, skip, 5, **readings)
     nu, c = 0.3 / np.sqrt([6, 5, 5]), 1.2 / np.sqrt([6, 5, 5])
     bias = np.minimum(c, 1 + nu) if readings["bias"] == "clipped" else np.ones(3)
@@ -226,8 +230,11 @@ def test_no_record_found_moves_the_direction_past_the_bound(phi, skip, readings,
 @pytest.mark.parametrize("bias", ["one", "clipped"])
 @pytest.mark.parametrize("m", [1, 256])
 def test_a_flipped_label_attains_the_bound(m, bias):
-    """W = 0 and tau_h_min = tau_h_max: phi' = 1, every input ends on the corner of its clip, and with p = (1/2, 1/2)
-    the two errors are opposite. x = 0 stands for any record, and the other records for any."""
+    """Two opposite errors attain the bound.
+
+    With W = 0 and tau_h_min = tau_h_max, phi' = 1, every input is at the corner of its clip, and p = (1/2, 1/2) makes
+    the two errors opposite. x = 0 represents any record, and the other records are any.
+    """
     net, x, y, B = fixture(sizes=(6, 5, 4, 2))
     for l in (1, 2, 3):
         net.W[l][:], net.b[l][:] = 0.0, 0.0
@@ -261,9 +268,9 @@ def test_a_flipped_label_attains_the_bound(m, bias):
     ],
 )
 def test_no_label_found_moves_the_projected_errors_past_the_bound(loss, tau_B, best_case):
-    """With m = 1, phi = identity and biases that see 1, db[l] is u^l: two hidden layers and the top.
+    """With m = 1, phi = identity and biases that read 1, db[l] is u^l: two hidden layers and the top.
 
-    500 pairs of labels at random weights; the largest distance comes within 5 % of the bound. For squared error the
+    500 pairs of labels at random weights: the largest distance comes within 5 % of the bound. For squared error, the
     labels are two of any targets, which a top "scaled" allows.
     """
     r = rng(7)
@@ -294,7 +301,7 @@ def released(net, adjacency="replace-one", sampling="none", sampling_rate=1.0, *
 
 
 def test_the_mechanism_by_hand():
-    """Three layers of sigmoid, sigmoid, top: with tau_h = 3 and biases that see 1, (1/16 + 1/16 + 1) 10 = 11.25."""
+    """Three layers of sigmoid, sigmoid, top: with tau_h = 3 and biases that read 1, (1/16 + 1/16 + 1) 10 = 11.25."""
     net = mlp([6, 5, 4, 3], ops.sigmoid, rng=rng(0))
     one = released(net, tau_h_max=3.0, tau_B=2.0)
     assert_close(one.sensitivity, 2 / 10 * 2.0 * math.sqrt(11.25))

@@ -1,4 +1,4 @@
-"""BP and DFA against autograd, differences and record-by-record loops, and the identities between them."""
+"""BP and DFA compared with autograd, differences and record-by-record loops, and the identities between them."""
 
 import functools
 import tomllib
@@ -63,7 +63,7 @@ def every(nets):
 
 
 def fed(net, at="h", seed=11):
-    """Feedback for a network; large enough that a layer left out would be seen."""
+    """Feedback for a network, large enough that a missing layer would be detected."""
     return feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(seed), at=at)
 
 
@@ -90,7 +90,7 @@ def test_bp_is_the_slope_of_the_mean_loss(make, seed):
     net = make()
     x, y = batch(net, 6)
     VW, Vb = random_direction(net, seed)
-    # a step short enough to stay between the kinks of ReLU and maxima; its rounding is about 1e-8 of the slope
+    # a step small enough to stay between the kinks of ReLU and maxima; its relative rounding is about 1e-8
     slope = central_difference(lambda s: mean_loss(moved(net, VW, Vb, s), x, y), step=1e-6)
     dW, db = bp(net, x, y)
     assert inner(dW, VW) + inner(db, Vb) == pytest.approx(slope, rel=1e-6)
@@ -134,7 +134,7 @@ def test_dfa_equals_autograd_of_the_surrogate(torch, make, at):
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "step"})
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_dfa_is_the_slope_of_the_surrogate(make, at):
-    """Layer by layer the mean of <end of layer l, B_l e> as a function of W[l], b[l]; its input and e stand still."""
+    """Layer by layer, the mean of <end of layer l, B_l e> as a function of W[l], b[l]. Its input and e are fixed."""
     net = make()
     x, y = batch(net, 6)
     B = fed(net, at)
@@ -172,7 +172,7 @@ def test_without_pooling_both_places_are_one(place):
 
 
 def test_with_pooling_the_places_differ():
-    """Feedback that is one number a unit: pooling's adjoint would spread it over the window."""
+    """The feedback has one number for each unit. The adjoint of pooling would spread it over the window."""
     net = pooled_cnn(AvgPool)
     x, y = batch(net, 4)
     direction = {}
@@ -189,7 +189,7 @@ def test_with_pooling_the_places_differ():
 @pytest.mark.verifies("lee2020:eq5")
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "one layer"})
 def test_transported_weights_give_bp_in_the_layer_below_the_top(make):
-    """B[L-1] = W[L]^T is exact whatever the layers below; the top layer, which e enters itself, agrees with any B."""
+    """B[L-1] = W[L]^T is exact for any layers below. The top layer, which gets e directly, agrees for any B."""
     net = make()
     x, y = batch(net, 5)
     B = fed(net)
@@ -315,7 +315,7 @@ def noisy(noise_std, rng):
 @pytest.mark.verifies("ohana2021:eq1")
 @pytest.mark.parametrize("m", [1, 3])
 def test_dfa_with_a_noisy_projection_is_equation_1(m):
-    """The same draws, taken by hand in the order of the rule: layer L-1 first."""
+    """The same draws, by hand in the order of the rule: layer L-1 first."""
     net = perceptron()
     x, y = batch(net, m)
     B = fed(net)
@@ -327,8 +327,10 @@ def test_dfa_with_a_noisy_projection_is_equation_1(m):
 
 @pytest.mark.verifies("ohana2021:eq1")
 def test_the_mean_over_noise_draws_is_the_noiseless_direction():
-    """4,000 draws; each entry's mean is within 6 of its standard errors (false alarm below 1e-6 for all entries);
-    10.8 of them are missed with probability 1e-6."""
+    """4,000 draws: each entry's mean is within 6 of its standard errors (false alarm below 1e-6 for all entries).
+
+    A mean that is 10.8 of them off is missed with probability 1e-6.
+    """
     net = mlp([3, 4, 4, 2], ops.tanh, rng=np.random.default_rng(13))
     x, y = batch(net, 2)
     B, rng = fed(net), np.random.default_rng(14)
@@ -449,7 +451,7 @@ def test_bp_and_dfa_refuse_a_privacy_statement_by_name():
 
 @pytest.mark.parametrize("name", [name for name in names() if spec(name).mechanism])
 def test_what_is_left_out_is_the_same_for_a_rule_and_its_mechanism(name):
-    """Or a guarantee would speak of another clip than the one that was made."""
+    """Otherwise a guarantee would describe another clip than the one in use."""
     one = spec(name)
     both = {k: v for k, v in one.mechanism_defaults.items() if v is not UNSET and k in one.defaults}
     assert both == {k: one.defaults[k] for k in both}

@@ -1,4 +1,4 @@
-"""`RuleSpec`: what is read off a rule's function and module, for rules of nfa and from outside."""
+"""`RuleSpec`: the facts read from a rule's function and module, for rules of nfa and from outside."""
 
 import importlib
 import sys
@@ -61,7 +61,7 @@ def mechanism(**settings) -> NoReturn:
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch):
-    """Writes a module into the current folder and gives what is known of its rule."""
+    """Writes a module into the current folder and returns the declaration of its rule."""
     monkeypatch.chdir(tmp_path)
 
     def known(text):
@@ -145,12 +145,12 @@ def test_a_rule_that_cannot_be_hashed_and_a_docstring_that_leads_nowhere(outside
 
 @pytest.mark.parametrize("name", names())
 def test_every_rule_of_nfa_keeps_to_the_contract(name):
-    """What it asks of a run has a name of the contract, each with a default if it is a function or the state."""
+    """Its arguments have names of the contract. Functions and the state have defaults."""
     found = spec(name)
     assert found.given <= set(GIVEN)
     for one in set(FUNCTIONS) & found.given:
         assert callable(found.defaults[one])
-    assert found.mechanism is not None  # each says what it releases, or why nothing is known
+    assert found.mechanism is not None  # each states its release, or why nothing is known
     assert found.states == (found.returns in (Mechanism, Classic))
     assert found.states or found.refusal
     assert not found.states or found.setting(found.noise)
@@ -161,9 +161,9 @@ def test_every_rule_of_nfa_keeps_to_the_contract(name):
 @pytest.mark.parametrize("name", [name for name in names() if spec(name).sum_over_examples and name not in ALIASES])
 @pytest.mark.parametrize("cut", [1, 4])
 def test_a_rule_that_declares_a_sum_is_one(name, cut):
-    """With m given and without noise a batch has the direction of its two parts, to rounding.
+    """With m given and without noise, a batch has the direction of the sum of its two parts, up to rounding.
 
-    What a forward rule draws belongs to the record, so that parts draw what the whole does.
+    The draws of a forward rule belong to the record, so parts draw the same as the whole.
     """
     rule = spec(name)
     net = mlp((3, 5, 4, 2), ops.tanh, rng=rng(0))

@@ -1,4 +1,4 @@
-"""ULR: the likelihood-ratio proxy against quadrature, full passes and given noise; its moments, cost and limits."""
+"""ULR: the likelihood-ratio proxy compared with quadrature, full passes and given noise, its moments, cost, limits."""
 
 import functools
 import inspect
@@ -69,7 +69,10 @@ def digits(got, want, decimals):
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:alg1.L203", "dpulr2024:alg1.L204")
 def test_three_draws_by_hand():
-    """TV13: three noises, three losses, one input; the weights' gradient, its norm and its first row clipped to 1."""
+    """TV13: three noises, three losses, one input.
+
+    The weights' gradient, its norm and its first row are clipped to 1.
+    """
     zeta = np.array([[0.1, -0.2], [0.3, 0.05], [-0.15, 0.25]])
     losses = iter([(1.2, 0.7, 1.9)])
     net = linear(3, 2, loss_of(lambda z, y: np.array(next(losses))))
@@ -114,7 +117,7 @@ def test_the_direction_is_the_average_of_the_records_estimates(make):
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 @pytest.mark.parametrize("make", [NETS["dense"], NETS["residual"]])
 def test_the_chunk_changes_nothing(make, how):
-    """From one repeat at a time to all at once; without the antithetic pairs' halves being drawn twice."""
+    """From one repeat at a time to all at once. The halves of antithetic pairs are not drawn twice."""
     net = make()
     x, y = batch(net, 3)
     want = ulr(net, x, y, sigma=0.3, K=12, rng=rng(1), **how)
@@ -123,7 +126,7 @@ def test_the_chunk_changes_nothing(make, how):
 
 
 def test_a_std_for_each_example():
-    """An (m, 1) array gives each record its own noise: the same as the records one by one."""
+    """An (m, 1) array gives each record its own noise. The result is the same as for the records one by one."""
     net = NETS["dense"]()
     x, y = batch(net, 3)
     z, h = forward(net, x)
@@ -153,7 +156,7 @@ def test_nothing_given_is_changed():
 
 
 def tv9():
-    """Two inputs, two hidden units with tanh, three classes; one record."""
+    """Two inputs, two hidden units with tanh, three classes, and one record."""
     net = mlp([2, 2, 3], ops.tanh, rng=rng(0))
     net.W[1][:], net.W[2][:] = [[0.3, -0.6], [0.8, 0.1]], [[1, -0.5], [0.2, 0.7], [-0.9, 0.4]]
     net.b[1][:], net.b[2][:] = 0, 0
@@ -184,7 +187,7 @@ def test_the_mean_and_the_covariance_of_a_small_net():
 def test_the_mean_is_the_derivative_of_the_smoothed_loss(phi):
     """E L(v + zeta) as an integral over xi = v + zeta, its central differences, and the rule's mean, to 1e-7.
 
-    Gauss-Legendre on either side of 0, where the kinks and jumps are.
+    Gauss-Legendre quadrature on either side of 0, because the kinks and jumps are at 0.
     """
     net = mlp([2, 2, 3], phi, rng=rng(3))
     x, y = batch(net, 1)
@@ -211,7 +214,7 @@ def test_the_mean_is_the_derivative_of_the_smoothed_loss(phi):
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:thm3", "dpulr2024:prop2")
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 def test_baseline_and_antithetic_pairs_keep_the_mean(how):
-    """TV21 and E13: three logits; the mean is the same, the trace of the covariance is what the ledger measured."""
+    """TV21 and E13: with three logits, the mean is the same, and the trace of the covariance is the ledger's value."""
     net, x, y = three_logits()
     digits(net.loss.value(forward(net, x)[0][1], y), 0.773300043625, 12)
     nodes, weights = hermite(30, 3)
@@ -226,13 +229,13 @@ def test_baseline_and_antithetic_pairs_keep_the_mean(how):
     [(0.05, 721.82, 1.758, 1.754), (0.1, 183.63, 1.772, 1.757), (0.5, 11.694, 2.167, 1.850), (1, 6.861, 2.975, 2.038)],
 )
 def test_how_much_variance_the_options_take_away(sigma, raw, baseline, antithetic):
-    """E13: the baseline and the pairs remove loss^2 / sigma^2, the term that the noise as protection rests on."""
+    """E13: the baseline and the pairs remove loss^2 / sigma^2, the term on which the protection by noise depends."""
     net, x, y = three_logits()
     nodes, weights = hermite(30, 3)
     traces = [np.trace(moments(proxy_at(net, 1, x, y, nodes, sigma, **how), weights)[1]) for how in WAYS]
     digits(traces[0], raw, 2 if raw > 100 else 3)
     digits(traces[1:], [baseline, antithetic], 3)
-    if sigma == 0.1:  # variance for the same number of losses: a pair takes two
+    if sigma == 0.1:  # variance for the same number of losses, because a pair takes two
         assert traces[0] / 2 / traces[2] == pytest.approx(52, abs=0.5)
         assert traces[0] / traces[1] == pytest.approx(104, abs=0.5)
     limit = 4 * float(np.square(ops.cross_entropy_error(np.array([[0.5, -0.2, 0.1]]), y)).sum())
@@ -241,9 +244,9 @@ def test_how_much_variance_the_options_take_away(sigma, raw, baseline, antitheti
 
 @pytest.mark.verifies("dpulr2024:prop2", "dpulr2024:eq19")
 def test_the_bias_falls_as_the_square_of_sigma():
-    """Prop. 2: the mean tends to the gradient; the slope of the bias on log-log axes is 2 to 1 % where sigma is small.
+    """Prop. 2: the mean tends to the gradient. On log-log axes, the bias has slope 2 (to 1 %) for small sigma.
 
-    For the three logits of TV21 the bias is what the ledger measured.
+    For the three logits of TV21, the bias is the ledger's value.
     """
     net, x, y = tv9()
     nodes, weights = hermite(40, 2)
@@ -263,7 +266,7 @@ def test_the_bias_falls_as_the_square_of_sigma():
 @pytest.mark.verifies("dpulr2024:prop2")
 @pytest.mark.parametrize("sigma, mean", [(0.1, 3.989), (0.01, 39.89)])
 def test_at_a_jump_the_mean_diverges(sigma, mean):
-    """Prop. 2's counterexample: for the loss 1{v + zeta > 0} at v = 0 the mean is phi(0) / sigma."""
+    """Prop. 2's counterexample: for the loss 1{v + zeta > 0} at v = 0, the mean is phi(0) / sigma."""
     net = one_layer([0.0], loss_of(lambda z, y: (z[:, 0] > 0).astype(float)))
     nodes = (np.arange(-400_000, 400_000) + 0.5)[:, None] / 40_000
     weights = stats.norm.pdf(nodes[:, 0])
@@ -294,7 +297,7 @@ def quadratic(l_0, g, H):
     ],
 )
 def test_the_covariance_of_a_quadratic_loss(sigma, want, decimals):
-    """TV11: the rule's covariance by quadrature, the corrected Equation 22, and how far off 23 is as printed."""
+    """TV11: the rule's covariance by quadrature, the corrected Equation 22, and the error of 23 as printed."""
     l_0, g, H = QUADRATIC
     net = one_layer([0.0, 0.0], quadratic(l_0, g, H))
     nodes, weights = hermite(8, 2)
@@ -302,7 +305,7 @@ def test_the_covariance_of_a_quadratic_loss(sigma, want, decimals):
     assert_close(mean, g)  # exact for quadratic losses, at every sigma
     digits(cov, want, decimals)
     assert_close(proxy_covariance(loss=l_0, g=g, H=H, sigma=sigma), cov)
-    if sigma == 0.3:  # l_0 for l_0^2, as Equation 23 prints it, and without the last term
+    if sigma == 0.3:  # l_0 in place of l_0^2, as Equation 23 prints it, and without the last term
         printed = proxy_covariance(loss=l_0, g=g, H=H, sigma=sigma) - (l_0**2 - l_0) / sigma**2 * np.eye(2)
         last = sigma**2 * (((0.4**2 + 2 * np.trace(H @ H)) / 4) * np.eye(2) + 0.4 * H + 2 * H @ H)
         assert np.abs(printed - last - cov).max() > 4
@@ -311,7 +314,7 @@ def test_the_covariance_of_a_quadratic_loss(sigma, want, decimals):
 
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq24")
 def test_prop_3_is_the_leading_term():
-    """loss^2 / sigma^2 times J^T J, as sigma falls: the ratio tends to 1 as sigma^2, from either side."""
+    """loss^2 / sigma^2 times J^T J as sigma falls: the ratio tends to 1 like sigma^2, from either side."""
     net, x, y = tv9()
     nodes, weights = hermite(30, 2)
     l_0 = net.loss.value(forward(net, x)[0][2], y)[0]
@@ -326,7 +329,7 @@ def test_prop_3_is_the_leading_term():
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 @pytest.mark.parametrize("sigma, want", [(0.5, 2.17732421580727), (1.0, 0.192450089729875)])
 def test_a_bump_has_less_variance_than_the_leading_term(sigma, want):
-    """TV20 and E8: for exp(-z^2 / 2) the leading term overstates the variance, by 1 / 0.544 and 1 / 0.192."""
+    """TV20 and E8: for exp(-z^2 / 2), the leading term overstates the variance, by 1 / 0.544 and 1 / 0.192."""
     net = one_layer([0.0], loss_of(lambda z, y: np.exp(-(z[:, 0] ** 2) / 2)))
     nodes, weights = hermite(120, 1)
     _, cov = moments(proxy_at(net, 1, np.zeros((1, 1)), np.zeros((1, 1)), nodes, sigma), weights)
@@ -336,7 +339,7 @@ def test_a_bump_has_less_variance_than_the_leading_term(sigma, want):
 
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 def test_a_convex_loss_has_more_variance_than_the_leading_term():
-    """E8: for cross-entropy the least eigenvalue is 1.004 to 9.26 times the leading term's, which errs on one side."""
+    """E8: for cross-entropy, the least eigenvalue is 1.004 to 9.26 times that of the leading term, always above it."""
     net, x, y = three_logits()
     nodes, weights = hermite(40, 3)
     loss = net.loss.value(forward(net, x)[0][1], y)[0]
@@ -349,16 +352,16 @@ def test_a_convex_loss_has_more_variance_than_the_leading_term():
 @pytest.mark.parametrize("how", WAYS, ids=["raw", "baseline", "antithetic"])
 @pytest.mark.parametrize("K", [2, 6])
 def test_the_mean_of_k_draws_by_monte_carlo(K, how):
-    """The generator itself: mean and covariance of 40,000 records' proxies beside the exact ones over K (or K / 2).
+    """The generator itself: mean and covariance of 40,000 records' proxies, and the exact ones over K (or K / 2).
 
-    A number that is 10.2 of its standard errors off is missed with probability 1e-6.
+    A value that is 10.2 of its standard errors off is missed with probability 1e-6.
     """
     l_0, g, H = QUADRATIC
     net = one_layer([0.0, 0.0], quadratic(l_0, g, H))
     n, sigma = 40_000, 0.5
     z, h = forward(net, np.zeros((n, 1)))
     got = proxy(net, 1, z, h, np.zeros((n, 2)), sigma=sigma, K=K, rng=rng(0), **how)
-    if how.get("antithetic"):  # odd parts alone: g zeta
+    if how.get("antithetic"):  # only odd parts: g zeta
         cov = (np.outer(g, g) + g @ g * np.eye(2)) / (K / 2)
     else:
         cov = proxy_covariance(loss=0 if how else l_0, g=g, H=H, sigma=sigma) / K
@@ -401,7 +404,7 @@ class Counting:
 
 @pytest.mark.verifies("dpulr2024:efficiency", "dpulr2024:exp-mlp", "dpulr2024:alg1.L200-202")
 def test_only_the_suffix_is_run_again():
-    """TV23: multiplications of a pass of 784-128-64-32-10, and of a repeat at each layer, counted as they are made."""
+    """TV23: multiplications of a pass of 784-128-64-32-10, and of a repeat at each layer, counted during the run."""
     net = mlp([784, 128, 64, 32, 10], ops.gelu, rng=rng(0))
     assert net.n_parameters == 111_146
     net.map = [None, *map(Counting, net.map[1:])]
@@ -432,7 +435,7 @@ def printed(net, x, y, **settings):
 
 @pytest.mark.parametrize("rule", [functools.partial(ulr, sigma=0.1), sound, printed], ids=["ulr", "sound", "printed"])
 def test_memory_is_bounded_by_the_chunk(rule):
-    """K = 20,000 repeats of 6 records on 300-40-3: below 4 MB, where z L for every repeat takes 38 MB.
+    """K = 20,000 repeats of 6 records on 300-40-3 take less than 4 MB. z L for every repeat would take 38 MB.
 
     Outer products for every repeat would take 11.5 GB.
     """
@@ -450,9 +453,11 @@ def test_memory_is_bounded_by_the_chunk(rule):
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:prop2")
 def test_a_net_of_step_activations_learns():
-    """Exclusive or with eight steps: backpropagation has nothing for layer 1; ULR, with fixed sigma, learns it.
+    """The task is exclusive or with eight steps.
 
-    In 40 steps the loss falls below a tenth of what it was. Of 200 runs the worst kept 5.7 %.
+    Backpropagation has no gradient for layer 1; ULR with fixed sigma learns it.
+
+    In 40 steps, the loss falls below a tenth of its value. Of 200 runs, the worst kept 5.7 %.
     """
     x = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
     y = np.eye(2)[[0, 1, 1, 0]]
@@ -511,7 +516,7 @@ def test_ulr_has_no_guarantee():
 
 
 def test_zero_loss_gives_zero():
-    """Where every loss is 0 there is nothing to learn, and no nan."""
+    """If every loss is 0, there is nothing to learn, and no nan."""
     net = linear(2, 2, loss_of(lambda z, y: 0 * z[:, 0]))
     dW, db = ulr(net, np.ones((3, 2)), np.zeros((3, 2)), sigma=0.1, K=4, rng=rng(0))
     assert not dW[1].any()
@@ -519,7 +524,7 @@ def test_zero_loss_gives_zero():
 
 
 def test_the_activation_needs_no_derivative():
-    """A rule of forward passes never asks for one."""
+    """A rule of forward passes never uses one."""
     deaf = ops.Activation("deaf", np.tanh, None, 0.0, 1.0)
     net = Net((4,), [(Dense(5), deaf), (Dense(3),)], rng=rng(0))
     same = mlp([4, 5, 3], ops.tanh, rng=rng(0))
