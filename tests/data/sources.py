@@ -1,4 +1,4 @@
-"""The table of data/SOURCES.md, written from the registry: `python -m tests.data.sources` writes it anew."""
+"""The table of data/SOURCES.md, written from the registry. `python -m tests.data.sources` writes it again."""
 
 from nfa.data.registry import DATASETS, DatasetInfo
 from tests.project.tree import ROOT
@@ -9,7 +9,7 @@ COLOURS = {1: "grey", 3: "colour"}  # by channels
 
 
 def row(info: DatasetInfo) -> str:
-    """The line of a data set: its name for `nfa train`, its title, what it holds, its licence and its origin."""
+    """The line of a data set: its name for `nfa train`, its title, its content, its licence and its origin."""
     channels, height, width = info.shape
     published = info.variants[0]
     images = f"{published.n_train:,} + {published.n_test:,}, {COLOURS.get(channels, f'{channels} channels')}"
@@ -18,13 +18,13 @@ def row(info: DatasetInfo) -> str:
 
 
 def table() -> str:
-    """The whole table, a data set a line, in the order of the registry."""
+    """The whole table, one line for each data set, in the order of the registry."""
     head = "| name | data set | images | licence | origin |\n|---|---|---|---|---|\n"
     return head + "".join(map(row, DATASETS.values()))
 
 
 def page(text: str) -> str:
-    """SOURCES.md with the table as the registry has it now."""
+    """SOURCES.md with the current table of the registry."""
     before, _, rest = text.partition(START)
     _, _, after = rest.partition(END)
     return f"{before}{START}{table()}{END}{after}"

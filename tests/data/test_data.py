@@ -1,4 +1,4 @@
-"""Data sets as a user meets them: the embedded subset, the real files, your own file, and preparation for a network."""
+"""Data sets as a user meets them: the embedded subset, the real files, your own file, preparation for a network."""
 
 import gzip
 import hashlib
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nfa import data
 from nfa.data import make_small
 
-# Published by the authors of Fashion-MNIST for the gzip'd files, and the time in their gzip headers.
+# Published by the authors of Fashion-MNIST for the gzip'd files, with the time in their gzip headers.
 FASHION_MD5 = {
     "train-images-idx3-ubyte": ("8d4fb7e6c68d591d4c3dfef9ec88bf0d", 1504176606),
     "train-labels-idx1-ubyte": ("25c81989df183df01b3e8a0aad5dffbe", 1504176606),
@@ -61,7 +61,7 @@ def test_embedded_subset_is_what_the_script_draws(data_home):
 
 
 def test_embedded_subset_is_taken_from_the_originals(data_home):
-    """Independent of the script: every image is one of the originals with its label, in the same part, none twice."""
+    """This is independent of the script: every image is an original with its label, in the same part, and unique."""
     full = data.load("fashion-mnist", data_home)
     small = data.load("fashion-mnist-small")
     for x, y, x_full, y_full in (
@@ -99,7 +99,7 @@ def test_fashion_mnist(data_home):
 
 @pytest.mark.parametrize("name", FASHION_MD5)
 def test_fashion_mnist_has_the_published_md5(data_home, name):
-    """Whatever wrapping is here: in the authors' gzip header the same deflate stream has the authors' MD5."""
+    """For any wrapping here: with the authors' gzip header, the same deflate stream has the authors' MD5."""
     packed = (data_home / "fashion-mnist" / f"{name}.gz").read_bytes()
     md5, time = FASHION_MD5[name]
     if hashlib.md5(packed).hexdigest() != md5:
@@ -123,7 +123,7 @@ def test_mnist(data_home):
 
 @pytest.mark.parametrize("name", MNIST_MD5)
 def test_mnist_has_the_published_md5(data_home, name):
-    """The registry's sha256 and the published MD5 are of the same bytes."""
+    """The registry's sha256 and the published MD5 belong to the same bytes."""
     unpacked = gzip.decompress((data_home / "mnist" / f"{name}.gz").read_bytes())
     assert hashlib.md5(unpacked).hexdigest() == MNIST_MD5[name]
     file = next(file for file in data.DATASETS["mnist"].variants[0].files if file.name == name)
@@ -328,7 +328,10 @@ def test_scale_standard_by_hand():
 
 @pytest.mark.parametrize("n", [2, 999, 1000, 2500])
 def test_scale_standard_features_one_by_one(n):
-    """Against mean and standard deviation of NumPy; the sum of squares of a column rounds to 1e-12 of its scale."""
+    """The oracle is mean and standard deviation of NumPy.
+
+    The sum of squares of a column rounds to 1e-12 of its scale.
+    """
     rng = np.random.default_rng(n)
     scales = np.array([1e-3, 1, 1e6])
     x_train = rng.standard_normal((n, 3)) * scales + 5 * scales
@@ -391,7 +394,7 @@ FLOATS = np.arange(6.0).reshape(2, 3)
     "x_train, x_test, keywords, sentence",
     [
         (np.full((2, 3), 7, np.uint8), IMAGES[:, :, 0, 0], {}, "x_train must not be constant: its standard deviation"),
-        (np.full((2, 3), 0.1), FLOATS, {}, "x_train must not be constant"),  # the mean rounds, the answer must not
+        (np.full((2, 3), 0.1), FLOATS, {}, "x_train must not be constant"),  # the mean rounds, the decision must not
         (IMAGES * np.array([1, 0, 1], np.uint8)[:, None, None], IMAGES, {}, "must not be constant in channel 1"),
         (IMAGES, IMAGES[:, :2], {}, r"the same shape, got \(2, 3, 2, 2\) and \(2, 2, 2, 2\)"),
         (np.arange(3), np.arange(3), {}, r"the same shape, got \(3,\) and \(3,\)"),
@@ -439,8 +442,11 @@ def test_split_validation_refuses(fraction):
 
 
 def test_split_validation_is_uniform():
-    """Each index is held out with the same chance: 4000 draws, 5 standard deviations (false alarm below 1e-4;
-    a chance that is 10 of them off is missed with probability below 1e-6)."""
+    """Each index is held out with the same probability.
+
+    The test has 4000 draws and 5 standard deviations (false alarm below 1e-4). A probability that is 10 of them off is
+    missed with probability below 1e-6.
+    """
     rng = np.random.default_rng(3)
     draws, n, held = 4000, 20, 5
     counts = np.zeros(n)

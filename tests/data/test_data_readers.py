@@ -1,4 +1,4 @@
-"""The readers of nfa.data: what is written comes back, and anything else is one sentence and little memory."""
+"""The readers of nfa.data: written data are read again, and anything else costs one sentence and little memory."""
 
 import csv
 import gzip
@@ -21,7 +21,7 @@ from nfa.data import read_cifar, read_idx, read_npz
 from nfa.data.content import LARGEST, read_at_most, room
 from nfa.data.own_data import read_csv
 
-# Element code, struct letter, a value and its big-endian bytes, worked out by hand.
+# Element code, struct letter, a value and its big-endian bytes, computed by hand.
 BY_HAND = [
     (0x08, "B", 200, "c8"),
     (0x09, "b", -2, "fe"),
@@ -64,7 +64,7 @@ def refused(read, path, content, sentence):
 
 
 def attempt(read, path):
-    """What the reader returns, or the sentence it refuses the file with; anything else it raises is a failure."""
+    """The result of the reader, or the message with which it refuses the file. Any other exception is a failure."""
     try:
         return read(path)
     except ValueError as error:
@@ -91,7 +91,7 @@ def test_idx_element_types_by_hand(tmp_path, code, letter, value, hexadecimal):
 def test_idx_round_trip(tmp_path, pack, code, letter, value, hexadecimal, shape):
     values = [i % 100 for i in range(math.prod(shape))]
     content = idx(code, shape, struct.pack(f">{len(values)}{letter}", *values))
-    path = tmp_path / "named-without-gz"  # the content tells, not the name
+    path = tmp_path / "named-without-gz"  # the content decides, not the name
     path.write_bytes(pack(content))
     digest = hashlib.sha256()
     array = read_idx(str(path), digest=digest)
@@ -139,7 +139,7 @@ def test_idx_header_is_refused_before_anything_is_allocated(tmp_path):
     padding = bytes(300_000)  # room for 309 MB by the size of the file
     with peak_below(2**20):
         refused(read_idx, tmp_path / "a", idx(0x08, (HUGE,), padding), "more than this file can hold")
-    with peak_below(8 * 2**20):  # within the room, and still memory follows what is there
+    with peak_below(8 * 2**20):  # within the limit, and still memory depends on the bytes present
         refused(read_idx, tmp_path / "a", idx(0x08, (300_000_000,), padding), "holds only 300000")
 
 
@@ -268,7 +268,7 @@ ARRAYS = {"x_train": X, "y_train": Y, "x_test": X[:1].astype(np.float32), "y_tes
 
 
 def npz(**changed):
-    """The bytes of an .npz file; values of type bytes become that member as they are, None leaves it out."""
+    """The bytes of an .npz file. Values of type bytes become that member unchanged, and None leaves it out."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for key, value in (ARRAYS | changed).items():
@@ -282,7 +282,7 @@ def npz(**changed):
 
 
 def npy(shape, descr, content):
-    """An .npy file whose header says anything, as a string of the format's version 1.0."""
+    """An .npy file with any header, as a string of the format's version 1.0."""
     header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape!r}, }}".encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + content
@@ -380,7 +380,7 @@ lines = st.lists(st.tuples(st.lists(cells, max_size=4).map(",".join), ends).map(
 )
 @example(content=b"a,label\n1\xc2\xa0,x\n2,y\n")
 def test_csv_any_bytes(folder, content):
-    """A table, or one sentence that names the file."""
+    """The result is a table, or one sentence that names the file."""
     path = folder / "fuzz.csv"
     path.write_bytes(content)
     for read in (read_csv, lambda path: read_csv(path, ("x", "y")), lambda path: read_csv(path, optional=True)):

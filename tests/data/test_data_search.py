@@ -1,4 +1,4 @@
-"""Where data sets are looked for, and downloads from a real server: good, tampered, cut short, absent."""
+"""Where data sets are searched, and downloads from a real server: good, tampered, cut short, absent."""
 
 import gzip
 import hashlib
@@ -35,7 +35,7 @@ CONTENT = {
     "t10k-labels": idx((1,), b"\1"),
 }
 PACKED = {f"{name}.gz": gzip.compress(content) for name, content in CONTENT.items()}
-CLOSED = "http://127.0.0.1:9"  # the discard port: nothing listens there
+CLOSED = "http://127.0.0.1:9"  # the discard port, where nothing listens
 
 
 def sha256(content):
@@ -81,7 +81,7 @@ def nowhere(tmp_path, monkeypatch):
 
 @pytest.fixture
 def server():
-    """A web server on this machine: set `files[path] = bytes`; `asked` collects what was asked for."""
+    """A web server on this machine. Set `files[path] = bytes`; `asked` collects the requests."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -130,7 +130,7 @@ def test_each_step_of_the_order(tmp_path, monkeypatch, content):
         assert data.path("toy", tmp_path / "mine") == folder
         assert data.fetch("toy", str(tmp_path / "mine")) == folder
         assert next(row for row in data.list_datasets(tmp_path / "mine") if row.name == "toy").found == label
-        next(iter(folder.glob("train-labels*"))).unlink()  # an incomplete set is passed over
+        next(iter(folder.glob("train-labels*"))).unlink()  # an incomplete set is ignored
     with pytest.raises(data.DataUnavailable):
         data.load("toy", tmp_path / "mine")
     assert next(row for row in data.list_datasets() if row.name == "toy").found == ""
@@ -291,7 +291,7 @@ BATCHES = {f"data_batch_{i}.bin": record(i, i) for i in range(1, 6)} | {"test_ba
 
 
 def archive(content):
-    """A tar.gz laid out as the published one, with a stranger among the members."""
+    """A tar.gz with the layout of the published one, with an unknown file among the members."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for name, bytes_ in ({"readme.html": b"hello", "../escaped": b"bad"} | content).items():
@@ -436,7 +436,7 @@ def test_every_entry_of_the_registry_is_complete():
 
 
 def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
-    """`python -m tests.data.sources` writes it anew."""
+    """`python -m tests.data.sources` writes it again."""
     monkeypatch.delitem(DATASETS, "toy")
     text = sources.PAGE.read_text(encoding="utf-8")
     assert text.count(sources.START) == text.count(sources.END) == 1
@@ -445,7 +445,7 @@ def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
 
 
 def test_every_data_set_has_a_paragraph_in_sources(monkeypatch):
-    """The paragraph, or the section of the embedded file, says where its files and their digests come from."""
+    """The paragraph, or the section of the embedded file, names the source of its files and their digests."""
     monkeypatch.delitem(DATASETS, "toy")
     text = sources.PAGE.read_text(encoding="utf-8")
     for info in DATASETS.values():

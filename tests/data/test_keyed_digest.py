@@ -1,4 +1,4 @@
-"""Digests under the user's key: what they show, who can check them, and where the key lies."""
+"""Digests under the user's key: what they reveal, who can check them, and where the key is."""
 
 import hashlib
 import os
@@ -41,7 +41,7 @@ def test_the_same_data_fit_and_no_others():
 
 
 def test_nothing_in_common_shows_that_two_are_of_the_same_data_or_user():
-    """No plain digest in it, and no word twice."""
+    """There is no plain digest in it, and no word occurs twice."""
     words = [word for told in (make(ONE), make(ONE), make(OTHER)) for word in told.split(" ")[1:]]
     assert len(set(words)) == 9
     assert ONE not in words
@@ -75,7 +75,7 @@ def test_one_key_stays_the_key(state):
 
 
 def test_of_two_who_make_the_key_at_once_both_have_the_same(monkeypatch):
-    """Each finds none, and waits until the other has found none too."""
+    """Each process finds no key, and waits until the other has found none too."""
     whole, meet, told = keyed_digest._new_key, threading.Barrier(2, timeout=10), []
 
     def at_once():
@@ -114,7 +114,7 @@ def test_what_is_told_without_the_key(change, told):
     with pytest.raises(ValueError, match=told) as caught:
         fits(said, ONE)
     assert "\n" not in str(caught.value)
-    assert key_file().exists() == left  # none is made in its place
+    assert key_file().exists() == left  # no key is made in its place
 
 
 @pytest.mark.parametrize("said", ["", ONE, "not kept: a hash of the training data would tell neighbours apart"])

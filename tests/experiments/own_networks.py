@@ -1,4 +1,4 @@
-"""Networks as a user would write them, named "tests.experiments.own_networks:..." in the tests of runs."""
+"""A user's own networks, named "tests.experiments.own_networks:..." in the tests of runs."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from nfa.network.ops import relu, tanh
 
 
 def small(*, loss, init, rng, dtype):
-    """What 6-5-4-3 is."""
+    """The same network as 6-5-4-3."""
     return mlp([6, 5, 4, 3], tanh, loss=loss, init=init, rng=rng, dtype=dtype)
 
 
 def skipping(**given):
-    """A network that neither sizes nor a text describe."""
+    """A network that neither sizes nor a text can describe."""
     return Net((6,), [(Dense(6), relu), (Dense(6), tanh), (Dense(3, bias=False),)], skip={3: 1}, **given)
 
 
@@ -29,5 +29,5 @@ def seven(**given):
 
 
 def unlucky(*, rng, **given):
-    """One whose weights are not those that rng gives."""
+    """A network whose weights do not come from rng."""
     return mlp([6, 3], tanh, rng=np.random.default_rng(), **given)

@@ -1,4 +1,4 @@
-"""Rules as a user would write them, named "tests.experiments.own_rules:..." in the tests of runs."""
+"""A user's own rules, named "tests.experiments.own_rules:..." in the tests of runs."""
 
 import time
 
@@ -9,7 +9,7 @@ from nfa.rules.dfa import dfa
 
 
 def remembers(net, x, y, *, sigma, state, rng):
-    """BP with noise, whose noise is a running sum kept in the state: what a resumed run must have in its checkpoint."""
+    """BP with noise. The noise is a running sum in the state, so a resumed run needs it in its checkpoint."""
     dW, db = bp(net, x, y)
     for l in range(1, net.L + 1):
         walk = state.get(f"walk{l}", 0.0) + sigma * rng.standard_normal(dW[l].shape)
@@ -20,7 +20,7 @@ def remembers(net, x, y, *, sigma, state, rng):
 
 
 def noisy_dfa(net, x, y, *, B, m, sigma=0.1, rng):
-    """DFA with noise on the mean; insists on m, so that it takes empty batches."""
+    """DFA with noise on the mean. It requires m, so that it accepts empty batches."""
     if sigma < 0:
         raise ValueError(f"sigma must not be negative, got {sigma}")
     dW, db = dfa(net, x, y, B=B, m=m)
@@ -30,7 +30,7 @@ def noisy_dfa(net, x, y, *, B, m, sigma=0.1, rng):
 
 
 def tells(net, x, y, *, rng, state=None):
-    """BP that tells one share, no list, and from the fourth step on."""
+    """BP that reports one share, not a list, from the fourth step on."""
     if state is not None:
         state["calls"] = state.get("calls", 0) + 1
         state["clipped"] = 0.25 if state["calls"] > 3 else 0.0
@@ -38,7 +38,7 @@ def tells(net, x, y, *, rng, state=None):
 
 
 def wasteful(net, x, y, *, rng):
-    """BP that holds 30 MB, gives them up and holds 20 MB."""
+    """BP that allocates 30 MB, frees them, and allocates 20 MB."""
     for size in (30_000_000, 20_000_000):
         room = np.empty(size, np.uint8)
         room[0] = 0
@@ -65,7 +65,7 @@ def transposed(net, x, y, *, rng):
 
 
 def broken(net, x, y, *, rng):
-    """A rule with a slip of the pen."""
+    """A rule with a typing mistake."""
     return np.zeros(3) + x.no_such_attribute
 
 

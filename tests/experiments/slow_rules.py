@@ -1,10 +1,10 @@
-"""Rules that take a known time, for the tests of what a dry run estimates."""
+"""Rules with a known running time, for the tests of the estimates of a dry run."""
 
 import time
 
 from nfa.rules.bp import bp
 
-ALWAYS, AN_EXAMPLE, A_REPEAT = 4e-3, 5e-5, 1e-4  # seconds: a step, one of its examples, a repeat of one of them
+ALWAYS, AN_EXAMPLE, A_REPEAT = 4e-3, 5e-5, 1e-4  # seconds of a step, one of its examples, a repeat of one of them
 calls = []  # examples and repeats of every call in this process
 
 
@@ -13,7 +13,7 @@ def seconds(m, K):
 
 
 def repeats(net, x, y, *, K: int, antithetic: bool = False, rng):
-    """BP that takes as long as the table above says, and refuses what `nfa.rules.ulr` refuses of antithetic pairs."""
+    """BP that takes the time in the table above, and refuses the antithetic pairs that `nfa.rules.ulr` refuses."""
     if antithetic and K % 2:
         raise ValueError(f"K must be even for antithetic pairs, got {K}")
     calls.append((len(x), K))

@@ -1,4 +1,4 @@
-"""The mean of the last weights: next to a list of all weights, interrupted anywhere, on threads, by each optimizer."""
+"""The mean of the last weights, compared with a list of all weights: interrupted, on threads, by each optimizer."""
 
 import re
 from dataclasses import replace

@@ -34,7 +34,7 @@ def blobs(n=300, seed=3):
 
 @pytest.mark.filterwarnings("ignore:Estimator Classifier does not inherit")
 def test_scikit_learn_accepts_it(monkeypatch):
-    """Every check of scikit-learn, none of them skipped or expected to fail."""
+    """Every check of scikit-learn passes. None is skipped or expected to fail."""
     checks = pytest.importorskip("sklearn.utils.estimator_checks", reason="not installed: pip install scikit-learn")
     pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
@@ -101,7 +101,7 @@ def test_a_private_fit_keeps_to_its_epsilon():
 
 
 def test_a_private_fit_depends_on_no_record_that_is_not_there():
-    """The classes are those that are declared, in their order; the noise follows from the declared number."""
+    """The classes are the declared ones, in their order. The noise follows from the declared number."""
     x, y = blobs()
     few = y < 2
     asked = PRIVATE | SHORT | {"classes": [2, 1, 0]}

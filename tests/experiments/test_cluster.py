@@ -1,4 +1,4 @@
-"""`--backend dask`: the same numbers on the workers of a real scheduler, also when one of them is killed."""
+"""`--backend dask`: the same results on the workers of a real scheduler, also if one of them is killed."""
 
 import re
 import signal
@@ -15,7 +15,7 @@ from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.trust.trust_runs import cluster, finished, kept, last_line, started, whole
 
 pytestmark = pytest.mark.posix("kills processes and signals them")
-EPOCHS = 400  # 1,600 steps a run, more than half a second
+EPOCHS = 400  # 1,600 steps in a run, more than half a second
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def alone(tiny, tmp_path_factory):
 
 
 def owner(lock, process):
-    """The process at work on a cell, read from its lock."""
+    """The process that works on a cell, read from its lock."""
     while process.poll() is None:
         if lock.exists() and (found := re.match(r"process (\d+) on ", lock.read_text())):
             return int(found[1])
@@ -43,7 +43,10 @@ def owner(lock, process):
 
 @pytest.mark.slow
 def test_two_workers_give_the_numbers_of_one_process_also_when_one_is_killed(tiny, tmp_path, alone):
-    """Three cells; the worker with the second is killed in the middle of it, and the other one takes it over."""
+    """There are three cells.
+
+    The worker with the second is killed in the middle of it, and the other worker takes it over.
+    """
     out = tmp_path / "out"
     with cluster(2, tmp_path / "cluster") as (address, (_, *workers)):
         process = started(tiny, out, "--backend", "dask", "--scheduler", address, epochs=EPOCHS)
@@ -79,7 +82,7 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
 
 @pytest.mark.slow
 def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sentence(tiny, tmp_path):
-    """When the first record is here the other two wait to be fetched; then there is no scheduler to fetch them from."""
+    """When the first record arrives, the other two wait to be fetched. Then the scheduler is lost."""
     out = tmp_path / "out"
     out.mkdir()
     with cluster(1, tmp_path / "cluster") as (address, (scheduler, _)), connected(address) as client:
@@ -87,7 +90,7 @@ def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sent
         def told(cell, step, steps, record):
             if record is None:
                 return
-            if cell == "seed1":  # the others finish meanwhile, and are done at the next look
+            if cell == "seed1":  # the others finish meanwhile, and are complete at the next check
                 until = time.monotonic() + 60
                 while len(list(out.glob("*.json"))) < 3:
                     assert time.monotonic() < until

@@ -1,7 +1,7 @@
-"""An example's own pass in a secure run: bitwise the same in any batch, at any place in it, in any company.
+"""An example's own pass in a secure run is bitwise identical in any batch, at any position, among any other examples.
 
-Shapes, dtypes, activations, feedback and batches are drawn at random. The oracle is equality of bits: an example's
-values in one batch with those in others, of all sizes from 1 on, with rows permuted and the other examples exchanged.
+Shapes, dtypes, activations, feedback and batches are random. The oracle is equality of bits. An example's values in one
+batch are compared with those in others, of all sizes from 1 on, with rows permuted and the other examples exchanged.
 """
 
 import math
@@ -29,7 +29,7 @@ PHIS = list(ops.ACTIVATIONS.values())
 
 
 def between(rng, low, high):
-    """A whole number of low..high, its logarithm uniform."""
+    """A whole number of low..high, whose logarithm is uniform."""
     return min(high, int(np.exp(rng.uniform(math.log(low), math.log(high + 1)))))
 
 
@@ -39,7 +39,7 @@ def dense_net(rng, widest, dtype):
 
 
 def deep_net(rng, widest, dtype):
-    """More than 8 layers: NumPy adds up 8 numbers in another order than fewer."""
+    """More than 8 layers, because NumPy adds 8 numbers in another order than fewer."""
     return mlp([between(rng, 1, min(9, widest)) for _ in range(12)], ops.tanh, rng=rng, dtype=dtype)
 
 
@@ -74,7 +74,7 @@ def feedback_of(rng, net, product):
 
 
 def random_case(rng, widest, largest, secure=True):
-    """(values, x, y, sizes): a pass with the kernels of a run, examples, and the sizes of the batches to try."""
+    """(values, x, y, sizes): a pass with the kernels of a run, examples, and the sizes of the tested batches."""
     dtype = [np.float32, np.float64][rng.integers(2)]
     net = [dense_net, dense_net, conv_net, deep_net][rng.integers(4)](rng, widest, dtype)
     B, project = feedback_of(rng, net, rows.matmul if secure else None)
@@ -89,7 +89,7 @@ def random_case(rng, widest, largest, secure=True):
 
 
 def differences(cases, widest, largest, secure=True, seed=0):
-    """What differs, of each case where anything does."""
+    """The differences of each case in which any value differs."""
     found = []
     for case in range(cases):
         rng = generator((seed, case))
@@ -115,7 +115,7 @@ def test_a_secure_pass_does_not_depend_on_its_company_in_a_long_search():
 
 
 def test_the_search_finds_products_that_round_by_company():
-    """The pass of a seeded run, by the library's products: most cases differ."""
+    """For a seeded run with the library's products, most cases differ."""
     assert len(differences(40, 200, 300, secure=False)) > 10
 
 
@@ -130,7 +130,7 @@ def refusing(net, dtype, **how):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
-    """A product that is the library's, but for a batch of its own that is rounded otherwise."""
+    """A product of the library, except that a batch of one is rounded differently."""
 
     class OddOnes:
         @staticmethod
@@ -147,13 +147,13 @@ def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
 
 
 def test_numpy_passes_where_no_row_depends_on_its_batch():
-    """Weights and feedback of one term a sum, and squares of small whole numbers: exact in any order."""
+    """Weights and feedback have one term in each sum, and squares are of small whole numbers, so any order is exact."""
     net = mlp([1, 1, 1], ops.relu, loss=ops.squared_error, rng=generator(0))
     company.check(net, np.dtype(np.float64), 40, B=[None, np.ones((1, 1)), None])
 
 
 def test_feedback_is_tried_too():
-    """The passes forward and back are by independent rows, and the projection differs by the place in the batch."""
+    """The forward and backward passes have independent rows, and the projection depends on the place in the batch."""
     net = mlp([3, 2, 4], ops.identity, rng=generator(0))
     bind.use_kernels(net, SGD(0.1), {}, True)
 
@@ -168,7 +168,7 @@ def test_feedback_is_tried_too():
 
 @pytest.fixture
 def told(monkeypatch):
-    """The arrays, an example a row, that enter sums over examples: of terms dz h^T their factors, and their weights."""
+    """The arrays, an example in each row, that enter sums over examples: factors of terms dz h^T, and their weights."""
     told = []
 
     def noted(whole):
@@ -183,13 +183,13 @@ def told(monkeypatch):
     return told
 
 
-# Randomness of single examples is no question of company.
+# Randomness of single examples does not depend on the other examples in the sense of this test.
 DRAWN = [name for name in names() if "weigh" in spec(name).given]
 SUMS = [name for name in names() if spec(name).sum_over_examples and name not in DRAWN]
 
 
 def no_noise(out, std, rng):
-    """In the place of `nfa.noise.add_normal`."""
+    """Replaces `nfa.noise.add_normal`."""
 
 
 NETS = {
@@ -230,7 +230,7 @@ def test_what_a_rule_adds_up_does_not_depend_on_company(name, shape, dtype, told
 @pytest.mark.parametrize("shape", NETS)
 @pytest.mark.parametrize("name", [name for name in DRAWN if spec(name).sum_over_examples])
 def test_forward_learning_depends_on_the_place_by_its_draws_alone(name, shape, dtype, told):
-    """An example that keeps its place, and so its draws, in a batch of its own part, beside other examples."""
+    """An example keeps its place, and so its draws, in a batch of its own part, with other examples."""
     rng, rule, (image, layers) = generator(2), spec(name), NETS[shape]
     net = Net(image, layers, rng=rng, dtype=dtype)
     given = rule_settings.values(rule, {"m": 100}, bound=0.5, positive=0.5, noise=0.0, count=70)

@@ -1,4 +1,4 @@
-"""A dry run answers soon, without making what it estimates, and is right within a factor."""
+"""A dry run is fast, does not make the objects whose cost it estimates, and is correct within a factor."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from tests.experiments import slow_rules
 from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.project.tree import ROOT
 
-pytestmark = pytest.mark.slow  # what is tested is time, which a busy machine distorts
+pytestmark = pytest.mark.slow  # these tests measure time, which a busy machine distorts
 
 ALLOWED = 20.0  # seconds of a dry run, on two cores
 TRAINED = [
@@ -59,8 +59,11 @@ def of_repeats(images, **more):
 
 
 def test_a_part_of_a_long_step_is_timed_and_scaled(images):
-    """Against the rule's own clock: a step takes 2 s, the whole dry run less. The factors leave room for a busy
-    machine, on which a sleep ends late; the examples or the repeats left out would be factors of 10 and more."""
+    """The result is compared with the rule's own clock.
+
+    A step takes 2 s, and the whole dry run takes less. The factors allow for a busy machine, on which a sleep ends
+    late. A missing factor for examples or repeats would be 10 and more.
+    """
     slow_rules.calls.clear()
     began = time.monotonic()
     found = estimated(of_repeats(images), budget=1.0)
@@ -74,8 +77,11 @@ def test_a_part_of_a_long_step_is_timed_and_scaled(images):
 
 
 def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
-    """A step of 0.1 s whatever its examples: scaled with them from 8 it would be 5 s. On a busy machine sleeps end
-    late, and a few examples' lateness is scaled."""
+    """A step takes 0.1 s for any number of examples.
+
+    If it were scaled from 8 examples, the result would be 5 s. On a busy machine, sleeps end late, and the delay of a
+    few examples is scaled.
+    """
     monkeypatch.setattr(slow_rules, "ALWAYS", 0.1)
     monkeypatch.setattr(slow_rules, "AN_EXAMPLE", 1e-5)
     monkeypatch.setattr(slow_rules, "A_REPEAT", 0.0)
@@ -87,7 +93,10 @@ def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
 
 
 def test_antithetic_repeats_are_timed_in_pairs(images, monkeypatch):
-    """Half a second a step, of 50 pairs: timed on a few pairs of a few examples, for the rule refuses an odd number."""
+    """Half a second in a step, with 50 pairs.
+
+    Timed on a few pairs of a few examples, because an odd number is refused.
+    """
     monkeypatch.setattr(slow_rules, "A_REPEAT", 1e-5)
     slow_rules.calls.clear()
     settings = replace(of_repeats(images), rule_settings={"K": 100, "antithetic": True})
@@ -142,14 +151,14 @@ def test_repeats_and_words_among_the_settings_tell_kinds_apart(images):
 
 
 def test_what_a_run_would_hold_is_counted_and_not_made(images):
-    """As float32 the training images alone are 62.7 MB. The activations of a batch of all of them would be 80 MB.
+    """As float32, the training images alone are 62.7 MB. The activations of a batch of all of them would be 80 MB.
 
-    The batch is worked through in parts, whose activations are few.
+    The batch is processed in parts, whose activations are few.
     """
     settings = Settings(rule="bp", dataset=images, architecture="784-512-2", sampling="none", epochs=1)
     cells = [Cell("one", settings, {})]
     known = dry_run.sources(cells)
-    dry_run.estimates(cells, known, 0.0)  # compiles
+    dry_run.estimates(cells, known, 0.0)  # this compiles
     tracemalloc.start()
     try:
         (found,) = dry_run.estimates(cells, known, 0.0).values()
@@ -178,7 +187,7 @@ def test_a_data_set_smaller_than_a_trial_is_no_trouble(tmp_path):
     ],
 )
 def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
-    """Both are wall clock: the factor is for machines where other work comes and goes. A quiet one has 1.3."""
+    """Both are wall clock times. The factor is for machines with other work; on an idle one, it is 1.3."""
     cells = index.find(item).cells("demo", [1])
     (chosen,) = [one for one in cells if one.name == cell]
     found = estimated(chosen.settings, budget=3.0)
@@ -187,7 +196,7 @@ def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
 
 
 def answered(item, *options, cwd):
-    """A dry run as a process of its own: seconds it took, seconds of processors, and what it said."""
+    """A dry run in its own process: its time, its processor time, and its output."""
     import resource
 
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()

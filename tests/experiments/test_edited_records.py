@@ -1,4 +1,4 @@
-"""A secure run's files, edited: what they say of its privacy is refused, or is at least what the run has spent.
+"""Edited files of a secure run: a statement about privacy is refused, or is at least what the run has spent.
 
 The run has shuffled epochs and two interruptions. So a record may have been used 2 + 2 + 1 times in its 12 steps.
 """
@@ -33,7 +33,7 @@ def settings(tmp_path):
 
 
 def interrupt(settings, folder, monkeypatch, k):
-    """Let the run die after k steps, each with its checkpoint."""
+    """Stop the run after k steps, each with its checkpoint."""
     with monkeypatch.context() as patch:
         stop_after(patch, k)
         with pytest.raises(Killed):
@@ -52,7 +52,7 @@ def finished(settings, tmp_path, monkeypatch):
 
 
 def answer(settings, folder, edited):
-    """What nfa says of a record in this folder: the epsilon that it answers with, or None if it refuses."""
+    """The epsilon with which nfa answers from a record in this folder, or None if nfa refuses the record."""
     (folder / f"{CELL}.json").write_text(json.dumps(edited), encoding="utf-8")
     try:
         found = run(settings, folder)
@@ -63,13 +63,13 @@ def answer(settings, folder, edited):
 
 
 def saying(settings, record, sessions):
-    """The record with these sessions, and with all that follows from them."""
+    """The record with these sessions, and with everything that follows from them."""
     said = prepare(settings).privacy.account([tuple(session) for session in sessions])
     return record | {"privacy": said | {"sessions": sessions}}
 
 
 def sealed(record):
-    """What somebody writes who has the user's key."""
+    """The result of an editor who has the user's key."""
     content = {name: value for name, value in record.items() if name != "seal"}
     return content | {"seal": records.seal_of(content)}
 
@@ -93,7 +93,7 @@ SHORTER = {
 def test_sessions_that_leave_out_steps_are_refused_whoever_wrote_them(sessions, settings, finished, monkeypatch):
     folder, record = finished
     with monkeypatch.context() as patch:
-        patch.setattr(steps_spent, "check", lambda *given: None)  # what the editor's own copy of nfa would count
+        patch.setattr(steps_spent, "check", lambda *given: None)  # as the editor's own copy of nfa
         edited = saying(settings, record, sessions) if sessions else record
     edited["privacy"]["sessions"] = sessions
     assert answer(settings, folder, edited) is None
@@ -109,7 +109,10 @@ WHOLE = {
 
 @pytest.mark.parametrize("sessions", WHOLE.values(), ids=WHOLE)
 def test_the_record_of_another_run_takes_the_key(sessions, settings, finished):
-    """Every number of it is right for a run with fewer interruptions. Only who has the key can have written it."""
+    """Every number of it is correct for a run with fewer interruptions.
+
+    Only the owner of the key can have written it.
+    """
     folder, record = finished
     edited = saying(settings, record, sessions)
     assert edited["privacy"]["guarantee"]["epsilon"] < record["privacy"]["guarantee"]["epsilon"]
@@ -118,7 +121,7 @@ def test_the_record_of_another_run_takes_the_key(sessions, settings, finished):
 
 
 def leaves(value, path=()):
-    """Every number, text and truth value of a JSON document, by its path."""
+    """Every number, text and boolean of a JSON document, by its path."""
     if isinstance(value, dict | list):
         for key, one in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(one, (*path, key))
@@ -133,7 +136,7 @@ def at(document, path):
 
 
 def other(value, rng):
-    """Another value of the same kind, as a rule one that makes less of what was spent."""
+    """Another value of the same kind, which often understates what was spent."""
     if isinstance(value, bool) or value is None:
         return not value
     if isinstance(value, int):
@@ -145,7 +148,7 @@ def other(value, rng):
 
 @pytest.mark.parametrize("edits", [150, pytest.param(1500, marks=pytest.mark.slow)])
 def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
-    """One to four values anywhere in the record, or a session less: refused, or no smaller epsilon than the truth."""
+    """One to four values anywhere in the record, or one session less: refused, or no smaller epsilon than the truth."""
     folder, record = finished
     truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(7)
     places = list(leaves(record))
@@ -164,7 +167,7 @@ def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
 
 @pytest.mark.parametrize("edits", [100])
 def test_not_even_who_has_the_key_lowers_one_number(edits, settings, finished):
-    """The seal is made again: what is recounted from settings and data still contradicts."""
+    """The seal is made again. The values computed from settings and data still contradict the record."""
     folder, record = finished
     truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(8)
     counted = ("settings", "private", "privacy", "steps", "history")
@@ -182,7 +185,7 @@ def test_not_even_who_has_the_key_lowers_one_number(edits, settings, finished):
 
 
 def test_a_private_record_without_a_seal_is_refused(settings, finished):
-    """Such as one of version 0.1."""
+    """An example is a record of version 0.1."""
     folder, record = finished
     del record["seal"]
     with pytest.raises(ValueError, match="records a run as private, but has no seal"):
@@ -194,7 +197,7 @@ def test_a_private_record_without_a_seal_is_refused(settings, finished):
 
 
 def change_header(folder, change):
-    """Let `change` edit what a checkpoint holds beside its arrays."""
+    """Let `change` edit the header of a checkpoint."""
     path = folder / f"{CELL}.ckpt.npz"
     with np.load(path) as file:
         arrays = dict(file)
@@ -205,7 +208,7 @@ def change_header(folder, change):
 
 
 def seal_again(folder, settings, sessions):
-    """Seal the checkpoint as it stands, and a note of these sessions: what somebody can do who has the key."""
+    """Seal the checkpoint as it is, and a note of these sessions, as an editor with the key can do."""
     path = folder / f"{CELL}.ckpt.npz"
     with np.load(path) as file:
         arrays = dict(file)
@@ -224,7 +227,7 @@ def change_note(folder, sessions):
 def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_refused(
     settings, tmp_path, monkeypatch
 ):
-    """Both then tell of nine steps in one session: nothing contradicts, and only the seals do not fit."""
+    """Both then report nine steps in one session. Nothing contradicts this, and only the seals do not fit."""
     folder = tmp_path / "run"
     for k in (5, 9):
         interrupt(settings, folder, monkeypatch, k)
@@ -256,7 +259,7 @@ def test_not_even_who_has_the_key_goes_on_from_steps_that_no_session_tells_of(
 
 
 def test_a_note_that_tells_less_is_refused_without_a_checkpoint_too(settings, tmp_path, monkeypatch):
-    """Steps were lost in the writing of the first checkpoint. The note alone tells of them."""
+    """Steps were lost while the first checkpoint was written. Only the note reports them."""
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_checkpoint", lambda *given, **more: raise_killed())
@@ -302,7 +305,7 @@ def test_a_checkpoint_of_a_seeded_run_needs_no_key(settings, tmp_path, monkeypat
 
 
 def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
-    """The note of another run of this name, which was interrupted less, in the place of this one's."""
+    """The note of another run of this name, which was interrupted less often, replaces the note of this run."""
     for name, interruptions, more in (("run", (5, 9), {}), ("other", (9,), {"lr": 0.2})):
         for k in interruptions:
             interrupt(replace(settings, **more), tmp_path / name, monkeypatch, k)
@@ -318,11 +321,11 @@ def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
         ([(1, 12)], 12, True),
         ([(1, 5), (6, 7)], 12, True),
         ([(1, 7), (7, 6)], 12, True),  # step 7 was lost
-        ([(1, 7), (1, 12)], 12, True),  # begun afresh
+        ([(1, 7), (1, 12)], 12, True),  # begun again
         ([(1, 5), (3, 2), (5, 8)], 12, True),
         ([(1, 12), (12, 1)], 12, True),
         ([(1, 5), (7, 6)], 12, False),
-        ([(1, 5), (3, 1), (5, 8)], 12, False),  # no session has come to step 4 since
+        ([(1, 5), (3, 1), (5, 8)], 12, False),  # no session has reached step 4 since
         ([(2, 11)], 12, False),
         ([(1, 11)], 12, False),
         ([(1, 13)], 12, False),
@@ -331,7 +334,7 @@ def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
     ],
 )
 def test_sessions_of_a_run(sessions, steps, whole):
-    """Those that a run of 12 steps can have had, and others."""
+    """Sessions that a run of 12 steps can have had, and others."""
     if whole:
         steps_spent.check(sessions, steps)
     else:
@@ -356,7 +359,7 @@ def test_sessions_of_a_run(sessions, steps, whole):
     ids=str,
 )
 def test_a_finished_run_is_answered_with_as_it_was_written(change, settings, tmp_path):
-    """Whatever its record says of its privacy: nothing that JSON changes is taken for an edit."""
+    """This holds for any privacy statement in its record. Nothing that JSON changes counts as an edit."""
     given = replace(settings, **change)
     record = run(given, tmp_path / "run")
     assert run(given, tmp_path / "run") == record

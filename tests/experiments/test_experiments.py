@@ -1,4 +1,4 @@
-"""Experiments: cells, rows beside the paper's numbers, jobs, report; what `reproduce` refuses."""
+"""Experiments: cells, rows next to the paper's numbers, jobs, report, and the refusals of `reproduce`."""
 
 import csv
 import json
@@ -101,7 +101,7 @@ def test_experiments_are_found_by_id_and_alias_of_the_ledger():
 
 
 def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
-    """The ledger's reading of the caption and of section 4, made from the text apart from this transcription."""
+    """The ledger's reading of the caption and of section 4, made from the text independently of this transcription."""
     assert {len(row) for row in PAPER.values()} == {7} == {len(ohana2021._TABLE1["sigma"])}
     gaps = [round(dfa - pdfa, 2) for dfa, pdfa in zip(PAPER["DFA"], PAPER["PDFA"], strict=True)]
     assert gaps == [0.95, 0.20, 0.25, 0.46, 0.34, 0.43, 0.72]  # "always within 1%"
@@ -116,7 +116,7 @@ def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
 
 @pytest.mark.parametrize("scale, columns, more", [("demo", 3, 0), ("small", 7, 3), ("paper", 7, 3)])
 def test_the_cells_of_table_1(scale, columns, more):
-    """Four rules in every column, and DRTP without privacy; the second reading with one seed, in three columns."""
+    """Four rules in every column, and DRTP without privacy. The second reading has one seed, in three columns."""
     cells = TABLE1.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells) == 2 * (4 * columns + 1) + 4 * more
     for cell in cells:
@@ -128,7 +128,7 @@ def test_the_cells_of_table_1(scale, columns, more):
 
 
 def test_the_settings_of_a_cell():
-    """What section 4 states, for one cell of every kind; within a column the cells are paired."""
+    """The statements of section 4, for one cell of every kind. Within a column, the cells are paired."""
     cells = {(c.key["rule"], c.key["sigma"]): c.settings for c in TABLE1.cells("paper", [3])[:29]}
     rules = {cell: settings.rule for cell, settings in cells.items()}
     plain = {"BP": "bp", "DFA": "dfa", "TDFA": "tdfa", "PDFA": "tdfa", "DRTP": "drtp"}
@@ -143,14 +143,14 @@ def test_the_settings_of_a_cell():
         assert given.get("tau_B") == (1.0 if settings.rule == "pdfa" else None)
         assert (settings.opu is None) == (rule != "PDFA")
     for sigma in ohana2021.COLUMNS:
-        assert replace(cells["PDFA", sigma], opu=None) == cells["TDFA", sigma]  # paired: the device is all that differs
+        assert replace(cells["PDFA", sigma], opu=None) == cells["TDFA", sigma]  # paired: only the device differs
     assert replace(cells["BP", "non-private"], rule="dfa") == cells["DFA", "non-private"]
     noisy = cells["DFA", "0.2"]
     assert replace(noisy, rule_settings=noisy.rule_settings | {"sigma": 0.0}) == cells["DFA", "0"]
 
 
 def test_the_reading_that_the_theory_needs():
-    """Every layer's input bounded on both sides, noise in every layer, and biases that see what the clip leaves."""
+    """Every layer's input is bounded on both sides, every layer has noise, and biases read the clipped values."""
     cells = TABLE1.cells("paper", [1])
     (settings,) = [c.settings for c in cells if tuple(c.key.values()) == ("PDFA", "0.2", "theory")]
     needed = {"clip_x": True, "floor": "signed", "top": "noisy", "bias": "clipped"}
@@ -167,7 +167,7 @@ def test_the_scales_of_table_1():
 
 @pytest.mark.verifies("ohana2021:table1-c1", "ohana2021:table1-c2", "ohana2021:table1-c3")
 def test_claims_about_the_printed_table():
-    """The numbers of the ledger, which were taken from the text apart from this transcription."""
+    """The numbers of the ledger, which were taken from the text independently of this transcription."""
     printed = ohana2021.PRINTED
     assert list(ohana2021.gaps_to_dfa(printed).values()) == [0.95, 0.20, 0.25, 0.46, 0.34, 0.43, 0.72]
     lost = ohana2021.drops(printed)
@@ -180,8 +180,11 @@ def test_claims_about_the_printed_table():
 
 @pytest.mark.verifies("ohana2021:exp-sigma")
 def test_the_norm_of_the_noise():
-    """V-14; and 4,000 draws, whose mean is within six standard errors but for one time in 10^8; 10.8 are
-    missed one time in 10^6."""
+    """V-14.
+
+    There are 4,000 draws. Their mean is within six standard errors, except once in 10^8 cases. A mean that is 10.8 of
+    them off is missed once in 10^6 cases.
+    """
     for n, norm in ((10, 3.0843277598), (100, 9.975031639551), (512, 22.616371158492)):
         assert ohana2021.expected_noise_norm(1.0, n) == pytest.approx(norm, rel=1e-10)
         drawn = np.linalg.norm(np.random.default_rng(n).normal(0, 0.2, (4000, n)), axis=1)
@@ -209,7 +212,7 @@ def test_what_is_not_comparable_with_table_1():
     "ours, verdict, difference, sd",
     [
         ([87.0, 87.4, 87.3], "inside", -1.1, 0.21),
-        ([86.83], "inside", -1.5, None),  # the very edge
+        ([86.83], "inside", -1.5, None),  # exactly at the limit
         ([86.82], "outside: 1.51 below", -1.51, None),
         ([89.83], "inside", 1.5, None),
         ([90.0, 90.0], "outside: 1.67 above", 1.67, 0.0),
@@ -225,7 +228,7 @@ def test_verdicts(ours, verdict, difference, sd):
         "difference": difference,
         "verdict": verdict,
     }
-    assert report.compare(50.0, [50.1], 0.1)["verdict"] == "inside"  # though 50.1 - 50.0 > 0.1 in binary
+    assert report.compare(50.0, [50.1], 0.1)["verdict"] == "inside"  # although 50.1 - 50.0 > 0.1 in binary
     assert report.compare(88.33, ours, 1.5, "other data")["verdict"] == "not comparable: other data"
 
 
@@ -234,7 +237,7 @@ NONE = ROW | {"paper": None, "difference": None, "verdict": "not comparable: the
 
 
 def test_columns_without_an_entry_are_not_printed():
-    """A column stays where one row has an entry, and a verdict that all rows share where it compares."""
+    """A column stays if one row has an entry. A verdict that all rows share stays if it is a comparison."""
     assert report.plain_table([ROW, ROW]).splitlines()[0].split() == ["rule", "paper", "ours", "n", "diff.", "verdict"]
     assert report.plain_table([ROW, NONE]).splitlines()[2].split()[:5] == ["BP", "-", "88.50", "1", "-"]
     assert report.plain_table([ROW | {"sd": 0.25}, NONE]).splitlines()[2].split()[3] == "-"
@@ -327,7 +330,10 @@ def test_a_rule_gets_ideal_opus_like_the_matrices_that_they_multiply_by(tmp_path
 @pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize("given", [{"stored": False}, {"opu": {"stored": False, "bits": 8, "saturation": 50.0}}])
 def test_feedback_that_is_not_stored_is_regenerated_from_the_seed(given, kernels, tmp_path):
-    """As the stored matrices would answer; resumed, the run is the same, and the record names what made the tiles."""
+    """The results are those of stored matrices.
+
+    A resumed run is the same, and the record names the maker of the tiles.
+    """
     settings = tiny_settings(
         write_data(tmp_path / "tiny.npz"), rule="tdfa", rule_settings={"t": 0.15}, kernels=kernels, **given
     )
@@ -391,7 +397,7 @@ def test_comparing_with_the_gradient_does_not_change_training(tmp_path):
 
 
 def test_the_alignment_of_a_run_is_that_of_its_directions(tmp_path):
-    """Against a loop of one's own: BP beside PDFA at steps 3, 6, 9 and 12 of three epochs of four steps."""
+    """The oracle is a separate loop: BP next to PDFA at steps 3, 6, 9 and 12 of three epochs of four steps."""
     settings = photonic(write_data(tmp_path / "tiny.npz"), dtype="float64", kernels=False)
     record = run(settings, tmp_path / "out")
     parts, found = prepare(settings), {}
@@ -411,7 +417,7 @@ def cosine(a, b):
 
 @pytest.mark.verifies("ohana2021:fig2")
 def test_alignment_by_hand():
-    """cos((1, 2, 2), (2, 2, 1)) = 8 / 9, whatever the lengths; of opposite directions -1; of 0 with anything 0."""
+    """cos((1, 2, 2), (2, 2, 1)) = 8 / 9 for any norms. Opposite directions have -1, and 0 with anything has 0."""
     a, b = [None, np.array([[1.0, 2.0, 2.0]])], [None, np.array([[2.0, 2.0, 1.0]])]
     assert alignment(a, b, 1) == pytest.approx(8 / 9, rel=1e-15)
     assert alignment([None, 1e-20 * a[1]], [None, 1e20 * b[1]], 1) == pytest.approx(8 / 9, rel=1e-15)
@@ -423,7 +429,7 @@ def test_alignment_by_hand():
 
 @pytest.mark.verifies("ohana2021:fig2")
 def test_figure_2_is_drawn_from_the_runs_of_table_1(tmp_path, monkeypatch):
-    """In the same folder, without training again, beside the table's own files."""
+    """The picture is in the same folder, next to the table's own files, and nothing is trained again."""
     path = write_data(tmp_path / "tiny.npz")
 
     def cells(scale, seeds):
@@ -622,7 +628,7 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
 
 
 def test_plain_numpy_is_gone_on_with_by_plain_numpy_alone(tiny, tmp_path):
-    """Also where the records are from before there were kernels, and name none."""
+    """This also holds if the records are from before there were kernels, and name none."""
     plain = {"seeds": 2, "out": tmp_path / "plain", "kernels": False}
     first = reproduce("ohana2021:table1", **plain)
     found = in_folder(tmp_path / "plain")

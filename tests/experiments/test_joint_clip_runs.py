@@ -1,4 +1,4 @@
-"""Joint-clip DFA from the command line: every kind of feedback, what records say, secure runs, audits, refusals."""
+"""Joint-clip DFA from the command line: every kind of feedback, records, secure runs, audits, refusals."""
 
 import json
 
@@ -28,7 +28,7 @@ WORDS = (
 
 @pytest.fixture
 def train(tmp_path, monkeypatch, capsys):
-    """`nfa train` on 40 examples: exit code, the JSON document, and what is told on stderr."""
+    """`nfa train` on 40 examples: exit code, the JSON document, and the output on stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     data = write_data(tmp_path / "some.npz")
@@ -51,7 +51,10 @@ RELEASED = Mechanism(
     "rule, name", [*(("dp_dfa_joint", name) for name in FEEDBACK), ("dp_hybrid_joint", "matrices")]
 )
 def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, name):
-    """C / m = 0.05 a step, 8 steps; an OPU says which carries it takes, the record which share the clip scales down."""
+    """C / m = 0.05 in a step, 8 steps.
+
+    An OPU names the carries that it takes, the record the share that the clip scales down.
+    """
     carries, options = FEEDBACK[name]
     carries = "" if rule == "dp_hybrid_joint" else f"--set carries={carries}"
     code, told, err = train(rule, f"--set C=0.5 --set sigma=0.075 {carries} {options} --out out")
@@ -72,7 +75,7 @@ def test_a_secure_run_is_private(train, name):
     code, told, err = train("dp_dfa_joint", f"--secure --set C=0.5 --set sigma=0.075 --set carries={carries} {options}")
     assert code == 0, err
     assert told["private"] is True
-    # Rounding and the grid of the noise are counted besides: at most 2^-13 of the sensitivity.
+    # Rounding and the grid of the noise are also counted: at most 2^-13 of the sensitivity.
     real = epsilon([(RELEASED, 8)], delta=1e-3).epsilon
     assert 1 < told["privacy"]["guarantee"]["epsilon"] / real < 1 + 2 * 2**-13
 
@@ -112,7 +115,7 @@ def test_bad_settings_are_one_sentence_and_nothing_is_written(train, tmp_path, r
     "rule, carries", [("dp_dfa_joint", "error"), ("dp_dfa_joint", "ternary"), ("dp_hybrid_joint", "")]
 )
 def test_its_audit_finds_all_that_is_stated_and_no_more(capsys, rule, carries):
-    """A bound of 95 % on the games' epsilon; the neighbours attain the sensitivity."""
+    """The test uses a bound of 95 % on the games' epsilon. The neighbours attain the sensitivity."""
     given = ["--set", "C=0.3", "--set", "sigma=0.15", *(["--set", f"carries={carries}"] if carries else [])]
     code = main(["audit", "--rule", rule, *given, "--adjacency", "add-remove", "--trials", "60", "--json"])
     told = json.loads(capsys.readouterr().out)

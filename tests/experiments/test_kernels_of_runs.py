@@ -1,4 +1,4 @@
-"""Which kernels a run has, and that its numbers depend on that choice alone, not on the number of threads."""
+"""The kernels of a run. Its results depend on this choice, but not on the number of threads."""
 
 from dataclasses import replace
 from itertools import islice
@@ -25,7 +25,7 @@ PRIVATE = {
 
 
 def settings_of(rule, **more):
-    """On the images that come with nfa, in batches large enough for several pieces."""
+    """Settings for the images that come with nfa, in batches large enough for several pieces."""
     return Settings(**({"rule": rule, "batch": 256} | PRIVATE[rule] | more))
 
 
@@ -51,7 +51,7 @@ def test_every_kernel_that_fits_is_bound_by_default(rule):
 
 @pytest.fixture
 def uncompiled(monkeypatch):
-    """Numba as NUMBA_DISABLE_JIT leaves it."""
+    """Numba with NUMBA_DISABLE_JIT."""
     with monkeypatch.context() as disabled:
         disabled.setattr("numba.config.DISABLE_JIT", 1)
         bind.cannot_compile.cache_clear()
@@ -60,7 +60,7 @@ def uncompiled(monkeypatch):
 
 
 def test_a_run_has_plain_numpy_where_no_kernel_can_be_compiled(uncompiled, tmp_path):
-    """Its numbers are those without kernels, and its record has the reason."""
+    """The results are those without kernels, and the record has the reason."""
     settings = tiny_settings(write_data(tmp_path / "tiny.npz"))
     found, plain = (
         run(one, tmp_path / name) for one, name in ((settings, "a"), (replace(settings, kernels=False), "b"))
@@ -81,7 +81,7 @@ def test_a_secure_run_that_needs_kernels_names_what_keeps_them_away(uncompiled):
 
 
 def test_photons_are_counted_by_the_choice_that_the_record_names():
-    """By the kernel, by NumPy under --no-kernels, by none where a camera has no shot noise."""
+    """By the kernel, by NumPy with --no-kernels, and by none if a camera has no shot noise."""
     for opu, kernels, module in (
         ({"photons": 9}, True, "nfa.kernels.shot"),
         ({"photons": 9}, False, "nfa.feedback.camera"),
@@ -96,7 +96,7 @@ def test_photons_are_counted_by_the_choice_that_the_record_names():
 
 @pytest.mark.parametrize("phi", [ops.tanh, ops.sigmoid, ops.relu, ops.gelu, replace(ops.tanh, gamma_max=0.5)])
 def test_an_activation_of_nfa_has_its_kernels_and_no_other_has(phi, monkeypatch):
-    """All else that it says of itself stays: what a guarantee rests on was said before, by NumPy's."""
+    """All its other properties stay. The properties that a guarantee depends on come from NumPy's version."""
     monkeypatch.setitem(ARCHITECTURES, "mine", lambda **given: mlp([784, 9, 10], phi, **given))
     chosen = settings_of("dp_dfa", architecture="mine", adjacency="replace-one")
     fits = phi in (ops.tanh, ops.sigmoid, ops.relu)
@@ -133,7 +133,7 @@ def test_the_numbers_do_not_depend_on_the_threads(rule):
 def test_without_noise_kernels_and_numpy_agree(rule):
     """To 1e-5 of the largest parameter after three steps in float32, and 1e-13 in float64: sums in another order.
 
-    An OPU's medium is stored here, for the numbers of one that is not have float32's precision in float64 too.
+    An OPU's medium is stored here, because one that is not stored has float32's precision in float64, too.
     """
     for dtype, rtol in (("float32", 1e-5), ("float64", 1e-13)):
         quiet = {"rule_settings": PRIVATE[rule]["rule_settings"] | {"sigma": 0.0}, "dtype": dtype}
@@ -144,7 +144,7 @@ def test_without_noise_kernels_and_numpy_agree(rule):
 
 
 def test_the_noise_of_either_choice_has_the_std_that_is_asked_for():
-    """Of 669,706 normals; 5 standard errors, false alarm 6e-7 each, and 1 % more or less is missed with 1e-8."""
+    """669,706 normals, 5 standard errors. The false alarm is 6e-7 each, and 1 % more or less is missed with 1e-8."""
     rule, sigma = "dp_dfa", 0.01
     for kernels in (True, False):
         parts = prepare(settings_of(rule, kernels=kernels))

@@ -1,6 +1,6 @@
-"""Networks that nfa does not bring: what their records say of them, and that their runs are runs like others.
+"""Networks from outside nfa: the statements of their records, and that their runs are like other runs.
 
-A guarantee rests on the network too: its first weights may be made of the data, whatever the rule does afterwards.
+A guarantee also depends on the network, because its first weights may depend on the data, for any rule.
 """
 
 import importlib
@@ -88,7 +88,7 @@ def test_a_dry_run_knows_it(settings, tiny):
 
 
 def test_images_go_through_a_text(tmp_path):
-    """On the images that come with nfa: convolution and pooling have the sizes that the text says."""
+    """On the images that come with nfa, convolution and pooling have the sizes in the text."""
     settings = tiny_settings("fashion-mnist-small", architecture="1x28x28:conv3-5,pool4,dense8,10", rule="bp")
     net = prepare(replace(settings, activation="relu", train_examples=50)).net
     assert (type(net.map[1]), type(net.pool[1]), net.phi[1].name) == (Conv2d, MaxPool, "relu")

@@ -1,4 +1,4 @@
-"""What a record says of privacy: the mechanism, the guarantee where one is counted, and why there is none elsewhere."""
+"""The privacy part of a record: the mechanism, the guarantee if an epsilon is computed, and otherwise the reason."""
 
 import json
 import math
@@ -25,7 +25,7 @@ LABEL = {"rule": "pdfa_label", "rule_settings": {"sigma": 5.0}}
 
 
 def told_epsilon(text):
-    """The epsilon that a sentence names, which may be rounded up but never down."""
+    """The epsilon in a sentence, which may be rounded up but never down."""
     return float(re.search(r"\(([0-9.]+), 0\.001\)-DP under replace-one", text)[1])
 
 
@@ -51,7 +51,7 @@ def gaussian_epsilon(noise_multiplier, uses, delta):
     return best.fun
 
 
-# 6-5-4-3, tanh: sensitivity 2/10 sqrt(3 (4 + 1)) = 0.7746; batches of 10 of 40 records, 4 an epoch, 3 epochs.
+# 6-5-4-3, tanh: sensitivity 2/10 sqrt(3 (4 + 1)) = 0.7746; batches of 10 of 40 records, 4 in an epoch, 3 epochs.
 Z = 0.3 / (0.2 * math.sqrt(15))
 
 
@@ -77,7 +77,7 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
     }
     assert guarantee["order"] > 1
     assert privacy["mechanism"]["sensitivity"] == pytest.approx(0.2 * math.sqrt(15), rel=1e-12)
-    # The state comes first: what a secure run would guarantee, and that this run is none.
+    # The state comes first: what a secure run would guarantee, and that this run is not secure.
     first = privacy["statement"].partition(". ")[0]
     assert told_epsilon(first) == told_epsilon(privacy["statement"])
     assert "this seeded run is not private" in first
@@ -88,7 +88,7 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
 
 
 def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_path):
-    """The accountant's own tests hold it; here, that the run hands it what it did."""
+    """The accountant's own tests check the epsilon. This test checks that the run passes on what it did."""
     from nfa.privacy.accountant import epsilon
 
     more = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement"}
@@ -114,7 +114,7 @@ def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_pat
         again = run(other, tmp_path / counted.conversion)
         assert again["privacy"]["guarantee"]["epsilon"] == pytest.approx(counted.epsilon)
         assert again["privacy"]["guarantee"]["bound"] == "wbk2019:thm27"
-        assert again["settings"] == record["settings"]  # another count is not another run
+        assert again["settings"] == record["settings"]  # another accountant is not another run
     assert least.epsilon < by_renyi.epsilon < papers.epsilon
 
 
@@ -128,7 +128,7 @@ def test_labels_are_counted_by_epochs(settings, tmp_path):
 
 @pytest.mark.parametrize("change", [{"adjacency": "replace-label", "delta": 1e-3}, {"adjacency": "replace-one"}, {}])
 def test_pdfa_under_its_other_name_is_the_same_run(change, settings, tmp_path):
-    """Records name pdfa_label; which neighbours are counted is the adjacency's affair, not the name's."""
+    """Records name pdfa_label. The adjacency determines the neighbours, not the name."""
     found = [
         untimed(run(replace(settings, **LABEL | {"rule": name} | change), tmp_path / name))
         for name in ("pdfa_label", "pdfa")
@@ -147,7 +147,7 @@ def test_a_name_that_is_none_is_told_the_aliases_too():
 
 
 def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
-    """Their mean and deviation are taken from the training images; the tiny data are no bytes, which "unit" needs."""
+    """Their mean and deviation come from the training images. The tiny data are not bytes, which "unit" needs."""
     record = run(replace(settings, adjacency="replace-one", delta=1e-3), tmp_path)
     assert record["privacy"]["statement"].endswith(PIXELS_PUBLIC)
 

@@ -1,7 +1,7 @@
-"""What is public is declared: nothing that a counted or secure run knows before its first step differs for neighbours.
+"""Public facts are declared: what a counted or secure run knows before its first step is the same for neighbours.
 
-Neighbouring data files are prepared for every sampler under every adjacency that counts it. They are made by hand here,
-from what the adjacency says; nfa's own code for neighbours is not asked.
+Neighbouring data files are prepared for every sampler under every adjacency that counts it. This file makes them by
+hand from the adjacency, without nfa's own code for neighbours.
 """
 
 import csv
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd"
 
 RNG = np.random.default_rng(11)
 N = 24  # the public number of records; the files have 23 to 25
-NAMES = ("emu", "cat", "ant", "dog")  # in an order of their own; no record is an ant
+NAMES = ("emu", "cat", "ant", "dog")  # in another order; no record is an ant
 X, Y = RNG.standard_normal((N, 3)).round(3), np.array([0, 1, 1, 3] * (N // 4))
 Y[Y == 0] = 1
 Y[5] = 0  # the only emu
@@ -39,11 +39,14 @@ PUBLIC = RNG.standard_normal((8, 3)).round(3), np.array([0, 1, 3, 3, 1, 0, 1, 3]
 
 
 def neighbours_of(adjacency):
-    """Pairs (x, y, x', y') that the adjacency calls neighbours, from the data above; a class may lose its record."""
+    """Pairs (x, y, x', y') that are neighbours under the adjacency, from the data above.
+
+    A class may lose its record.
+    """
     if adjacency in NUMBER_DIFFERS:
         for k in (0, 5, N - 1):  # one record less
             yield X, Y, np.delete(X, k, axis=0), np.delete(Y, k)
-        for record, label in (([1e6, -1e6, 0.0], 2), (X[5], 0)):  # one more, the second a duplicate
+        for record, label in (([1e6, -1e6, 0.0], 2), (X[5], 0)):  # one record more, the second a duplicate
             yield X, Y, np.vstack([X, record]), np.append(Y, label)
         return
     for k, record, label in ((5, X[5], 1), (5, X[6], 2), (0, np.zeros(3), 0), (N - 1, [255.0, 1e6, -3.0], 3)):
@@ -54,14 +57,14 @@ def neighbours_of(adjacency):
 
 
 def write(path, x, y, labels):
-    """A file of one's own with a public test set; labels "names" are text, "numbers" integers."""
+    """Write a user's own file with a public test set. Labels "names" are text, and "numbers" are integers."""
     named = np.array(NAMES) if labels == "names" else np.arange(4)
     np.savez(path, x_train=x, y_train=named[y], x_test=PUBLIC[0], y_test=named[PUBLIC[1]])
     return path
 
 
 def settings_of(path, scheme, adjacency, labels="names", **more):
-    """A counted run with the sampler; of partial passes each is a whole shuffle."""
+    """A counted run with the sampler. Each partial pass is a whole shuffle."""
     options = {"tau": {"tau": 1.0, "batch": 1}, "N_B": {"N_B": 2}}
     given = {"rule": "dp_sgd", "rule_settings": {"C": 1.0}, "noise_multiplier": 2.0, "batch": 6}
     for name in SAMPLERS[scheme].options:
@@ -73,7 +76,7 @@ def settings_of(path, scheme, adjacency, labels="names", **more):
 
 
 def before_the_first_step(parts):
-    """All that is fixed then, but for the examples themselves and which of them a batch takes."""
+    """Everything that is fixed then, except the examples and the choice of examples in a batch."""
     net, sampler = parts.net, parts.batches
     known = {name: parts.rule.keywords.get(name) for name in ("C", "m", "sigma")}
     said = parts.privacy.account([(1, parts.steps)])
@@ -93,7 +96,7 @@ UNDER = pytest.mark.parametrize("adjacency", ADJACENCIES)
 
 @pytest.fixture(autouse=True)
 def fixed(tmp_path, monkeypatch):
-    """A state folder of one's own, secure streams of one key, and products that NumPy may compute."""
+    """A separate state folder, secure streams with one key, and products that NumPy may compute."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(noise.os, "urandom", lambda k: bytes(range(k)))
     monkeypatch.setattr(company, "check", lambda *of, **how: None)
@@ -109,7 +112,7 @@ def pairs(tmp_path):
             for side, one in enumerate(((x, y), (other_x, other_y))):
                 folder = tmp_path / f"{k}{side}"
                 folder.mkdir(exist_ok=True)
-                path = write(folder / "own.npz", *one, labels)  # of one name, which the record tells
+                path = write(folder / "own.npz", *one, labels)  # with the same name, which the record contains
                 both.append(settings_of(path, scheme, adjacency, labels, **more))
             with suppress(NoGuarantee):
                 prepare(both[0])
@@ -125,7 +128,7 @@ def labels_in(settings):
 
 
 def test_what_is_counted_here_is_what_has_a_theorem(pairs):
-    """Else the tests below could pass by refusing everything."""
+    """Otherwise the tests below could pass by refusing everything."""
     counted = {(s, a) for s in SAMPLERS for a in ADJACENCIES if list(pairs(s, a))}
     expected = {(s, a) for s, one in COVERAGE.items() for a in ADJACENCIES if a not in one.refused}
     whole_shuffles = {("partial-passes", a) for a in ADJACENCIES if a not in COVERAGE["epoch-partition"].refused}
@@ -146,12 +149,12 @@ def test_nothing_before_the_first_step_differs_for_neighbours(scheme, adjacency,
 @EVERY
 @UNDER
 def test_the_batches_of_the_other_records_are_the_same(scheme, adjacency, pairs):
-    """Step by step under one seed, for a record that is changed in place or stands last."""
+    """Step by step with one seed, for a record that is changed in place or is last."""
     for both in pairs(scheme, adjacency):
         one, other = map(prepare, both)
         n = min(one.batches.n, other.batches.n)
         if adjacency in NUMBER_DIFFERS and not np.array_equal(one.batches.x[:n], other.batches.x[:n]):
-            continue  # the places of the others are moved; that their law is the same follows from the rate
+            continue  # the others change places; their law is the same because the rate is
         for t in range(1, one.steps + 1):
             drawn = [chosen[chosen < n].tolist() for chosen in (one.batches.indices(t), other.batches.indices(t))]
             assert drawn[0] == drawn[1]
@@ -160,7 +163,7 @@ def test_the_batches_of_the_other_records_are_the_same(scheme, adjacency, pairs)
 @pytest.mark.parametrize("adjacency", [name for name in ADJACENCIES if name not in NUMBER_DIFFERS])
 @EVERY
 def test_a_split_is_by_place_where_neighbours_have_the_same_number(scheme, adjacency, pairs):
-    """What is held out, and what is drawn to train on: the record that differs differs there, and nothing moves."""
+    """The split and the drawn training examples are the same, except that the record that differs differs there."""
     for both in pairs(scheme, adjacency, validation=0.25, train_examples=12):
         one, other = map(prepare, both)
         assert len(one.batches.x) == len(other.batches.x) == 12
@@ -172,7 +175,7 @@ def test_a_split_is_by_place_where_neighbours_have_the_same_number(scheme, adjac
 @EVERY
 @UNDER
 def test_a_record_shows_neighbours_alike(scheme, adjacency, secure, pairs, tmp_path):
-    """But for what the steps release, codes under the user's key and, of a seeded run, what its statement says."""
+    """Except for the released steps, codes under the user's key and, in a seeded run, the words of its statement."""
     released = {"history", "test_accuracy", "timing", "seal"} | (set() if secure else {"train_accuracy"})
     for k, both in enumerate(pairs(scheme, adjacency, secure=secure, epochs=1)):
         one, other = (run(settings, tmp_path / "out" / f"{k}{side}") for side, settings in enumerate(both))
@@ -191,7 +194,7 @@ ROW = "--rule dp_sgd --set C=1 --noise-multiplier 2 --delta 1e-5 --pixels as-is 
 
 @pytest.fixture
 def typed(tmp_path, monkeypatch, capsys):
-    """typed(words) -> (exit code, record or None, standard error) of `nfa train` in a folder of its own."""
+    """typed(words) -> (exit code, record or None, standard error) of `nfa train` in a separate folder."""
     monkeypatch.chdir(tmp_path)
 
     def call(words):
@@ -231,7 +234,7 @@ def test_a_run_that_promises_nothing_may_read_its_classes(typed, tmp_path):
 
 
 def bad_files():
-    """What a file of 25 examples may hold that is refused. No error may show that number, or the word "sesame"."""
+    """Contents of a file of 25 examples that are refused. No error may show that number, or the word "sesame"."""
     x, y = np.vstack([X, X[:1]]), np.insert(np.array(NAMES, "U9")[Y], 3, "sesame")
     numbers = np.insert(Y, 3, 777)
     good = {"x_train": x, "y_train": np.append(np.array(NAMES)[Y], "emu"), "x_test": PUBLIC[0]}
@@ -351,7 +354,7 @@ def test_an_estimate_is_of_the_public_number(tmp_path):
 
 @pytest.mark.parametrize("sampling", ["none", "poisson"])
 def test_a_rule_that_states_an_adjacency_of_its_own_wants_it_named(sampling, tmp_path, monkeypatch):
-    """Its number of records would be read from the file, for no adjacency was named when that was decided."""
+    """Otherwise its number of records would be read from the file, because no adjacency was named at that point."""
     (tmp_path / "states_its_own.py").write_text(
         "from nfa.mechanism import Mechanism\nfrom nfa.rules.dp_sgd import dp_sgd\n"
         "def rule(net, x, y, *, C=1.0, m, sigma=1.0, rng): return dp_sgd(net, x, y, C=C, m=m, sigma=sigma, rng=rng)\n"

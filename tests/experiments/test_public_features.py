@@ -1,4 +1,4 @@
-"""Runs on public features: the head that is trained, what is computed once, kept and restored, and what is refused."""
+"""Runs on public features: the trained head, the values that are computed once, cached and restored, and refusals."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from tests.experiments.tiny_runs import PRIVATE, tiny_settings, untimed, write_d
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """The current folder, with nothing kept in the process or the cache."""
+    """The current folder, with empty caches in the process and on the disk."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(public_features, "user_cache", lambda: tmp_path / "cache")
@@ -50,7 +50,7 @@ def pictures(folder):
 
 @pytest.fixture
 def computed(monkeypatch):
-    """The numbers of examples whose features were computed, call by call."""
+    """The number of examples whose features were computed, for each call."""
     calls, whole = [], Features.__call__
 
     def counting(self, x, *more):
@@ -66,7 +66,7 @@ def small(**more):
 
 
 def test_the_head_learns_as_the_last_layer_of_the_whole_network(tiny):
-    """The directions of bp for the head are those for the last layer of a network whose other layers are the frozen."""
+    """The directions of bp for the head are those for the last layer of a network whose other layers are frozen."""
     settings = tiny_settings(
         tiny, rule="bp", features="random:5,4", architecture="4-3", activation="relu", init="he-normal", dtype="float64"
     )
@@ -150,7 +150,7 @@ def test_features_are_computed_once_in_a_process_and_once_on_a_machine(folder, c
     again = prepare(replace(given, rule="bp", lr=0.5, seed=1))
     assert computed == [60, 1000]
     assert again.batches.x.base is first.batches.x.base
-    public_features._kept.clear()  # another process
+    public_features._kept.clear()  # as in another process
     other = prepare(given)
     assert computed == [60, 1000]
     assert np.array_equal(other.batches.x, first.batches.x)

@@ -1,7 +1,7 @@
-"""Neighbours against the stated sensitivity of a secure run, in floats: no computed sum moves by more, slack included.
+"""Neighbours and the stated sensitivity of a secure run, in floats: no computed sum moves by more, rounding included.
 
-The runs' own kernels, parts and rounding to the grid take part; the noise alone is left out. The oracle is the norm of
-the difference: exactly, in integers, on the grid, and with proven rounding before it.
+The test uses the runs' own kernels, parts and rounding to the grid, without the noise. The oracle is the norm of the
+difference. On the grid it is exact, in integers, and before the grid it has proven rounding.
 """
 
 import math
@@ -41,7 +41,7 @@ def allowed(name):
 
 
 ALLOWED = [name for name in names() if allowed(name)]
-READINGS = {  # of settings that are texts, by their names; a rule takes those that it has
+READINGS = {  # settings that are texts, by name; a rule takes those that it has
     "carries": ("error", "ternary", "label"),
     "clip": ("joint", "layer"),
     "top": ("error", "slope", "unclipped"),
@@ -51,12 +51,12 @@ READINGS = {  # of settings that are texts, by their names; a rule takes those t
 
 
 def on_grid(out, std, rng, *, unit):
-    """The noise of a secure run without the noise: the sum is rounded to the grid alone."""
+    """The noise of a secure run without the noise. The sum is only rounded to the grid."""
     rounded.add_normal(out, 0.0, rng, unit=unit)
 
 
 def untouched(out, std, rng):
-    """In the place of noise: the sum as it was computed."""
+    """Replaces the noise: the sum stays as computed."""
 
 
 def flat(direction):
@@ -72,7 +72,7 @@ def apart_on_grid(one, other, unit):
 
 
 def apart(one, other):
-    """A number that is at least the distance: of n + 4 roundings each enlarges a square by at most 1 + 2^-52."""
+    """A number that is at least the distance. Each of n + 4 roundings enlarges a square by at most 1 + 2^-52."""
     difference = flat(one) - flat(other)
     largest = np.abs(difference).max(initial=0) or 1.0
     return largest * math.sqrt(math.fsum((difference / largest) ** 2)) * (1 + (len(difference) + 4) * 2.0**-52)
@@ -94,7 +94,7 @@ def random_net(rng, widest):
 
 
 def random_records(rng, net, n):
-    """Records of all sizes, zeros, duplicates, and entries at the ends of float64 among them."""
+    """Records of all sizes, including zeros, duplicates, and entries at the limits of float64."""
     x = rng.normal(size=(n, *net.shape_h[0])) * 10 ** rng.normal(0, rng.integers(0, 4), (n, *[1] * len(net.shape_h[0])))
     kinds = rng.integers(0, 12, n)
     x[kinds == 0] = 0
@@ -108,9 +108,9 @@ def random_records(rng, net, n):
 
 
 def neighbours(rng, net, adjacency, n, last):
-    """Two data sets of n records or so, whose difference stands at the front, at the end or anywhere, or ``last``.
+    """Two data sets of about n records. The difference is at the front, at the end, anywhere, or ``last``.
 
-    A record that is zeroed out adds what a record adds that is not there.
+    A record that is zeroed out adds the same as a missing record.
     """
     x, y = random_records(rng, net, n)
     at = n - 1 if last else [0, n - 1, int(rng.integers(n))][rng.integers(3)]
@@ -125,7 +125,7 @@ def neighbours(rng, net, adjacency, n, last):
 
 
 def random_run(rng, name, adjacency, widest=40):
-    """(sums on two neighbours before rounding, and on the grid, counted, real mechanism, unit) of a random run."""
+    """A random run: (sums on two neighbours before rounding, and on the grid, counted, real mechanism, unit)."""
     rule, net = spec(name), random_net(rng, widest)
     for l in range(1, net.L + 1):
         net.W[l] *= 10 ** rng.normal(0, 1)
@@ -142,7 +142,7 @@ def random_run(rng, name, adjacency, widest=40):
     bound.pop("rng", None)
     part = int(rng.integers(1, 9))
     n = max(1, part * int(rng.integers(1, 5)) + int(rng.integers(-1, 2)))
-    # The theorem for n records. With the public limit of a run it counts a million times as much.
+    # The theorem for n records. With the public limit of a run, it counts a million times as much.
     counted = rounding_of(rule, bound, net, part=part, records=n)
     real = rule.release(adjacency, bound | {"net": net} | IN_FULL)
     unit = counted.unit(real)
@@ -150,7 +150,7 @@ def random_run(rng, name, adjacency, widest=40):
     bind.use_kernels(net, SGD(0.1), bound, True)
     sums = []
     with np.errstate(all="ignore"):
-        # What is drawn for an example goes by its place: where one is taken out, only the last moves no other.
+        # The draws for an example depend on its place. If one is removed, only removing the last moves no other.
         pair = neighbours(rng, net, adjacency, n, last="weigh" in rule.given)
         for add_normal in (untouched, partial(on_grid, unit=unit)):
             whole = InParts(partial(rule.function, **bound | {"add_normal": add_normal}), rule, size=part)
@@ -159,7 +159,7 @@ def random_run(rng, name, adjacency, widest=40):
 
 
 def ratios(cases, name, adjacency, seed):
-    """By how much the sums of so many neighbours move, each in units of what is stated, before the grid and on it."""
+    """The changes of the sums for these neighbours, in units of the stated change, before the grid and on it."""
     found = []
     for case in range(cases):
         rng = np.random.default_rng((seed, case, names().index(name), ADJACENCIES.index(adjacency)))
@@ -197,7 +197,7 @@ def test_no_neighbours_are_further_apart_than_stated(name, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ALLOWED)
 def test_no_neighbours_of_ten_thousand_are_further_apart_than_stated(name, adjacency):
-    """Some are nearly as far apart as stated, so that the search is one. Of 11,000 the rules refuse some networks."""
+    """Some are nearly as far apart as stated, so the search is effective. Of 11,000, the rules refuse some networks."""
     found = ratios(-(-11_000 // (len(ALLOWED) * len(ADJACENCIES))), name, adjacency, seed=1)
     assert not found or max(found)[0] > 0.2
 
@@ -206,7 +206,7 @@ def test_no_neighbours_of_ten_thousand_are_further_apart_than_stated(name, adjac
 
 
 def moved_by_one_more(name, net, given, x, y):
-    """By how much a record more, in front of all others, moves the sum, in units of what is stated for add-remove."""
+    """The change of the sum from one more record, in front of all others, relative to the stated one for add-remove."""
     rule, m, part = spec(name), 256, 128
     bound = rule_settings.values(rule, given | {"m": m}, bound=1.0, positive=1.0, noise=1.0, count=1)
     counted = rounding_of(rule, bound, net, part=part, records=most_records(len(x)))
@@ -219,7 +219,7 @@ def moved_by_one_more(name, net, given, x, y):
 
 
 def two_classes():
-    """Images of two classes, under a softmax of two outputs: its errors are opposite up to one bit."""
+    """Images of two classes with a softmax of two outputs. Its errors are opposite up to one bit."""
     images = data.load("fashion-mnist-small")
     chosen = np.flatnonzero(images.y_train < 2)[:60]
     x = images.x_train[chosen].reshape(len(chosen), -1) / 255
@@ -227,7 +227,7 @@ def two_classes():
 
 
 def at_the_kink():
-    """(net, given, x, y): ReLU, and sums that are 0 but for rounding, so that their last bits decide the derivative."""
+    """(net, given, x, y): ReLU, and sums that are 0 up to rounding, so their last bits determine the derivative."""
     rng = np.random.default_rng(3)
     net = mlp([784, 64, 10], ops.relu, rng=rng)
     net.b[1][:] = 0
@@ -242,7 +242,7 @@ def at_the_kink():
 
 @pytest.mark.verifies("ours:rounding")
 def test_a_record_more_moves_no_other_record_s_ternary_error():
-    """One image alone, and beside another: with the library's products 8 of these 30 move the sum by 1.9 times."""
+    """One image alone, and with another. With the library's products, 8 of these 30 move the sum by 1.9 times."""
     rng = np.random.default_rng(0)
     net = mlp([784, 512, 2], ops.tanh, rng=rng)
     given = {"B": feedback.draw(net, law="normal", scale=0.05, rng=rng), "carries": "ternary", "t": 1.0, "C": 1.0}
@@ -259,12 +259,12 @@ def test_a_record_more_moves_no_other_record_over_a_kink():
 @pytest.mark.verifies("ours:rounding")
 @pytest.mark.parametrize("name", [name for name in ALLOWED if spec(name).setting("C") and name != "dp_ulr_sound"])
 def test_a_weighed_entry_that_underflows_is_not_rounded_up(name):
-    """dz = 3 times the smallest float, h = 1e300, a weight of about 1/2: rounded up, the term would be 4/3 of C."""
+    """dz = 3 times the smallest float, h = 1e300, a weight of about 1/2. Rounded up, the term would be 4/3 of C."""
     rng = np.random.default_rng(0)
     net = mlp([3, 2], ops.tanh, loss=ops.squared_error, rng=rng)
     net.W[1][:], net.b[1][:] = 0, 0
     x, y = np.full((1, 3), 1e300), np.array([[3 * 5e-324, 0.0]])
-    norm = 3 * 5e-324 * math.sqrt(3) * 1e300  # of the term -y x^T
+    norm = 3 * 5e-324 * math.sqrt(3) * 1e300  # norm of the term -y x^T
     rule, C = spec(name), norm / 2
     given = {"B": [None, None], "C": C, "m": 1, "sigma": 1.0, "K": 1, "sigma_0": 1.0, "rng": rng}
     bound = rule_settings.values(rule, given, bound=1.0, positive=1.0, noise=1.0, count=1)

@@ -1,6 +1,6 @@
-"""Rules that nfa does not bring: what their records say, and that nothing passes for one of nfa's own.
+"""Rules from outside nfa: the statements of their records, and that none of them counts as a rule of nfa.
 
-`private: true` is for rules of nfa alone, as their files have them. Tried here is what would borrow it.
+`private: true` is only for rules of nfa, as they are in their files. These tests try to obtain it otherwise.
 """
 
 import functools
@@ -73,7 +73,7 @@ def settings(tmp_path):
 
 @pytest.fixture
 def outside(tmp_path, monkeypatch):
-    """Writes a module into the current folder and gives the name of its rule."""
+    """Writes a module into the current folder and returns the name of its rule."""
     monkeypatch.chdir(tmp_path)
 
     def write(body, function="rule"):
@@ -109,7 +109,7 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
     assert theirs["stated_by"] == name
     assert theirs["mechanism"]["noise_std"] == 3.0
     ours = run(replace(settings, secure=True), tmp_path / "ours")
-    # Of a rule from outside the grid of the noise is counted, and of one of nfa rounding besides.
+    # For a rule from outside, only the grid of the noise is counted. For a rule of nfa, rounding is counted too.
     epsilons = [said["guarantee"]["epsilon"] for said in (theirs, ours["privacy"])]
     assert 1 < epsilons[1] / epsilons[0] < 1 + 1e-4
     assert ours["private"] is True
@@ -130,7 +130,7 @@ def test_a_seeded_record_says_who_states_it(settings, tmp_path, outside):
 
 
 def test_the_mechanism_is_that_of_the_module_named(settings, outside):
-    """Not that of the module that a function says it comes from."""
+    """It is not that of the module from which a function claims to come."""
     prepared = prepare(replace(settings, rule=outside(POSES)))
     assert prepared.privacy.known["statement"].endswith("states no mechanism")
     assert prepared.mechanism is None
@@ -198,7 +198,7 @@ def test_a_mechanism_that_is_none_gets_a_sentence(settings, outside, mechanism, 
 
 
 def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
-    """Kernels are the run's to give; what a rule of nfa takes that is no JSON value, no setting names."""
+    """Only the run chooses kernels. No setting names an argument of a rule that is not a JSON value."""
     for name in names():
         callables = {
             p.name for p in inspect.signature(spec(name).function).parameters.values() if p.annotation is Callable
@@ -212,7 +212,7 @@ def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
 
 
 def test_rule_and_mechanism_are_given_one_plain_number(settings):
-    """A number that is another one each time it is looked at is taken once."""
+    """A number that changes at every use is read only once."""
 
     class Turning(float):
         def __mul__(self, other):
@@ -229,11 +229,11 @@ def test_rule_and_mechanism_are_given_one_plain_number(settings):
 
 
 def evil(*args, **kwargs):
-    """What somebody has put in a function's place."""
+    """A function that someone has put in the place of another."""
 
 
 def poses(module):
-    """The same, saying that it is from there."""
+    """The same function, which claims to come from there."""
 
     def other(*args, **kwargs):
         return None
@@ -265,7 +265,7 @@ def test_a_rule_of_nfa_that_was_replaced_states_nothing(settings, monkeypatch, n
 
 
 class Short(Dense):
-    """A layer whose terms are longer than it says."""
+    """A layer whose terms have larger norms than it states."""
 
     def norms2(self, dz, h):
         return tuple(1e-12 * n for n in super().norms2(dz, h))
@@ -276,7 +276,7 @@ FLAT = Activation("flat", np.tanh, lambda z: 100 * np.ones_like(z), 0.0, 0.01)
 
 @pytest.mark.parametrize("part, told", [("layer", "a layer Short"), ("phi", "an activation 'flat'")])
 def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, part, told):
-    """Its own word for its slopes and its norms would be the guarantee's."""
+    """Otherwise its own statement about its derivatives and norms would become the guarantee."""
 
     def build(**given):
         if part == "layer":

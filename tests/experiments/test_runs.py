@@ -1,4 +1,4 @@
-"""What a run is, and what its record says."""
+"""A run, and the content of its record."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def test_a_run_is_the_loop_written_out_by_hand(tiny, tmp_path):
 
 
 def test_the_training_accuracy_is_of_all_training_examples_at_the_end(tiny, tmp_path):
-    """Three epochs of full batches, beside the steps one by one; held-out examples are not among those counted."""
+    """Three epochs of full batches, compared with the steps one by one. Held-out examples are not counted."""
     whole = tiny_settings(tiny, rule="bp", sampling="none", validation=0.25)
     parts = prepare(whole)
     assert len(parts.batches.x) == 30
@@ -83,7 +83,7 @@ def test_the_training_accuracy_is_of_all_training_examples_at_the_end(tiny, tmp_
 
 
 def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_path):
-    """The batch size is no part of such a run, so no number may depend on it."""
+    """The batch size is not part of such a run, so no result may depend on it."""
     private = {"rule": "dp_sgd", "rule_settings": {"C": 0.5, "sigma": 0.25}, "train_examples": 25}
     counted = {"sampling": "none", "adjacency": "add-remove", "delta": 1e-5}
     one, other = (
@@ -94,7 +94,10 @@ def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_pa
 
 
 def test_the_history_says_what_share_of_the_last_batch_each_clip_shortened(settings, tmp_path):
-    """Beside the norms of single records' gradients: one pass over all of them, so that the weights are the first."""
+    """The oracle is the norms of single records' gradients.
+
+    There is one pass over all of them, so the weights are the first.
+    """
     one = replace(settings, rule="dp_sgd", sampling="none", epochs=2, adjacency="add-remove", delta=1e-5)
     parts = prepare(replace(one, rule="bp", adjacency=None, delta=None))
     x, y = parts.batches.x, parts.batches.y
@@ -221,7 +224,7 @@ def test_pixels_are_scaled_by_the_examples_that_are_trained_on(settings):
     assert parts.batches.x.mean(axis=0) == pytest.approx(np.zeros(6), abs=1e-12)
     assert parts.batches.x.std(axis=0) == pytest.approx(np.ones(6), rel=1e-12)
     everything = np.concatenate([parts.batches.x, parts.x_val])
-    assert len(np.unique(everything, axis=0)) == 30  # none is in both
+    assert len(np.unique(everything, axis=0)) == 30  # no example is in both
 
 
 def test_a_seed_is_the_run_and_another_seed_another_run(settings, tmp_path):
@@ -304,7 +307,7 @@ def test_a_record_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 def test_a_run_that_is_not_tested_looks_at_no_test_example(tmp_path, monkeypatch):
-    """Other test examples give the same record up to the digest of the file, and the record has no test accuracy."""
+    """Other test examples give the same record, apart from the file's digest, and it has no test accuracy."""
     found = []
     for shift in (0.0, 100.0):
         with np.load(write_data(tmp_path / "first.npz")) as arrays:

@@ -1,4 +1,4 @@
-"""What a run refuses, in one sentence and before anything is written, and how it ends when it diverges."""
+"""The refusals of a run, in one sentence and before anything is written, and its end if it diverges."""
 
 import sys
 from dataclasses import replace

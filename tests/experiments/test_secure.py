@@ -1,6 +1,6 @@
-"""Runs without a seed: where their randomness comes from, what their records say, what a lost step costs.
+"""Runs without a seed: the source of their randomness, the statements of their records, the cost of a lost step.
 
-The draws are the operating system's, different every time: every statistical test fails once in 10^9 runs, unjustly.
+The draws come from the operating system and differ every time. Every statistical test has a false alarm in 10^9 runs.
 """
 
 import copy
@@ -44,7 +44,7 @@ FALSE_ALARM = 1e-9
 
 
 def killed(settings, folder, monkeypatch, k, **how):
-    """Let the run die after k steps."""
+    """Stop the run after k steps."""
     with monkeypatch.context() as patch:
         stop_after(patch, k)
         with pytest.raises(Killed):
@@ -52,7 +52,7 @@ def killed(settings, folder, monkeypatch, k, **how):
 
 
 def ctrl_c_at(patch, k):
-    """Let Ctrl-C arrive in step k, after which a checkpoint is written."""
+    """Send Ctrl-C in step k, after which a checkpoint is written."""
     whole = prepared.train
 
     def interrupted(*given, **more):
@@ -88,7 +88,7 @@ def settings(tmp_path):
 
 
 def test_a_stream_is_the_cipher_under_a_key_of_its_own(monkeypatch):
-    """Word by word; `cipher.chacha20` itself is held against RFC 8439 in test_kernels_noise."""
+    """The comparison is word by word. test_kernels_noise compares `cipher.chacha20` itself with RFC 8439."""
     master = np.arange(100, 108, dtype=np.uint32)
     monkeypatch.setattr(noise.os, "urandom", lambda n: master.tobytes())
     streams, seen = noise.secure(), set()
@@ -129,8 +129,8 @@ def test_without_the_library_a_sentence(monkeypatch):
 def test_the_laws_of_the_draws():
     """KS of uniforms and normals, a chi-square of bytes, correlations of neighbouring steps, purposes and draws.
 
-    The keys are new each time: a false alarm in 10^9 runs. Missed in one of 10^6 are laws 0.06 apart and correlations
-    of 0.09 (of normals; 0.4 and 0.7 of first draws).
+    The keys are new each time, with a false alarm in 10^9 runs. Laws that are 0.06 apart and correlations of 0.09 (of
+    normals; 0.4 and 0.7 of first draws) are missed in one of 10^6.
     """
     streams = noise.secure()
     firsts = {purpose: np.array([streams(purpose, t).random() for t in range(300)]) for purpose in noise.SECRET}
@@ -240,7 +240,7 @@ def test_no_record_says_more(settings, tmp_path):
 
 
 def test_no_secure_rule_of_nfa_draws_noise_for_single_examples():
-    """Those that do get a kernel for it in seeded runs alone."""
+    """Rules that do get a kernel for it only in seeded runs."""
     assert {name for name in names() if "add_normal_each" in spec(name).given} >= {"pdfa", "noisy_bp"}
     assert not [name for name in ALLOWED if "add_normal_each" in spec(name).given]
 
@@ -257,7 +257,7 @@ def test_kernels_for_ulr_draw_from_a_cipher(settings):
 
 
 def epsilon_of(record, spent):
-    """Of so many steps, or uses of a record where batches are those of shuffled epochs."""
+    """The epsilon of this number of steps, or of uses of a record if batches are those of shuffled epochs."""
     mechanism = Mechanism(**record["privacy"]["mechanism"])
     per_epoch = 1 if mechanism.sampling == "epoch-partition" else None
     return accountant.epsilon(
@@ -267,7 +267,7 @@ def epsilon_of(record, spent):
 
 @pytest.mark.parametrize("sampling, spent", [("epoch-partition", 5), ("without-replacement", 12)])
 def test_every_session_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling, spent):
-    """12 steps in 3 epochs, stopped after 5 and again after 9: a record may have been used in 2 + 2 + 1 of them."""
+    """12 steps in 3 epochs, stopped after 5 and again after 9. A record may have been used 2 + 2 + 1 times."""
     settings = replace(settings, sampling=sampling)
     for k in (5, 9):
         killed(settings, tmp_path / "out", monkeypatch, k)
@@ -281,7 +281,7 @@ def test_every_session_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sam
 
 @pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (0.5, None), pytest.param(1 / 40, 80, marks=pytest.mark.slow)])
 def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent):
-    """80 steps over 40 records, stopped after 50, in the second pass of tau = 1; of tau = 1/2 nothing is proved."""
+    """80 steps over 40 records, stopped after 50, in the second pass of tau = 1. For tau = 1/2, nothing is proved."""
     settings = replace(settings, epochs=2, sampling="partial-passes", tau=tau, batch=1)
     with monkeypatch.context() as patch:
         ctrl_c_at(patch, 50)
@@ -296,7 +296,7 @@ def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent)
 
 
 def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp_path, monkeypatch):
-    """Killed in the writing of the checkpoint of step 7: it goes on from 6, and 7 + 6 steps are counted."""
+    """Killed while it wrote the checkpoint of step 7, the run continues from 6, and 7 + 6 steps are counted."""
     whole = checkpoint.save_checkpoint
 
     def dying(path, net, optimizer, t, *more):
@@ -316,7 +316,7 @@ def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp
 
 
 def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch):
-    """It tells at which step the weights left the finite numbers."""
+    """The sentence reveals at which step the weights became infinite or NaN."""
     whole = prepared.train
 
     def diverging(*given, **more):
@@ -331,7 +331,7 @@ def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch
 
 
 def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, capsys):
-    """Two steps an epoch, six in all, Ctrl-C after steps 1, 3 and 5: up to 1 + 2 + 2 + 1 uses of a record, not 3."""
+    """Two steps in an epoch, six in all, Ctrl-C after steps 1, 3 and 5: up to 1 + 2 + 2 + 1 uses of a record, not 3."""
     out = tmp_path / "out"
     words = "train --secure --rule dp_sgd --classes 3 --net 6-5-4-3 --batch 20 --epochs 3 --pixels as-is --json".split()
     words += "--set C=1 --set sigma=0.02 --adjacency replace-one --delta 1e-5".split()
@@ -381,7 +381,7 @@ def test_a_checkpoint_without_its_account_is_refused(settings, tmp_path, monkeyp
 
 
 def test_a_note_of_a_run_begun_afresh_does_not_pass_for_that_of_an_older_checkpoint(settings, tmp_path, monkeypatch):
-    """--no-resume beside the checkpoint of 6 steps, killed after the note of its first step."""
+    """--no-resume next to the checkpoint of 6 steps, killed after the note of its first step."""
     killed(settings, tmp_path / "out", monkeypatch, 6)
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_checkpoint", lambda *given: raising(Killed()))
@@ -432,7 +432,7 @@ def test_a_seed_is_refused(settings):
 
 
 def replace_data(path):
-    """Other data under the same name: the last training example has another label."""
+    """Other data with the same name: the last training example has another label."""
     with np.load(path) as old:
         arrays = dict(old)
     arrays["y_train"][-1] = (arrays["y_train"][-1] + 1) % 3
@@ -538,7 +538,7 @@ def test_another_accountant_of_a_finished_run_is_called_by_its_name(said, secure
 
 @pytest.mark.parametrize("secure", [True, False])
 def test_a_record_of_an_earlier_version_keeps_its_epsilon(secure, settings, tmp_path, monkeypatch):
-    """Earlier versions counted by Renyi divergences alone, which is proved too. This run has two sessions."""
+    """Earlier versions used only Renyi divergences, which are also a proof. This run has two sessions."""
     settings = replace(settings, secure=secure or None)
     old = replace(settings, accountant="rdp")
     killed(old, tmp_path / "out", monkeypatch, 5)
@@ -569,7 +569,7 @@ def test_an_interrupted_run_of_an_earlier_version_goes_on_and_is_counted_anew(se
 
 
 def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, state):
-    """The folder, the data and the key are copied; the key is another machine's, in another state folder."""
+    """The folder, the data and the key are copied. The key is in the state folder of another machine."""
     killed(settings, tmp_path / "out", monkeypatch, 5)
     shutil.copytree(tmp_path / "out", tmp_path / "there" / "out")
     path = shutil.copy(settings.dataset, tmp_path / "there")
@@ -594,7 +594,7 @@ def test_no_file_of_a_run_shows_the_key_or_lets_a_guess_of_the_data_be_checked(s
 
 
 def test_runs_of_earlier_versions_are_refused(settings, tmp_path):
-    """Their records told nothing of their data."""
+    """Their records contained no digest of their data."""
     run(settings, tmp_path / "out")
     path = tmp_path / "out" / "dp_sgd-secure.json"
     record = json.loads(path.read_text())
@@ -622,7 +622,7 @@ def test_no_record_is_kept_with_the_key(place, settings, tmp_path):
 @pytest.mark.parametrize("name", ALLOWED)
 def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, monkeypatch):
     """Each entry is an integer in its units. The noise of two draws has the std of the mechanism: false alarm 2e-9."""
-    monkeypatch.setattr(company, "check", lambda *_, **__: None)  # of NumPy's products; not asked here
+    monkeypatch.setattr(company, "check", lambda *_, **__: None)  # of NumPy's products; not tested here
     rule = spec(name)
     given = rule_settings.values(rule, {"m": 8}, bound=1.0, positive=0.5, noise=3.0, count=4)
     run_settings = {one.name: given[one.name] for one in rule.settings if one.name in given and one.name != "m"}
@@ -656,9 +656,11 @@ def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, 
     ids=["NumPy, float32", "Philox", "NumPy, float64", "ChaCha20"],
 )
 def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
-    """Noise g of std 10 on the value 0 or 1: by the theorem an event has at most e times the probability under the
-    other, and a delta below 1e-20. But |y| < 1/4, with a bit below those that numbers near 1 have, is impossible for
-    y = 1 + g, whose g is near -1; for y = g it has the probability 0.0159, four fifths of that of |y| < 1/4.
+    """The noise g has std 10, on the value 0 or 1.
+
+    By the theorem, an event has at most e times the probability under the other value, and a delta below 1e-20. But |y|
+    < 1/4, with a bit below those of numbers near 1, is impossible for y = 1 + g, because g is near -1. For y = g it has
+    the probability 0.0159, four fifths of that of |y| < 1/4.
     """
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=10) < 1e-20
     grid = 2.0 ** (-24 if dtype is np.float32 else -53)  # of the floats from 1/2 to 1
@@ -676,7 +678,7 @@ def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
 
 
 def test_a_record_that_overflows_neither_ends_a_secure_run_nor_is_told(settings, tmp_path):
-    """Its pass gives NaN; what the run says and writes has the form of the run without it."""
+    """Its pass gives NaN. The output and the files of the run have the form of the run without it."""
     content = dict(np.load(settings.dataset))
     told = []
     for wild in (False, True):
@@ -714,7 +716,7 @@ def test_an_edited_record_is_not_answered_with(settings, tmp_path):
 
 
 def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, monkeypatch):
-    """Of every sampling that is counted: interrupted, with a rule that needs more than two examples, and compiled."""
+    """This holds for every counted sampling: interrupted, with a rule that needs three examples, and compiled."""
     asked, alive = [], []
     whole = noise.SecureStreams.__call__
 
@@ -735,4 +737,4 @@ def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, m
             run(given, folder / "killed")
     assert len(set(asked)) == len(asked)
     noises = [t for _, purpose, t in asked if purpose == "noise"]
-    assert 0 not in noises  # what is tried before the first step draws none of it
+    assert 0 not in noises  # the test call before the first step draws none of it

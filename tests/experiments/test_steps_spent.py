@@ -1,7 +1,7 @@
-"""No record is used more often than an interrupted run counts: held against every draw that the samplers can make.
+"""No record is used more often than an interrupted run counts, for every possible draw of the samplers.
 
-A session draws under a key of its own, so the most uses of a record are the sum of its most uses in each session; those
-are found by going through the draws of the real sampler, for a record that stands for all.
+A session draws with its own key, so the largest number of uses of a record is the sum of the largest numbers in the
+sessions. These are found by enumerating the draws of the real sampler, for one record, because all are equivalent.
 """
 
 import itertools
@@ -26,7 +26,7 @@ from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 DELTA = 1e-5
 TOTAL, INTERRUPTIONS = 10, 3  # steps, at most
 
-# Steps an epoch -> n records in batches of m, the last of them short where m does not divide n.
+# Steps in an epoch -> n records in batches of m. The last batch is short if m does not divide n.
 EPOCHS = {1: (2, 2), 2: (3, 2), 3: (5, 2), 4: (4, 1)}
 PARTITIONS = {
     **{f"{E} steps an epoch": (E, n, lambda x, streams, m=m: sampling.EpochPartition(x, x, m, streams))
@@ -43,9 +43,10 @@ AFRESH = {
 
 
 def schedules(total, interruptions, lossy, done=0):
-    """Every way to take the steps after `done`: sessions, each as its first step and how many it spent.
+    """Every way to take the steps after `done`: sessions, each with its first step and its number of spent steps.
 
-    A session is interrupted after its last step or, if lossy, goes on from any checkpoint before: steps done twice.
+    A session is interrupted after its last step or, if lossy, continues from any earlier checkpoint. Then steps are
+    repeated.
     """
     yield [(done + 1, total - done)]
     for spent in range(done + 1, total + 1) if interruptions else ():
@@ -55,7 +56,10 @@ def schedules(total, interruptions, lossy, done=0):
 
 
 def most_uses_in_a_session(name, first, steps):
-    """Of record 0, over the draws of the sampler: a rotation of the records brings it to each place of a shuffle."""
+    """The number of uses of record 0, over the draws of the sampler.
+
+    A rotation brings it to each place of a shuffle.
+    """
     E, n, make = PARTITIONS[name]
     epochs = range((first - 1) // E, (first + steps - 2) // E + 1)
     most = 0
@@ -85,7 +89,7 @@ def mechanism(batches, **other):
 
 
 def epsilon_of_uses(uses, conversion=None):
-    """Of as many releases of all the data, which is what uses of a record are."""
+    """The epsilon of this number of releases of all the data, because uses of a record are such releases."""
     release = mechanism(sampling.Full(np.zeros((1, 1)), np.zeros((1, 1))))
     return accountant.epsilon([(release, uses)], delta=DELTA, conversion=conversion).epsilon
 
@@ -105,7 +109,7 @@ def account(said, schedule):
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (PARTITIONS[name][0] != 2)) for name in PARTITIONS]
 )
 def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
-    """Not fewer, and not more: the count is attained by a draw."""
+    """The count is neither too small nor too large, because a draw attains it."""
     most, right, said = cache(most_uses_in_a_session), cache(epsilon_of_uses), statement(name)
     seen = 0
     for total in range(1, TOTAL + 1):
@@ -114,7 +118,7 @@ def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
             found = account(said, schedule)["guarantee"]["epsilon"]
             assert abs(found / right(uses) - 1) < 1e-12, (schedule, uses)  # sums of curves are rounded
             seen += 1
-    assert seen == 385  # subsets of at most three of the total - 1 places to stop at
+    assert seen == 385  # subsets of at most three of the total - 1 places to stop
 
 
 @pytest.mark.slow
@@ -139,9 +143,9 @@ def test_schedules_by_hand(E, lengths, uses):
 
 
 def test_the_true_delta_of_six_uses_is_within_what_is_said():
-    """Sessions of 1, 2, 2 and 1 steps, two an epoch, multiplier 0.2. Four uses would be (97.99, 1e-5)."""
+    """Sessions of 1, 2, 2 and 1 steps, two in an epoch, multiplier 0.2. Four uses would be (97.99, 1e-5)."""
     said = account(statement("2 steps an epoch"), [(1, 1), (2, 2), (4, 2), (6, 1)])["guarantee"]["epsilon"]
-    one_of_six = 0.2 / 6**0.5  # multiplier of the one Gaussian release that six uses are
+    one_of_six = 0.2 / 6**0.5  # multiplier of the Gaussian release that is equivalent to six uses
     assert hockey_stick_gaussian(epsilon=said, noise_multiplier=one_of_six) <= DELTA
     four = epsilon_of_uses(4, "mironov2017")
     assert four == pytest.approx(97.99, abs=0.01)
@@ -153,7 +157,7 @@ def test_the_true_delta_of_six_uses_is_within_what_is_said():
 
 @pytest.mark.parametrize("name", AFRESH)
 def test_steps_counted_one_by_one_are_drawn_one_by_one(name):
-    """From a stream that no other step asks for, wherever the session begins; and every session's steps are counted."""
+    """They come from a stream that no other step uses, for any start of the session. Every session's steps count."""
     x, asked = np.zeros((8, 1)), []
 
     def streams(purpose, t):

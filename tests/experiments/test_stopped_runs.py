@@ -1,4 +1,4 @@
-"""Runs that stop after some of their epochs: what they say, and that they go on as if they had never stopped."""
+"""Runs that stop after some of their epochs: their statements, and that they continue as if they had never stopped."""
 
 import json
 import logging
@@ -45,7 +45,7 @@ def tiny_table(tiny):
 
 
 def saved(folder, cell="dfa-seed1"):
-    """All arrays of a checkpoint, and its header but for the seconds it tells."""
+    """All arrays of a checkpoint, and its header without the seconds."""
     with np.load(folder / f"{cell}.ckpt.npz") as file:
         arrays = {name: file[name].tobytes() for name in file.files}
     header = json.loads(arrays.pop("header"))
@@ -78,7 +78,7 @@ def test_stopped_after_any_epochs_and_taken_further_it_has_the_same_bits(variant
 
 
 def test_epsilon_is_that_of_the_steps_done_and_the_noise_that_of_the_whole_run(tiny, tmp_path):
-    """As a run with so few epochs in its settings would count for the same noise; a target is met at the end."""
+    """It equals that of a run with this number of epochs and the same noise. A target is reached at the end."""
     stopped = run(tiny_settings(tiny, **NOISY), tmp_path / "stopped", until=1)
     short = run(tiny_settings(tiny, **NOISY | {"epochs": 1}), tmp_path / "1")
     whole = run(tiny_settings(tiny, **NOISY), tmp_path / "whole")
@@ -90,7 +90,7 @@ def test_epsilon_is_that_of_the_steps_done_and_the_noise_that_of_the_whole_run(t
     assert found[0]["settings"] == found[1]["settings"]
     epsilons = [record["privacy"]["guarantee"]["epsilon"] for record in found]
     assert epsilons[0] < epsilons[1] <= 3.0
-    assert epsilons[1] >= 3 * (1 - 1e-3)  # as near as the search for the noise comes
+    assert epsilons[1] >= 3 * (1 - 1e-3)  # as precise as the search for the noise
 
 
 def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, tmp_path, monkeypatch):
@@ -102,8 +102,8 @@ def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, t
         with pytest.raises(Killed):
             run(settings, tmp_path / "out", until=2, checkpoint_every=0)
     assert records.read(tmp_path / "out/dfa-seed1.json")["stopped"] == {"epochs": 1, "of": 3}
-    assert run(settings, tmp_path / "out", until=1)["steps"] == 4  # what it was asked for is there
-    assert saved(tmp_path / "out")[1]["t"] == 6  # and what is beyond it is kept
+    assert run(settings, tmp_path / "out", until=1)["steps"] == 4  # it already has the requested epochs
+    assert saved(tmp_path / "out")[1]["t"] == 6  # and later steps are kept
 
     def no_disk(*_):
         raise OSError(28, "No space left on device")
@@ -117,7 +117,7 @@ def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, t
 
 
 def test_fewer_epochs_than_there_are_are_refused(tiny, tmp_path, monkeypatch):
-    """Of a stopped run, of a finished one, and of one that was interrupted in the middle of an epoch."""
+    """For a stopped run, a finished run, and a run that was interrupted in the middle of an epoch."""
     settings = tiny_settings(tiny)
     run(settings, tmp_path / "stopped", until=2)
     run(settings, tmp_path / "whole")
@@ -224,7 +224,7 @@ def test_a_table_stops_says_so_and_is_taken_further(kernels, tiny_table, tmp_pat
 
 
 def test_stopped_at_different_numbers_of_epochs(tiny, tmp_path):
-    """Where runs have schedules of their own, each stops in its own, and what is shorter is whole."""
+    """If runs have their own schedules, each stops in its own schedule, and shorter runs are whole."""
     experiment = tiny_experiment(tiny)
 
     def cells(scale, seeds):
@@ -248,7 +248,7 @@ def test_a_table_refuses_fewer_epochs_before_training(tiny_table, tmp_path):
 
 
 def test_a_plan_counts_the_epochs_that_are_asked_for_less_those_done(tiny, tmp_path):
-    """A hundred-thousandth of the epochs takes less than a tenth of the time, and of 2 epochs the second the half."""
+    """A hundred-thousandth of the epochs takes less than a tenth of the time, and the second of 2 epochs takes half."""
     one, all_of_it = (Cell(str(k), tiny_settings(tiny, epochs=1_000_000), {}, until=k) for k in (10, None))
     found = engine.estimates([one, all_of_it], engine.sources([one]), 0.5)
     assert 10 * found[engine.kind(one)].seconds < found[engine.kind(all_of_it)].seconds
@@ -282,7 +282,7 @@ def test_what_is_computed_from_formulas_has_no_epochs(tmp_path):
 
 
 def title(path):
-    """The text chunk Title of a PNG, read as its specification has it: length, name, data, checksum."""
+    """The text chunk Title of a PNG, read by its specification: size, name, data, checksum."""
     content, at = path.read_bytes(), 8
     while at < len(content):
         (length,), name = struct.unpack(">I", content[at : at + 4]), content[at + 4 : at + 8]
@@ -295,7 +295,7 @@ def title(path):
     raise AssertionError(f"{path} has no title")
 
 
-# Of those without a folder nothing is committed: what their pictures read is taken from a record of another item.
+# Items without a folder have no committed runs. Their pictures use a record of another item.
 TRAINED = [
     ("berthier2019:fig10", "published", "paper", "berthier2019-fig10-paper"),
     ("berthier2019:fig11", "published", "paper", "berthier2019-fig11-paper"),
@@ -322,7 +322,7 @@ DONORS = ("lee2020-fig2-small", "dp-bp-0.01-sound-seed1"), ("ours-trials", "dp-s
 
 
 def of_committed(experiment, scale, folder):
-    """Cells and records, each record as it would be at an earlier stop, as far as rows and pictures read it."""
+    """Cells and records. Each record is changed to an earlier stop, as far as rows and pictures read it."""
     other, one = DONORS[experiment.id.startswith("ours:")]
     kept = ROOT / "results" / (folder or other)
     found = {record["cell"]: record for record in records.in_folder(kept)}
@@ -340,7 +340,7 @@ def of_committed(experiment, scale, folder):
 
 
 def test_every_item_that_trains_is_held_to_it():
-    """Runs of a single epoch cannot stop after some of their epochs, nor can those that other runs follow."""
+    """Runs of a single epoch cannot stop after some of their epochs, nor can runs that other runs follow."""
     found = {id: index.find(id) for id in index.EXPERIMENTS}
     trained = {id: item.cells("paper", [1]) for id, item in found.items() if isinstance(item, Experiment)}
     longer = {id for id, cells in trained.items() if any(cell.settings.epochs > 1 for cell in cells)}
@@ -351,7 +351,7 @@ def test_every_item_that_trains_is_held_to_it():
 @pytest.mark.slow
 @pytest.mark.parametrize("item, variant, scale, folder", TRAINED)
 def test_rows_report_and_picture_of_stopped_runs_say_so(item, variant, scale, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)  # it takes seconds, and concerns no stop
+    monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)  # it takes seconds, and does not matter for stops
     experiment = index.find(item, variant)
     trained = of_committed(experiment, scale, folder)
     rows = report.rows(experiment, trained)

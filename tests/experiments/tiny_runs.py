@@ -1,4 +1,4 @@
-"""Runs that take milliseconds, and ways to end them early: shared by the tests of runs and experiments."""
+"""Runs that take milliseconds, and ways to end them early, for the tests of runs and experiments."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from nfa.data import is_own
 from nfa.experiments import prepare
 from nfa.experiments.settings import Settings
 
-# A secure run that is private, of the data below.
+# The settings of a private secure run on the data below.
 PRIVATE = {
     "rule": "dp_sgd",
     "rule_settings": {"C": 1.0, "sigma": 3.0},
@@ -27,7 +27,7 @@ def write_data(path):
 
 
 def tiny_settings(path, **more):
-    """4 steps an epoch, 3 epochs."""
+    """4 steps in an epoch, 3 epochs."""
     given = {"architecture": "6-5-4-3", "batch": 10, "epochs": 3, "feedback_scale": 0.5, "lr": 0.1}
     if is_own(path):
         given |= {"classes": "3", "records": 40}
@@ -35,16 +35,16 @@ def tiny_settings(path, **more):
 
 
 def untimed(record):
-    """All of a record that must not depend on when and how often it was run."""
+    """The part of a record that must not depend on when and how often it was run."""
     return {name: value for name, value in record.items() if name != "timing"}
 
 
 class Killed(BaseException):
-    """The process is gone: nothing catches this."""
+    """The process has ended, and nothing catches this."""
 
 
 def stop_after(monkeypatch, k):
-    """Let training die when k steps are done and dealt with, before the next is taken."""
+    """Stop training when k steps are complete, before the next step."""
     whole = prepare.train
 
     def stopping(*args, start, **kwargs):

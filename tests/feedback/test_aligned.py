@@ -1,4 +1,4 @@
-"""First weights that agree with the feedback: transported errors beside the feedback's, by products written out."""
+"""First weights that agree with the feedback: transported errors next to the feedback's, by products written out."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,7 +23,10 @@ def drawn(sizes, dtype=np.float64, phi=ops.tanh, seed=0):
 
 
 def ratios(net, B):
-    """For each l the product W[L] ... W[l+1], transposed, over B[l]: how far its entries are apart, and their mean."""
+    """For each l, the product W[L] ...
+
+    W[l+1], transposed, divided by B[l]: the range of its entries, and their mean.
+    """
     found = []
     for l in range(1, net.L):
         back = np.eye(net.W[net.L].shape[0])
@@ -46,7 +49,7 @@ def test_transported_errors_are_parallel_to_those_of_the_feedback(sizes):
 @pytest.mark.verifies("ours:aligned-weights")
 @pytest.mark.parametrize("sizes", SIZES)
 def test_what_stays(sizes):
-    """W[1], W[L]'s norm, of each W between the part that sees no feedback, and the length of the part that does."""
+    """W[1], the norm of W[L], and for each W between, the part without feedback and the norm of the other part."""
     net, B = drawn(sizes)
     before = net.copy()
     kept = [None if b is None else b.copy() for b in B]
@@ -87,8 +90,10 @@ def test_dfa_on_a_linear_network_begins_as_backpropagation(sizes):
     ids=["ideal", "shot noise", "unstored"],
 )
 def test_devices_are_asked_by_unit_errors(kind, project, apart):
-    """A million photons leave noise of a thousandth of an intensity; 0.02 is at least ten of its standard deviations,
-    which one of 200 entries exceeds with a probability below 1e-20."""
+    """A million photons leave noise of a thousandth of an intensity.
+
+    0.02 is at least ten of its standard deviations, which one of 200 entries exceeds with a probability below 1e-20.
+    """
     net, _ = drawn((6, 30, 20, 4))
     devices = feedback.draw_devices(kind, net, scale=0.5, rng=np.random.default_rng(2))
     align_weights(net, devices, project=project, rng=np.random.default_rng(9))
@@ -98,7 +103,7 @@ def test_devices_are_asked_by_unit_errors(kind, project, apart):
 
 @pytest.mark.verifies("ours:aligned-weights")
 def test_above_convolutions_and_not_below_them():
-    """B[2] feeds the pooled convolution above which all is dense; the convolution's own kernels stay."""
+    """B[2] feeds the pooled convolution, above which all layers are dense. The convolution's own kernels stay."""
     net = Net(
         (1, 6, 6),
         [(Conv2d(2, 3), ops.tanh), (Conv2d(3, 3), ops.tanh, MaxPool(2)), (Dense(5), ops.tanh), (Dense(4),)],

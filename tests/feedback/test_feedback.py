@@ -44,7 +44,7 @@ def test_entries_are_independent_draws_of_their_law(law, distribution):
     B = feedback.draw(net, law=law, scale=0.3, rng=rng)
     for b in B[1:3]:
         follows(b, distribution.cdf, sees=0.1)
-    # Entries beside each other, in rows, in columns and across the layers, are uncorrelated: z = r sqrt(n) is N(0, 1).
+    # Adjacent entries, in rows, in columns and across the layers, are uncorrelated: z = r sqrt(n) is N(0, 1).
     pairs = [(b[:, 1:], b[:, :-1]) for b in B[1:3]] + [(b[1:], b[:-1]) for b in B[1:3]] + [(B[1][:300], B[2])]
     for one, other in pairs:
         is_uncorrelated(one, other, sees=0.2)
@@ -83,15 +83,18 @@ def test_the_orthogonal_law_has_orthogonal_columns_of_one_length_or_rows_where_t
 
 
 def test_the_orthogonal_law_prefers_no_direction():
-    """Turned by any orthogonal matrix the law is the same: of 3 x 3 the entry (0, 0) has mean 0 and square 1/3 on the
-    sphere, so it is uniform on [-1, 1]. Kolmogorov and Smirnov."""
+    """Multiplication by any orthogonal matrix leaves the law unchanged.
+
+    For 3 x 3, the entry (0, 0) has mean 0 and square 1/3 on the sphere, so it is uniform on [-1, 1]. The test is that
+    of Kolmogorov and Smirnov.
+    """
     net, rng = mlp([2, 3, 3], ops.tanh, rng=np.random.default_rng(0)), np.random.default_rng(5)
     entries = [feedback.draw(net, law="orthogonal", scale=1.0, rng=rng)[1][0, 0] for _ in range(2000)]
     assert stats.kstest(entries, stats.uniform(-1, 2).cdf).pvalue > FALSE_ALARM
 
 
 def test_spectral_norms_of_the_fixture():
-    """V2: power iteration and the norm that `draw` takes agree with the ledger's digits."""
+    """V2: power iteration and the norm in `draw` agree with the ledger's digits."""
     for raw, norm in zip(fix_a_raw_feedback(), (2.011857985420, 2.163011435406), strict=True):
         assert math.sqrt(top_eigenvalue(raw)) == pytest.approx(norm, abs=1e-12)
         assert np.linalg.norm(raw, 2) == pytest.approx(norm, abs=1e-12)
@@ -155,7 +158,7 @@ def test_the_noisy_projection_adds_fresh_gaussian_noise():
 
 @pytest.mark.verifies("ohana2021:eq5")
 def test_a_camera_sees_no_linear_projection_and_an_anchor_recovers_one():
-    """V-17 by loops: intensities |R x|^2 do not add up; their anchored difference is a real projection."""
+    """V-17 by loops: intensities |R x|^2 are not additive, but their anchored difference is a real projection."""
     R = [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in range(2)]
 
     def intensity(j, *pixels):
@@ -197,8 +200,8 @@ def test_bad_noise_gets_a_sentence(noise_std, rng):
 
 # --- the wiring of Figure 1 ----------------------------------------------------------------------------------
 
-# Read off the figure: into each layer, the matrix on the arrow and the signal that the arrow starts from. The paper's
-# B^l is our B[l - 1]. No arrow with a matrix ends in the top layer.
+# Read from the figure: for each layer, the matrix on the arrow into it and the signal at the start of the arrow. The
+# paper's B^l is our B[l - 1]. No arrow with a matrix ends in the top layer.
 FIGURE_1 = {
     "a": (("bp", 3), {3: ("I", "e"), 2: ("W[3].T", "dz[3]"), 1: ("W[2].T", "dz[2]")}),
     "b": (("dfa", 3), {3: ("I", "e"), 2: ("B[2]", "e"), 1: ("B[1]", "e")}),
@@ -239,7 +242,7 @@ def test_wirings_of_no_network_get_a_sentence(arguments):
 
 
 def changed_layers(before, after):
-    """The layers whose dW differs by a single bit."""
+    """The layers whose dW differs in at least one bit."""
     return [l for l in range(1, len(before[0])) if not np.array_equal(before[0][l], after[0][l])]
 
 
@@ -266,7 +269,7 @@ def test_changing_one_feedback_matrix_changes_one_layer_alone(fed_net):
 @pytest.mark.verifies("lee2020:fig1", "ohana2021:fig1")
 @pytest.mark.parametrize("l", [1, 2, 3])
 def test_with_e_fixed_the_weights_above_matter_to_bp_alone(l):
-    """Unit 0 of layer l is silent, h = tanh(0) = 0, so what W[l+1] makes of it leaves e alone, bit for bit."""
+    """Unit 0 of layer l is silent, h = tanh(0) = 0, so its weights in W[l+1] leave e unchanged in every bit."""
     net = mlp([4, 5, 6, 5, 3], ops.tanh, rng=np.random.default_rng(9))
     net.W[l][0], net.b[l][0] = 0, 0
     x, y = batch(net, 4)

@@ -1,6 +1,6 @@
 """The optical processing unit: physics, statistics, the ideal limit, lightonml's device, bad input.
 
-Every statistical test has a fixed seed and would fail with probability at most FALSE_ALARM under another one.
+Every statistical test has a fixed seed, and would fail with probability at most FALSE_ALARM with another seed.
 """
 
 import cmath
@@ -33,7 +33,7 @@ def rng(seed=0):
 
 @pytest.fixture
 def lightonml():
-    """Whether LightOn's library is there; `LightOnOPU` is what imports it."""
+    """Whether LightOn's library is installed. `LightOnOPU` imports it."""
     if importlib.util.find_spec("lightonml") is None:
         pytest.skip(
             "lightonml is not installed: pip install 'setuptools<81' attrs requests numexpr, "
@@ -43,7 +43,7 @@ def lightonml():
 
 @pytest.fixture(params=[OPU, LightOnOPU])
 def device(request):
-    """Either OPU, where the two must agree."""
+    """Either OPU, in tests in which the two must agree."""
     if request.param is LightOnOPU:
         request.getfixturevalue("lightonml")
     return request.param
@@ -54,12 +54,12 @@ def follows(sample, distribution):
 
 
 def is_normal_score(z):
-    """z was drawn from N(0, 1); one that is off by 9.7 is seen but with probability 1e-6."""
+    """z was drawn from N(0, 1). A z that is 9.7 off is detected, except with probability 1e-6."""
     assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARM, z
 
 
 def are_normal(sample, std):
-    """N(0, std^2): by the whole law, and by the variance, to which that test is rather deaf."""
+    """N(0, std^2): tested by the whole law, and by the variance, to which that test is not sensitive."""
     sample = np.ravel(sample)
     follows(sample, stats.norm(0, std))
     have_variance(sample[:, None], std**2, excess=0)
@@ -70,9 +70,9 @@ def are_uncorrelated(one, other):
 
 
 def have_variance(samples, variance, excess):
-    """Columns of independent draws have these variances; excess is the law's excess kurtosis in each column.
+    """Columns of independent draws have these variances. ``excess`` is the law's excess kurtosis in each column.
 
-    The relative error of an n-draw sample variance has variance 2 / (n - 1) + excess / n; the errors add up to a score.
+    The relative error of an n-draw sample variance has variance 2 / (n - 1) + excess / n. The errors add up to a score.
     """
     n = len(samples)
     error = samples.var(axis=0, ddof=1) / variance - 1
@@ -88,7 +88,7 @@ def fits_counts(counts, distribution, last):
 
 
 def true_intensities(opu, x):
-    """I_{x+a}, I_x and I_a of one x, from the columns of R that are lit."""
+    """I_{x+a}, I_x and I_a for one x, from the columns of R that are lit."""
     E_x = sum((opu.R[:, k] for k in np.flatnonzero(x)), np.zeros(opu.n_out, complex))
     E_a = sum(opu.R[:, opu.n_in + k] for k in range(opu.n_anchor))
     return [abs(E) ** 2 for E in (E_x + E_a, E_x, E_a)]
@@ -105,7 +105,10 @@ X = np.array([1.0, 0, 1, 1, 0, 1, 0, 1])  # five of eight mirrors lit
 
 
 def V17():
-    """The fixed 2 x 4 medium of the ledger's reference numbers: three mirrors for data, the fourth for the anchor."""
+    """The fixed 2 x 4 medium of the ledger's reference numbers.
+
+    Three mirrors are for data, the fourth for the anchor.
+    """
     opu = OPU(3, 2, rng=rng(), scale=1 / math.sqrt(2), n_anchor=1)
     opu.medium = np.array(
         [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in (0, 1)]
@@ -162,7 +165,7 @@ def test_two_images_are_binary_and_make_up_the_error():
 
 @pytest.mark.verifies("ohana2021:exp-twoproj")
 def test_intensities_do_not_make_a_projection_of_a_ternary_error():
-    """|B e_+|^2 - |B e_-|^2 is no linear function of e: the two shots need the linear mode."""
+    """||B e_+|^2 - |B e_-|^2 is not a linear function of e, so the two shots need the linear mode."""
     opu = OPU(2, 200, rng=rng())
     one, other, both = (opu.intensity(np.array([x])) for x in ([1.0, 0], [0, 1.0], [1.0, 1.0]))
     assert np.abs(both - one - other).max() > 1
@@ -170,7 +173,7 @@ def test_intensities_do_not_make_a_projection_of_a_ternary_error():
 
 @pytest.mark.verifies("ohana2021:exp-ternary", "ohana2021:exp-twoproj")
 def test_dfa_by_an_opu_is_dfa_on_the_ternary_error(device):
-    """With B[l] read off the OPU of layer l, to rounding: lightonml computes in float32."""
+    """B[l] is read from the OPU of layer l. The results agree to rounding, because lightonml computes in float32."""
     net = mlp((7, 12, 9, 5), ops.tanh, rng=rng(1))
     x, y = batch(net, 20, seed=2)
     opus = [None, device(5, 12, rng=rng(3), scale=0.2), device(5, 9, rng=rng(4), scale=0.2), None]
@@ -211,7 +214,7 @@ def test_the_medium_is_complex_gaussian_of_unit_mean_intensity():
 
 
 def test_the_linear_output_is_normal_with_the_variance_of_the_lit_mirrors():
-    """Over the pixels B x is N(0, scale^2 |x|^2), and two inputs covary by the mirrors they share: here 5, 4 and 2."""
+    """Over the pixels, B x is N(0, scale^2 |x|^2), and two inputs covary by the mirrors they share: here 5, 4 and 2."""
     n = 20_000
     opu = OPU(8, n, rng=rng(3), scale=0.3)
     other = np.array([0, 1.0, 1, 0, 1, 1, 0, 0])
@@ -230,8 +233,8 @@ def test_intensities_are_exponential():
 def test_an_anchor_on_mirrors_of_the_data_biases_the_projection():
     """In units of the entries' std, 1 / sqrt(2) here, an all-lit anchor over d mirrors has mean sqrt(pi / 2 / d).
 
-    It makes sum_k B_k = |R a|, so the mean of a row is |R a| / d, of variance (1 - pi / 4) / d. The disjoint anchor's
-    rows have mean 0 and variance 1 / (2 d).
+    Then sum_k B_k = |R a|, so the mean of a row is |R a| / d, with variance (1 - pi / 4) / d. The rows of the disjoint
+    anchor have mean 0 and variance 1 / (2 d).
     """
     d, n = 10, 20_000
     opu = OPU(d, n, rng=rng(5), scale=1 / math.sqrt(2))
@@ -272,7 +275,7 @@ def test_shot_noise_has_the_variance_of_its_mean():
 
 
 def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
-    """Poisson numbers with an exponential mean are geometric: three lit mirrors with two photons each, mean 6."""
+    """Poisson numbers with an exponential mean are geometric. Three lit mirrors with two photons each give mean 6."""
     opu = OPU(4, 20_000, rng=rng(9), camera=Camera(photons=2))
     counts = 2 * opu.intensity(np.array([[1.0, 1, 0, 1]]), rng=rng(10))[0]
     fits_counts(counts.astype(int), stats.geom(1 / 7, loc=-1), last=30)
@@ -281,7 +284,7 @@ def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
 @pytest.mark.verifies("ohana2021:eq10")
 @pytest.mark.parametrize("n_anchor, anchor_shot, photons", [(1, False, 200), (16, False, 200), (16, True, 5)])
 def test_shot_noise_of_a_projection_has_the_documented_variance(n_anchor, anchor_shot, photons):
-    """4,000 measurements of one x at 200 pixels; with all terms of equal weight the excess kurtosis is 1 / photons."""
+    """4,000 measurements of one x at 200 pixels. With all terms of equal weight, the excess kurtosis is 1 / photons."""
     scale, n = 0.3, 4000
     camera = Camera(photons=photons)
     opu = OPU(8, 200, rng=rng(11), scale=scale, n_anchor=n_anchor, anchor_shot=anchor_shot, camera=camera)
@@ -310,9 +313,9 @@ def test_the_shots_of_a_ternary_projection_add_their_variances():
     "n_anchor, low, median, high", [(1, 0.028, 0.118, 1.13), (16, 0.0255, 0.045, 0.287), (256, 0.0265, 0.0360, 0.083)]
 )
 def test_a_strong_anchor_makes_shot_noise_even(n_anchor, low, median, high):
-    """The 1st, 50th and 99th percentile of its std over the pixels, five mirrors lit, 200 photons each.
+    """The 1st, 50th and 99th percentiles of its std over the pixels, with five mirrors lit and 200 photons each.
 
-    Four standard errors of the highest one are 3 %.
+    Four standard errors of the highest percentile are 3 %.
     """
     normals = rng(15).standard_normal((4, 400_000)) / math.sqrt(2)
     E_x, E_a = math.sqrt(5) * (normals[0] + 1j * normals[1]), math.sqrt(n_anchor) * (normals[2] + 1j * normals[3])
@@ -321,7 +324,7 @@ def test_a_strong_anchor_makes_shot_noise_even(n_anchor, low, median, high):
 
 
 def test_shot_noise_tends_to_a_constant_with_the_anchor():
-    """std 1 / (2 sqrt(kappa)) with the anchor calibrated, 1 / sqrt(2 kappa) with the anchor measured."""
+    """The std is 1 / (2 sqrt(kappa)) with the anchor calibrated, and 1 / sqrt(2 kappa) with the anchor measured."""
     I_a, E_x = 1e16, 3 + 4j
     I_xa = abs(1e8 + E_x) ** 2
     assert math.sqrt(shot_variance(I_xa, 25.0, I_a, 200)) == pytest.approx(0.035355339, rel=1e-6)
@@ -330,7 +333,10 @@ def test_shot_noise_tends_to_a_constant_with_the_anchor():
 
 @pytest.mark.parametrize("anchor_shot", [False, True])
 def test_dark_noise_is_gaussian_and_does_not_depend_on_the_light(anchor_shot):
-    """Two or three exposures, each N(0, dark_std^2), over 2 |R a|; the same for a dark and a lit input."""
+    """Two or three exposures, each N(0, dark_std^2), divided by 2 |R a|.
+
+    The result is the same for a dark and a lit input.
+    """
     scale, n = 0.3, 500
     camera = Camera(dark_std=0.7)
     opu = OPU(8, 60, rng=rng(16), scale=scale, camera=camera, anchor_shot=anchor_shot)
@@ -365,7 +371,7 @@ def test_saturation_and_rounding_by_hand(camera, want):
 
 
 def test_a_saturated_camera_cuts_the_documented_share_of_the_speckle():
-    """Exponential with mean 5: beyond 12.5 lies exp(-2.5) = 8.2 %."""
+    """Exponential with mean 5: the share beyond 12.5 is exp(-2.5) = 8.2 %."""
     n = 20_000
     reading = OPU(8, n, rng=rng(19), camera=Camera(saturation=12.5)).intensity(X[None])
     share = math.exp(-2.5)
@@ -380,7 +386,7 @@ def test_readings_below_zero_exist_only_without_saturation():
 
 
 def test_8_bits_alone_change_the_projection_by_no_more_than_their_levels():
-    """Two readings, each off by half a level at most, over 2 |R a|; no pixel saturates at 1000 units."""
+    """Two readings, each at most half a level off, divided by 2 |R a|. No pixel saturates at 1000 units."""
     coarse = OPU(8, 500, rng=rng(21), camera=Camera(bits=8, saturation=1000.0))
     error = np.abs(coarse.linear(X[None])[0] - coarse.B @ X)
     I_a = true_intensities(coarse, X)[2]
@@ -410,7 +416,7 @@ def test_noise_on_the_output_is_gaussian_and_sqrt_2_larger_after_two_projections
 
 
 def test_draws_come_in_the_documented_order():
-    """Exposures with x and anchor, with x, with the anchor, each Poisson then normal; then the noise of the output."""
+    """Exposures with x and anchor, with x, with the anchor, each Poisson and then normal, then the output's noise."""
     camera = Camera(photons=30, dark_std=0.2)
     opu = OPU(8, 20, rng=rng(25), scale=0.3, camera=camera, anchor_shot=True, noise_std=0.1)
     x = np.tile(X, (3, 1))
@@ -472,7 +478,7 @@ def test_small_batches(device, m, n_out):
 
 
 def test_the_adapter_answers_with_the_devices_own_matrix(lightonml):
-    """Against loops over the complex matrix of the simulated device, whose parts are N(0, 1 / n_in); float32."""
+    """The result is compared with loops over the device's complex matrix, with parts N(0, 1 / n_in), in float32."""
     opu = LightOnOPU(8, 30, rng=rng(33), scale=0.3)
     R = opu.driver.device.random_matrix.astype(complex)  # (n_in, n_out)
     field = sum(R[k] for k in np.flatnonzero(X))
@@ -490,7 +496,7 @@ def test_the_adapters_matrix_and_intensities_have_the_laws_of_the_simulator(ligh
 
 
 def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_the_input(lightonml):
-    """Why the adapter has a seed, a noise and a check of its own."""
+    """This is why the adapter has its own seed, noise and check."""
     LightOnOPU(4, 6, rng=rng())  # imports lightonml without its warning
     import lightonml as library
 
@@ -503,7 +509,7 @@ def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_
 
 
 def test_the_hardware_is_asked_by_the_same_calls(lightonml, monkeypatch):
-    """A stand-in for lightonml's class: the unit is that of its "variance" rescaling, and no matrix is known."""
+    """A replacement of lightonml's class. The unit is that of its "variance" rescaling, and no matrix is known."""
     LightOnOPU(4, 6, rng=rng())
     import lightonml as library
 
@@ -655,7 +661,7 @@ def test_a_simulated_device_without_an_rng_gets_a_sentence(lightonml):
 @pytest.mark.parametrize("camera", [Camera(), Camera(bits=8, saturation=50.0)])
 @pytest.mark.parametrize("n_in", [10, 60])
 def test_equal_rows_are_projected_as_they_are_alone(camera, n_in):
-    """Light that is computed once for equal rows gives each row what it gets by itself."""
+    """Light is computed once for equal rows. Each row gets the same result as alone."""
     opu = OPU(n_in, 30, rng=rng(), camera=camera)
     e = some_e(5, n_in)[[0, 3, 3, 1, 0, 4, 2, 2]]
     one_by_one = np.concatenate([opu.project(row[None]) for row in e])

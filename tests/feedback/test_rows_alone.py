@@ -1,8 +1,8 @@
-"""What the joint clip asks of a projection: an example's answer depends on that example, and on draws that do not.
+"""The joint clip needs a projection in which an example's answer depends on that example and on independent draws.
 
-Asked of all that takes the place of a matrix B, with every effect on, and of devices that look at the batch, which the
-same questions find. Answers are compared bit for bit: media are rounded to few digits, so that the sums are exact in
-any order, and what comes after them is done number by number.
+The tests cover everything that can replace a matrix B, with every effect on. They also detect devices that depend on
+the batch. Answers must be bitwise identical. Media are rounded to few digits, so that the sums are exact in any order,
+and later operations are elementwise.
 """
 
 import importlib.util
@@ -36,7 +36,7 @@ EVERYTHING = {
 
 
 class OwnDraws(np.random.Generator):
-    """Draws that belong to a row by its name: the same for an example in whatever batch."""
+    """Draws that belong to a row by its name, so they are the same for an example in any batch."""
 
     def __init__(self, names):
         super().__init__(np.random.PCG64(0))
@@ -141,7 +141,7 @@ class TwoLevels(ExposedToTheBatch):
 
 
 def centred(e, rng):
-    """A matrix, and the batch's mean taken off its answers."""
+    """A matrix whose answers have the batch's mean subtracted."""
     p = by_matrix(0.0)(e, rng)
     return p - p.mean(axis=0)
 
@@ -166,7 +166,7 @@ def answers(project, e, names):
 
 
 def depends_on_its_example_alone(project, e):
-    """Whether each row of e is answered as it is by itself: in any order, among others of every kind, or of its own."""
+    """Whether each row of e gets the same answer as alone: in any order, among others of every kind, or equal ones."""
     m = len(e)
     for i in range(0, m, 2):
         want = answers(project, e[i : i + 1], [i])[0]
@@ -182,7 +182,7 @@ def depends_on_its_example_alone(project, e):
 
 
 def remembers_nothing(project, e):
-    """Whether an example is answered as before after all kinds of others."""
+    """Whether an example gets the same answer as before, after all kinds of others."""
     before = answers(project, e[:1], [0])
     for others in (np.ones((3, N_IN)), -np.ones((2, N_IN)), e, np.zeros((1, N_IN))):
         answers(project, others, range(len(others)))
@@ -207,14 +207,14 @@ def test_a_device_that_looks_at_the_batch_is_found(name):
 
 
 def test_the_fixed_threshold_of_an_opu_looks_at_no_other_error():
-    """Errors of all sizes, which it makes ternary entry by entry, as the relative one does row by row."""
+    """Errors have all sizes. It makes them ternary entry by entry, and the relative threshold does so row by row."""
     project, e = DEVICES["OPU, threshold"](), errors(6, ternary=False) * np.geomspace(0.01, 1, 6)[:, None]
     assert depends_on_its_example_alone(project, e)
     assert depends_on_its_example_alone(lambda c, own: by(made())(ternarize_relative(c, 0.5), own), e)
 
 
 def test_what_lightonml_sets_is_set_before_any_example_is_shown():
-    """Exposure, frame time, gain and the camera's part in use: nfa fits it to sizes, not to data."""
+    """Exposure, frame time, gain and the camera's region. nfa fits it to sizes, not to data."""
     device = of_lighton(None)
     opened = device.driver.device
 
@@ -232,9 +232,10 @@ def test_what_lightonml_sets_is_set_before_any_example_is_shown():
 
 
 def same_law(one, other, *, sees):
-    """Two samples of n: by Dvoretzky, Kiefer and Wolfowitz each is within b of its law but with half of CHANCE.
+    """Two samples of n: by Dvoretzky, Kiefer and Wolfowitz, each is within b of its law except with half of CHANCE.
 
-    So two of one law are at most 2 b apart, and laws 4 b apart are seen, but with probability CHANCE each.
+    So two samples of one law are at most 2 b apart. Laws that are 4 b apart are detected, except with probability
+    CHANCE each.
     """
     b = math.sqrt(math.log(4 / CHANCE) / 2 / len(one))
     assert 4 * b <= sees
@@ -244,7 +245,7 @@ def same_law(one, other, *, sees):
 
 
 def beside(device, other, n=20_000):
-    """The answers at one pixel to n copies of an example, each followed by another, from numpy's own draws."""
+    """The answers at one pixel to n copies of an example, each followed by another example, with numpy's own draws."""
     e = np.tile([[1.0, 0, -1, 0, 1], other], (n, 1))
     return device.project(e, rng=rng(7))[::2, 0]
 
@@ -252,7 +253,10 @@ def beside(device, other, n=20_000):
 @pytest.mark.verifies("ours:joint-clip")
 @pytest.mark.parametrize("kind, same", [(OPU, True), (ExposedToTheBatch, False)])
 def test_what_others_show_does_not_change_the_law_of_an_answer(kind, same):
-    """How many uniforms a Poisson number takes depends on the light of the rows before: on numbers, not on laws."""
+    """The number of uniforms for a Poisson number depends on the light of earlier rows.
+
+    This changes values, not laws.
+    """
     camera = Camera(photons=2, dark_std=0.1, saturation=40.0, bits=8)
     device = kind(N_IN, 1, rng=rng(8), camera=camera, anchor_shot=True, noise_std=0.05, n_anchor=4)
     dark, lit = beside(device, np.zeros(N_IN)), beside(device, np.ones(N_IN))
@@ -264,7 +268,7 @@ def test_what_others_show_does_not_change_the_law_of_an_answer(kind, same):
 
 
 def moved(kind, C, **how):
-    """How far one record moves the sum of the rule, its hidden layer taught through a device, over what is stated."""
+    """The change of the rule's sum from one record, over the stated change. A device teaches its hidden layer."""
     net = mlp([4, N_OUT, N_IN], ops.tanh, rng=rng(9))
     x, y = batch(net, 6, 3)
     largest = 0.0
@@ -287,5 +291,5 @@ def test_by_a_device_with_every_effect_a_record_moves_the_sum_by_what_is_stated(
 
 @pytest.mark.verifies("ours:joint-clip")
 def test_by_a_device_that_looks_at_the_batch_it_moves_it_further():
-    """A camera of two levels whose exposure one record changes, and so what is seen of all others."""
+    """One record changes the exposure of a camera with two levels, and so the readings of all others."""
     assert moved(TwoLevels, 0.3, n_anchor=4) > 3

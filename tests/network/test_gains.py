@@ -1,4 +1,4 @@
-"""How much a layer can enlarge one record's term: gains of convolutions, poolings and slopes, attained or nearly."""
+"""The factor by which a layer can enlarge one record's term: gains of convolutions, poolings and derivatives."""
 
 import math
 
@@ -48,7 +48,7 @@ def largest_gain(map_, seed=0, rounds=300):
     ],
 )
 def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n, share):
-    """The first two come to E8's 2.766044 at 8 x 8 and 2.397935 at 6 x 6, which are lower bounds of the largest."""
+    """The first two reach E8's 2.766044 at 8 x 8 and 2.397935 at 6 x 6, which are lower bounds of the largest."""
     map_ = map_.bind((1, n, n))
     found = [largest_gain(map_, seed) for seed in range(2)]
     gain_W, gain_b = map_.gains()
@@ -61,7 +61,7 @@ def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:conv-dfa", "ours:convolution-gains")
 def test_the_gain_of_a_convolution_at_the_sizes_of_the_ledger():
-    """E8: sup of at least 2.397935 at 6 x 6 valid and 2.766044 at 8 x 8 same, to the six digits it gives."""
+    """E8: the supremum is at least 2.397935 at 6 x 6 valid and 2.766044 at 8 x 8 same, to its six digits."""
     assert largest_gain(Conv2d(1, 3).bind((1, 6, 6)), rounds=3000) == pytest.approx(2.397935, abs=0.51e-6)
     assert largest_gain(Conv2d(1, 3, padding="same").bind((1, 8, 8)), rounds=3000) == pytest.approx(
         2.766044, abs=0.51e-6
@@ -70,7 +70,7 @@ def test_the_gain_of_a_convolution_at_the_sizes_of_the_ledger():
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float32, 1e-3), (np.float64, 1e-11)])
 def test_the_norm_that_a_gradient_is_clipped_by_is_its_own_where_positions_cancel(dtype, rtol):
-    """Two positions with nearly equal patches and opposite dz, few enough that norms2 takes the Gram matrices' way."""
+    """Two positions have nearly equal patches and opposite dz. They are so few that norms2 uses the Gram matrices."""
     map_, r = Conv2d(40, 5).bind((1, 5, 6)), rng(0)
     for spread in (0.0, 1e-5, 1e-4, 1e-2, 1.0):
         for _ in range(20):
@@ -87,13 +87,13 @@ WINDOWS = [(2, 2), (2, 1), (3, 2), (3, 1), ((2, 3), (1, 2)), (2, 3), ((1, 2), (1
 @pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, stride):
-    """One place that as many windows hold as can; random inputs never exceed it."""
+    """One place belongs to as many windows as possible. Random inputs never exceed the gain."""
     pool, r = MaxPool(k, stride), rng(0)
     best = 0.0
     for row, column in np.ndindex(7, 7):
         a = np.zeros((1, 1, 7, 7))
         a[0, 0, row, column] = 1
-        windows = pool.forward(a)  # 1 where the place is the maximum
+        windows = pool.forward(a)  # 1 if the place is the maximum
         if windows.any():
             best = max(best, norm(pool.backward(a, windows)) / norm(windows))
     assert best == pytest.approx(pool.gain, rel=1e-12)
@@ -107,7 +107,10 @@ def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, 
 @pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, stride):
-    """The spectral norm of the matrix, column by column; on 15 x 15 at least 0.8 of the gain, without overlap all."""
+    """The spectral norm of the matrix, column by column.
+
+    On 15 x 15 at least 0.8 of the gain, and without overlap all of it.
+    """
     pool = AvgPool(k, stride)
     shape = pool.out_shape((1, 15, 15))
     cells = np.eye(math.prod(shape)).reshape(-1, *shape)
@@ -120,7 +123,7 @@ def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, st
 
 @pytest.mark.verifies("lee2020:conv-dfa")
 def test_feedback_at_the_pooled_map_moves_a_bias_by_the_root_of_a_quarter_of_the_positions():
-    """2 x 2 windows of equal entries and a B that is one number a unit: sqrt(P / 4) is attained, on the rule itself."""
+    """With 2 x 2 windows of equal entries and a B of one number for each unit, the rule attains sqrt(P / 4)."""
     net = Net((1, 6, 6), [(Conv2d(2, 3, padding="same"), ops.tanh, MaxPool(2)), (Dense(2),)], rng=rng(0))
     for W, b in zip(net.W[1:], net.b[1:], strict=True):
         W[:], b[:] = 0, 0

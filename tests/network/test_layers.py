@@ -1,4 +1,4 @@
-"""Layers against the definition of a convolution, torch, the adjoint identities, and micro-batches of one."""
+"""Layers compared with the definition of a convolution, torch, the adjoint identities, and micro-batches of one."""
 
 import numpy as np
 import pytest
@@ -91,10 +91,10 @@ def test_other_paddings_by_hand():
 
 
 @pytest.mark.peers
-@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")  # about a copy that it costs
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")  # a warning about a copy
 @pytest.mark.parametrize("k", [1, 2, 3, 4, (3, 2), (2, 5)])
 def test_same_padding_equals_torch(torch, k):
-    """torch knows "same" for stride 1 only, and there too puts the extra zero below and right."""
+    """torch supports "same" only for stride 1, and also puts the extra zero below and right."""
     map_, W, b, h, _ = bound_case(Conv2d(2, k, padding="same"), (3, 6, 5))
     t = torch.as_tensor
     want = torch.nn.functional.conv2d(t(h), t(W), t(b), padding="same")
@@ -144,7 +144,7 @@ def test_norms2_equals_micro_batches_of_one(map_, shape, m):
 
 
 def test_the_cases_reach_both_ways_to_a_norm():
-    """Few positions against a large kernel go through the Gram matrices, the others are formed."""
+    """Few positions and a large kernel use the Gram matrices. In the other cases, the terms are formed."""
     cheap = set()
     for map_, shape in MAPS:
         if isinstance(map_, Conv2d):
@@ -157,7 +157,7 @@ def test_the_cases_reach_both_ways_to_a_norm():
 @CONVS
 @pytest.mark.parametrize("entries", [1, 40, 10**9])
 def test_the_size_of_a_part_of_the_batch_changes_nothing(monkeypatch, map_, shape, entries):
-    """1 entry: one record at a time; 40: some cases two at a time, with a rest; 10^9: all at once."""
+    """With 1 entry, one record at a time; with 40, some cases two at a time, with a rest; with 10^9, all at once."""
     map_, W, b, h, dz = bound_case(map_, shape, m=5)
     want = (map_.affine(W, b, h), *map_.outer(dz, h), *map_.norms2(dz, h))
     monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", entries)
@@ -231,7 +231,7 @@ def test_pooling_equals_torch(torch, pool, k, stride, ties):
 @POOLS
 @WINDOWS
 def test_backward_is_the_adjoint_of_forward(pool, k, stride):
-    """Both are linear as long as no maximum changes place: at a itself <forward(a), v> = <a, backward(a, v)>."""
+    """Both are linear as long as no maximum changes place. At a itself, <forward(a), v> = <a, backward(a, v)>."""
     rng = np.random.default_rng(1)
     mine, a = pool(k, stride), rng.normal(size=(2, 3, 7, 8))
     v = rng.normal(size=mine.forward(a).shape)
@@ -302,7 +302,7 @@ def test_bad_sizes_get_a_sentence(make, sentence):
     ids=["dense", "convolution", "few positions", "many positions"],
 )
 def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkeypatch):
-    """Norms and weighted sums against `outer` of each example alone, in parts of two examples."""
+    """Norms and weighted sums are compared with `outer` of each example alone, in parts of two examples."""
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
     monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", 2 * 8 * 12)
     map_ = map_.bind(in_shape)
@@ -311,7 +311,7 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
     weight, weight_b = rng.uniform(size=5), rng.uniform(size=5)
     alone = [map_.outer(dz[i : i + 1], h[i : i + 1]) for i in range(5)]
     own = map_.terms(dz, h)
-    for _ in range(2):  # asked twice, it answers the same
+    for _ in range(2):  # a second call returns the same
         norms = own.norms2()
         for got, want in zip(norms, zip(*alone, strict=True), strict=True):
             np.testing.assert_allclose(got, [np.square(term).sum() for term in want], rtol=1e-12)
@@ -338,7 +338,7 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
     "map_, in_shape",
     [
         (Conv2d(3, (3, 2), padding=(1, 0)), (2, 5, 6)),
-        (Conv2d(2, 2, padding=3), (2, 3, 4)),  # more zeros than the kernel's turned twin can have
+        (Conv2d(2, 2, padding=3), (2, 3, 4)),  # more zeros than the rotated kernel can have
         (Conv2d(2, (1, 3), padding="same"), (3, 4, 5)),
         (Conv2d(2, (4, 3), stride=(1, 2), padding="same"), (1, 6, 7)),
         (Conv2d(2, 3, stride=(2, 1), padding=1), (2, 7, 6)),
@@ -347,7 +347,7 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
     ids=lambda thing: "x".join(map(str, thing)) if isinstance(thing, tuple) else None,
 )
 def test_both_ways_to_lay_patches(map_, in_shape, least, monkeypatch):
-    """Values against the definition; the adjoints against the values; norms against single examples' terms."""
+    """Values are compared with the definition, adjoints with the values, and norms with single examples' terms."""
     monkeypatch.setattr(convolution, "_LEAST_ROW", least)
     monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", 300)
     map_ = map_.bind(in_shape)

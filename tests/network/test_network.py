@@ -95,7 +95,7 @@ def test_shapes_are_as_declared(make):
 
 @EVERY
 def test_a_suffix_pass_equals_the_full_pass(make):
-    """Moving b[l] moves z[l] by the same: the full pass of the moved network judges the suffix pass of the old one."""
+    """Changing b[l] changes z[l] equally, so the changed network's full pass judges the old one's suffix pass."""
     net = make()
     x, _ = batch(net, 3)
     z, h = forward(net, x)
@@ -151,7 +151,7 @@ def test_a_skip_adds_its_h_to_what_the_layer_reads():
 
 @EVERY
 def test_pull_is_the_slope_of_h_by_z(make):
-    """<v, h(z + s u)> has the slope <pull(v), u>: pooling and phi' together."""
+    """<v, h(z + s u)> has the derivative <pull(v), u>: pooling and phi' together."""
     net = make()
     z, h = forward(net, batch(net, 3)[0])
     rng = np.random.default_rng(3)
@@ -174,7 +174,7 @@ def test_pull_at_z_is_the_slope_before_pooling(make):
 
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 def test_a_batch_that_is_worked_on_in_parts_is_still_one_batch(pool):
-    """2^17 entries and more are activated and pulled back in parts; the last part is shorter than the others."""
+    """2^17 entries and more are activated and pulled back in parts. The last part is smaller than the others."""
     net = pooled_cnn(pool)
     z, h = forward(net, batch(net, 3)[0])
     v = np.random.default_rng(6).normal(size=h[1].shape)
@@ -274,7 +274,10 @@ def test_every_named_network_is_tested_above():
 
 @pytest.mark.parametrize("name", network.ARCHITECTURES)
 def test_a_named_network_says_whether_it_is_built_for_the_shape_of_the_data(name):
-    """Those that begin with a convolution, and logistic regression; the others have their paper's sizes."""
+    """These are the networks that begin with a convolution, and logistic regression.
+
+    The others have their paper's sizes.
+    """
     build, rng = network.ARCHITECTURES[name], np.random.default_rng(0)
     net = build(rng=rng)
     takes = isinstance(net.map[1], Conv2d) or name == "berthier2019-logistic"
@@ -368,7 +371,7 @@ def test_outputs_hold_the_layers_of_one_chunk_at_a_time():
     net = NETS["max pooling"]()
     x, _ = batch(net, 128)
     peak = {}
-    for chunk in (128, 4, 128, 4):  # the second time nothing is made once and kept
+    for chunk in (128, 4, 128, 4):  # so that a cached value would be detected
         tracemalloc.start()
         outputs(net, x, chunk)
         peak[chunk] = tracemalloc.get_traced_memory()[1]
@@ -457,7 +460,10 @@ def test_labels_of_another_length_are_refused():
 @pytest.mark.verifies("dpulr2024:fig4")
 @pytest.mark.parametrize("name, padded", [("dpulr2024-resnet5", True), ("dpulr2024-resnet5-valid", False)])
 def test_the_resnet_adds_what_convolution_4_reads_to_what_it_gives(name, padded):
-    """Every output by loops over pixels, on images of 2 channels; parameters of the convolutions as in the ledger."""
+    """Every output is computed by loops over pixels, on images of 2 channels.
+
+    Parameters of the convolutions as in the ledger.
+    """
     net = network.ARCHITECTURES[name](in_shape=(2, 22, 22), rng=np.random.default_rng(0))
     x = np.random.default_rng(1).normal(size=(2, 2, 22, 22))
 

@@ -1,4 +1,4 @@
-"""Activations, softmax and losses against 50-digit arithmetic, differences and torch."""
+"""Activations, softmax and losses compared with 50-digit arithmetic, differences and torch."""
 
 import mpmath as mp
 import numpy as np
@@ -94,7 +94,7 @@ def test_no_finite_input_warns_or_gives_nan(name, dtype):
 
 @EVERY
 def test_gamma_bounds_every_slope_and_is_attained(name):
-    """The grid step 1e-4 and slopes of dphi below 1 leave 1e-4 / 2 at most, and at a smooth extremum 1e-8."""
+    """The grid step 1e-4 and derivatives of dphi below 1 leave at most 1e-4 / 2, and 1e-8 at a smooth extremum."""
     activation = ops.ACTIVATIONS[name]
     slope = np.abs(activation.dphi(np.linspace(-50, 50, 1_000_001)))
     assert slope.min() >= activation.gamma_min - 1e-15
@@ -207,7 +207,7 @@ def test_the_error_of_cross_entropy_sums_to_zero_and_is_at_most_root_two():
     norms = np.linalg.norm(e, axis=1)
     np.testing.assert_allclose(e.sum(axis=1), 0, atol=1e-15)
     assert norms.max() <= np.sqrt(2)
-    assert norms.max() > 1.414  # the bound is approached: sure of one class, wrong
+    assert norms.max() > 1.414  # the bound is approached: certain of one class, and wrong
 
 
 @pytest.mark.verifies("lee2020:e")

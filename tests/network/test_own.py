@@ -1,4 +1,4 @@
-"""Networks of one's own: a text gives the network that its layers give by hand, and a function's is checked."""
+"""A user's own networks: a text gives the network of the same layers, and a function's network is checked."""
 
 import re
 
@@ -26,7 +26,7 @@ BY_HAND = {
 
 @pytest.mark.parametrize("text", BY_HAND)
 def test_a_text_is_the_network_that_its_layers_are(text):
-    """The same weights from the same generator, the same outputs: bit for bit."""
+    """The same generator gives bitwise identical weights and outputs."""
     given = {"init": "he-normal", "loss": squared_error, "dtype": np.float32}
     net = from_text(text, relu, rng=np.random.default_rng(3), **given)
     hand = Net(*BY_HAND[text], rng=np.random.default_rng(3), **given)

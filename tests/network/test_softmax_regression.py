@@ -1,4 +1,4 @@
-"""Softmax regression: records as vectors, and minimisers held against a gradient by loops and against logistic ones."""
+"""Softmax regression: records as vectors, and minimisers checked by a looped gradient and by logistic regression."""
 
 import math
 
@@ -29,7 +29,7 @@ def records(k, d=3, K=4, seed=1, size=1.0):
 
 
 def test_a_record_and_its_1_are_clipped_as_one_vector_by_hand():
-    """(2, 2) and the 1 have the norm 3; in units of R = 1.5 it becomes the unit vector, and (0, 0, 1) is 2/3 long."""
+    """(2, 2) and the 1 have the norm 3. With R = 1.5 they become the unit vector, and (0, 0, 1) has norm 2/3."""
     shares = []
     found = joined_inputs(net_of(2), np.array([[2.0, 2.0], [0.0, 0.0]]), 1.5, shares)
     np.testing.assert_allclose(found, [[2 / 3, 2 / 3, 1 / 3], [0, 0, 2 / 3]], rtol=1e-15)
@@ -39,7 +39,10 @@ def test_a_record_and_its_1_are_clipped_as_one_vector_by_hand():
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_records_of_any_size_are_those_of_loops(bias, dtype):
-    """Images are flattened; what is not finite is 0; what overflows float32's squares is an ordinary record."""
+    """Images are flattened.
+
+    Values that are not finite become 0. A record that overflows float32's squares is ordinary.
+    """
     net = net_of(bias=bias, in_shape=(2, 1, 2), dtype=dtype)
     x = rng(3).standard_normal((7, 2, 1, 2)).astype(dtype)
     x[1] *= 1e30
@@ -76,7 +79,7 @@ def test_the_clip_changes_no_prediction():
 )
 @pytest.mark.parametrize("pushed", [False, True])
 def test_the_gradient_vanishes_by_loops(k, m, lam, size, pushed):
-    """So the answer is within the tolerance by lam of the minimiser: products in either precision, a batch of none."""
+    """So the answer is within tolerance / lam of the minimiser, for products in either precision and an empty batch."""
     x, y = records(k, size=size)
     b = 0.3 * rng(6).standard_normal((4, 3)) * lam**0.5 if pushed else 0.0
     theta = minimise(x, y, m=m, lam=lam, linear=b, tolerance=1e-12)
@@ -97,7 +100,7 @@ def test_steps_are_shortened_where_whole_ones_lead_away(monkeypatch):
 
 @pytest.mark.parametrize("lam", [1.0, 1e-2, 1e-4])
 def test_of_two_classes_it_is_logistic_regression(lam):
-    """theta is (w, -w) / 2, so that the ridge on w has half the weight; that minimiser is another one."""
+    """theta is (w, -w) / 2, so the ridge on w has half the weight. Another program computes that minimiser."""
     x, y = records(30, K=2)
     theta = minimise(x, y, m=30, lam=lam, tolerance=1e-11)
     one = problem.Problem(loss="logistic", x=x, y=y[:, 0], lam=lam / 2, x_bound=1.0)
