@@ -1,6 +1,6 @@
-"""The papers, a folder each: statements, printed numbers, theory, tables and figures, audits, pictures.
+"""The papers. Each has a folder with its statements, printed numbers, theory, tables, figures, audits and pictures.
 
-`from nfa.papers import reproduce; reproduce("ohana2021:table1")` reruns an item and holds it against the paper.
+`from nfa.papers import reproduce; reproduce("ohana2021:table1")` reruns an item and compares it with the paper.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from nfa.papers.index import find as find
     from nfa.papers.index import reproduce as reproduce
 
-# Loaded when they are asked for: the theory in these folders needs no machine for experiments.
+# These modules are loaded on first use, because the theory in the folders works without the code for experiments.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__, submod_attrs={"index": ["EXPERIMENTS", "find", "reproduce"]}
 )

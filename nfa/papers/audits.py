@@ -1,4 +1,4 @@
-"""The audits of `nfa audit` by name: those that the papers' headers state, and that of DP-SGD."""
+"""The audits of `nfa audit` by name: the audits that the papers' headers declare, and the audit of DP-SGD."""
 
 from nfa import ledger, require
 from nfa.audit import dp_sgd
@@ -14,11 +14,11 @@ TARGETS: dict[str, Target] = {target.name: target for target in [*_TARGETS, dp_s
 
 
 def find(name: str) -> Target:
-    """The audit of this name, of an alias, or of a statement under any of its names in the ledger.
+    """The audit with this name. An alias, or any name that the ledger has for the audited statement, also works.
 
     Raises
     ------
-    ValueError : with the audits there are
+    ValueError : if there is no such audit; the message lists the audits
     """
     try:
         wanted = {name.strip().lower(), ledger.find(name).id}

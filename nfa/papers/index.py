@@ -1,4 +1,4 @@
-"""The papers' experiments by id: `reproduce` reruns a table or figure, `find` hands out what it runs."""
+"""The papers' experiments by id: `reproduce` reruns a table or figure, `find` returns the experiment that it runs."""
 
 import importlib
 import tomllib
@@ -14,18 +14,18 @@ from nfa.papers.run_selection import only as chosen_of
 
 
 def _named_in(field: str) -> dict[str, str]:
-    """{id or alias of the ledger: module:object} from the headers of the folders, by name of the folder."""
+    """{id or alias of the ledger: module:object}, collected from the headers of the papers' folders."""
     headers = [ledger.header(paper) for paper in sorted([*ledger.documents(), ledger.OURS])]
     return {f"{header.paper}:{name}": place for header in headers for name, place in getattr(header, field)}
 
 
-# A module is imported when its experiment is asked for.
+# A module is imported when somebody asks for its experiment.
 EXPERIMENTS, REPAIRED = _named_in("rerun"), _named_in("repaired")
 LISTED = "`nfa reproduce --list` lists the experiments"
 
 
 class NotRerun(ValueError):
-    """A name stands for nothing that can be rerun."""
+    """No item that can be rerun has this name."""
 
 
 def find(item: str, variant: str = "published") -> Experiment | Analytic:
@@ -33,8 +33,8 @@ def find(item: str, variant: str = "published") -> Experiment | Analytic:
 
     Raises
     ------
-    NotRerun : if there is none of that name
-    ValueError : if it does not have the variant
+    NotRerun : if no item has this name
+    ValueError : if the item does not have the variant
     """
     try:
         id = ledger.find(item).id
@@ -74,7 +74,7 @@ def loaded(place: str, line: str) -> Any:
         module = importlib.import_module(name)
     except ModuleNotFoundError as absent:
         if not f"{name}.".startswith(f"{absent.name}."):
-            raise  # it is there, and a library that it imports is not
+            raise  # this module exists, but a library that it imports does not
         raise ValueError(f"{line}: there is no module {absent.name}") from absent
     except KeyError as absent:
         raise ValueError(f"{line}: {name} reads the field {absent}, which is missing") from absent
@@ -86,22 +86,23 @@ def loaded(place: str, line: str) -> Any:
 
 
 def variants(item: str) -> list[str]:
-    """Those of `VARIANTS` that an item has."""
+    """The variants of `VARIANTS` that an item has."""
     return [variant for variant, known in zip(VARIANTS, (EXPERIMENTS, REPAIRED), strict=True) if item in known]
 
 
 def recorded(item: str, variant: str, scale: str) -> dict[str, Any] | None:
-    """What runs whose records are kept took: seeds 1 to so many, runs, seconds of them all, whether they had kernels.
+    """What the recorded runs of an item took: number of seeds and of runs, total seconds, whether they had kernels.
 
-    None where no records are kept. Written by ``python -m tests.project.committed`` from the records in results/.
+    None if no records are saved. ``python -m tests.project.committed`` writes these values from the records in
+    results/.
     """
     return _recorded().get(variant, {}).get(item, {}).get(scale)
 
 
 def estimated(item: str, variant: str, scale: str) -> int | None:
-    """Seconds that all runs of a scale with no `recorded` time should take, by records of the same rules and networks.
+    """Estimated seconds of all runs of a scale without `recorded` time, from records of the same rules and networks.
 
-    None where a rule and network among them has no record.
+    None if one of the rules and networks has no record.
     """
     found: int | None = _recorded().get("estimated", {}).get(variant, {}).get(item, {}).get(scale)
     return found
@@ -113,21 +114,21 @@ def _recorded() -> dict[str, Any]:
 
 
 def stands_for_several(name: str) -> bool:
-    """Whether a name is "all" or a paper's, and no item's."""
+    """Whether a name is "all" or a paper, so that it stands for several items."""
     return name == "all" or is_paper(name)
 
 
 def is_paper(name: str) -> bool:
-    """Whether a name is that of a paper of which an item can be rerun."""
+    """Whether this is the name of a paper with at least one item that can be rerun."""
     return any(item.startswith(f"{name}:") for item in EXPERIMENTS)
 
 
 def several(names: Iterable[str], variant: str = "published") -> list[Experiment | Analytic]:
-    """The experiments of items, of a paper's name, and of "all", each once.
+    """The experiments of the named items. A paper's name or "all" stands for several; each experiment comes once.
 
     Raises
     ------
-    ValueError : for an item, or the items of a paper, that are not there or do not have the variant
+    ValueError : if an item, or all items of a paper, do not exist or do not have the variant
     """
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
@@ -155,15 +156,15 @@ def reproduce(
     only: Mapping[str, str | Sequence[str]] | None = None,
     **how: Any,
 ) -> Result:
-    """Rerun a table or figure of a paper and hold it against the paper's numbers.
+    """Rerun a table or figure of a paper and compare it with the paper's numbers.
 
     Parameters
     ----------
     item : id or alias of the ledger, such as "ohana2021:table1"
-    variant : "published", as in the paper, or "repaired", with sound mechanisms and their guarantees
+    variant : "published", as in the paper, or "repaired", with proved mechanisms and their guarantees
     scale : "demo", "small" or "paper"
     only : values of the runs' keys, such as {"sigma": "0.01,0.05", "reading": "sound"}; other runs are neither made nor
-        shown. `nfa.papers.run_selection.only` says more, and what it raises
-    how : seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which says what it raises
+        shown. See `nfa.papers.run_selection.only` for details and for the errors that it raises
+    how : seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which documents its errors
     """
     return reproduce_experiment(chosen_of(find(item, variant), scale, only or {}), scale=scale, **how)

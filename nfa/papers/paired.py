@@ -1,4 +1,4 @@
-"""Who is ahead, over several seeds: differences paired by seed, with Student's 95 % interval."""
+"""Which kind of run is more accurate, over several seeds: differences paired by seed, with Student's 95 % interval."""
 
 import math
 import re
@@ -10,13 +10,13 @@ from scipy import stats
 
 from nfa.experiments.experiment import Trained
 
-BySeed = Mapping[int, float]  # of one kind of run, in percent
+BySeed = Mapping[int, float]  # accuracies of one kind of run, in percent
 MINUS = "\N{MINUS SIGN}"
 LONGEST = 35  # words of a caption
 
 
 def half_width(values: list[float]) -> float:
-    """Half the width of Student's 95 % interval for the mean of two values or more.
+    """Half the width of Student's 95 % interval for the mean of at least two values.
 
     Examples
     --------
@@ -28,19 +28,19 @@ def half_width(values: list[float]) -> float:
 
 
 def unbroken(text: str) -> str:
-    """The text with spaces at which no line is broken."""
+    """The text with spaces at which no line is broken (no-break spaces)."""
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Points by which one kind of run is ahead of another: the mean of differences paired by seed.
+    """Points by which one kind of run is more accurate than another: the mean of differences paired by seed.
 
     Parameters
     ----------
     mean : points
-    half : half of Student's 95 % interval for it; None for one seed, of which nothing can be said
-    n : seeds that both have
+    half : half of Student's 95 % interval for the mean; None for a single seed, which gives no interval
+    n : number of seeds that both have
     """
 
     mean: float
@@ -52,21 +52,21 @@ class Difference:
 
     @property
     def short(self) -> str:
-        """To a tenth of a point, for a picture."""
+        """The difference to a tenth of a point, for a picture."""
         mean, half = round(self.mean, 1), "" if self.half is None else f" ± {self.half:.1f}"
         return unbroken(f"{MINUS if mean < 0 else '+'}{abs(mean):.1f}{half}")
 
     def above(self, points: float) -> bool:
-        """Whether the interval lies above so many points; of one seed, the difference."""
+        """Whether the whole interval is above this number of points; with a single seed, whether the difference is."""
         return self.mean - (self.half or 0.0) > points
 
     def below(self, points: float) -> bool:
-        """Whether the interval lies below so many points; of one seed, the difference."""
+        """Whether the whole interval is below this number of points; with a single seed, whether the difference is."""
         return self.mean + (self.half or 0.0) < points
 
 
 def paired(ours: BySeed, other: BySeed) -> Difference | None:
-    """How far the first is ahead of the second, over the seeds that both have; None if they have none in common.
+    """The difference of two kinds of runs over the seeds that both have; None if they have no seed in common.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def by_seed(runs: Trained, names: Iterable[str]) -> dict[tuple[str, ...], dict[i
 
     Parameters
     ----------
-    names : of `Cell.key`; a key without one has an empty text there
+    names : names in `Cell.key`; a key without one of them has an empty text there
     """
     chosen = tuple(names)
     found: dict[tuple[str, ...], dict[int, float]] = {}
@@ -103,7 +103,7 @@ def by_seed(runs: Trained, names: Iterable[str]) -> dict[tuple[str, ...], dict[i
 
 
 def intervals(differences: Iterable[Difference]) -> str:
-    """What the numbers behind a ± are, and for how many no such number can be had; a sentence.
+    """A sentence about the numbers after ±: what they are, and whether some differences have none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Some of the runs of an item: those whose keys have the values that are asked for, as an experiment of its own."""
+"""Some runs of an item, chosen by the values in their keys, as an experiment of its own."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,11 +10,11 @@ Item = TypeVar("Item", bound=Experiment | Analytic)
 
 
 class NoSuchRun(ValueError):
-    """No run of an item has what is asked for."""
+    """No run of an item has the requested values."""
 
 
 def options(texts: Iterable[str]) -> dict[str, str]:
-    """What the command line has after each --only, by the key's name; a key that comes twice has the values of both.
+    """The values after each --only of the command line, by the key's name. A repeated key has the values of both.
 
     Raises
     ------
@@ -35,23 +35,24 @@ def options(texts: Iterable[str]) -> dict[str, str]:
 
 
 def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]) -> Item:
-    """The experiment with those of its runs alone that have the wanted values in their keys; itself if none is named.
+    """The experiment with only those runs that have the wanted values in their keys; itself if no key is named.
 
-    Its title says which. Names, settings and folder of the runs are those of the whole, so that they count as finished
-    where they are, and the others stay.
+    Its title names the selection. Names, settings and folder of the runs stay those of the whole experiment. So
+    finished
+    runs count as finished, and the other runs stay where they are.
 
     Parameters
     ----------
-    experiment : as `nfa.papers.find` hands it out
-    scale : whose runs
-    wanted : {name: values} of `Cell.key`, for each name any of its values; as a text they stand between commas, and a
-        value that has commas itself is one all the same
+    experiment : as `nfa.papers.find` returns it
+    scale : the scale whose runs are chosen
+    wanted : {name: values} of `Cell.key`; a run needs one of the values for each name. A text separates values by
+        commas; a value that itself contains commas is recognised
 
     Raises
     ------
-    NoSuchRun : for a name or value that no run of the scale has, naming those there are, or for values that none has
-        at once
-    ValueError : for a scale that the experiment does not have, or one that is computed from formulas
+    NoSuchRun : if no run of the scale has a name or value (the message lists those that exist), or if no run has all
+        values at once
+    ValueError : if the experiment does not have the scale, or if the item is computed from formulas
     """
     if not wanted:
         return experiment
@@ -86,7 +87,7 @@ def _choose(names: Collection[str]) -> str:
 
 
 def _apart(text: str, there: Collection[str]) -> list[str]:
-    """The values that a text names: from the left the longest that there is, or what stands before a comma."""
+    """The values that a text names. From the left, it takes the longest known value, or else the text up to a comma."""
     parts, found = text.split(","), []
     while parts:
         joined = {k: ",".join(parts[:k]).strip() for k in range(len(parts), 0, -1)}

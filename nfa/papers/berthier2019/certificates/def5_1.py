@@ -1,14 +1,15 @@
 """Berthier, Differential Privacy for Machine Learning (2019), below Definition 5.1 in section 5.2: berthier2019:def5.1.
 
-Claim: "ε-differential privacy implies ε-uniform stability", the latter being sup_z E[l(A(D), z) - l(A(D'), z)] <= ε for
-all data sets D, D' that differ in at most one example.
+Claim: "ε-differential privacy implies ε-uniform stability". The latter means that sup_z E[l(A(D), z) - l(A(D'), z)] <=
+ε
+for all data sets D, D' that differ in at most one example.
 
-The reading refuted: for every loss l, since none is excluded. (For losses with values in [0, 1], or in any range of
-length at most 2, the claim is true.)
+The reading refuted: the claim is about every loss l, since the text excludes none. (The claim is true for losses with
+values in [0, 1], or in any interval of length at most 2.)
 
-Counterexample: D and D' are one example, 1 or 0, and A answers with it or, less often, with the other value. The loss
-is a multiple of the answer. A(D) and A(D') have the probabilities below, so that the mechanism is ε-differentially
-private for every ε with e^ε >= the largest ratio.
+Counterexample: D and D' each consist of one example, 1 or 0. A answers with this example or, less often, with the other
+value. The loss is a multiple of the answer. A(D) and A(D') have the probabilities below, so the mechanism is
+ε-differentially private for every ε with e^ε >= the largest ratio.
 
 Arithmetic: fractions. EPSILON is checked from above: e^ε >= 1 + ε + ε²/2 + ... + ε^9/9!.
 """

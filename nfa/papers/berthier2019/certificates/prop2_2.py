@@ -4,11 +4,12 @@ Claim: let S be the l2 sensitivity of the query f, c² > 2 log(1.25/δ) and σ >
 δ)-differentially private, which by Definition 2.1 means P[A(x) in E] <= e^ε P[A(y) in E] + δ for all neighbours x, y
 and all sets E. No restriction on ε is stated.
 
-Counterexample: f counts records, f(x) = 1 and f(y) = 0 for one record and none; E = {z : z >= THRESHOLD}. The δ that
-this E needs is P[1 + noise in E] - e^ε P[noise in E].
+Counterexample: f counts records. One data set has one record, so f(x) = 1. The other has none, so f(y) = 0. The event
+is
+E = {z : z >= THRESHOLD}. The δ that this E needs is P[1 + noise in E] - e^ε P[noise in E].
 
-Arithmetic: fractions. Logarithm, exponential and square root are those of decimal, which rounds them correctly, moved
-one unit further outwards; the normal law is its series of positive terms with a bound on the rest.
+Arithmetic: fractions. The decimal module rounds logarithm, exponential and square root correctly, and we then move each
+one unit further outwards. We compute the normal law from its series of positive terms, with a bound on the rest.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -25,7 +26,7 @@ PI = {DOWN: Fraction("3.14159265358979323846264338327950288"), UP: Fraction("3.1
 
 
 def bound(name, x, to):
-    """log, exp or square root of a fraction, from below (to = DOWN) or from above (to = UP)."""
+    """Bound on log, exp or square root of a fraction, from below (to = DOWN) or from above (to = UP)."""
     value = getattr(to.divide(x.numerator, x.denominator), name)(to)
     return Fraction(to.next_minus(value) if to is DOWN else to.next_plus(value))
 
@@ -43,7 +44,7 @@ def tail(x):
         k += 1
         term *= x * x / (2 * k + 1)
         total += term
-    rest = term  # from here on each term is less than half the one before
+    rest = term  # from here on, each term is less than half of the previous one
     high = bound("exp", -x * x / 2, UP) / bound("sqrt", 2 * PI[DOWN], DOWN)
     low = bound("exp", -x * x / 2, DOWN) / bound("sqrt", 2 * PI[UP], UP)
     return Fraction(1, 2) - high * (total + rest), Fraction(1, 2) - low * total

@@ -3,10 +3,10 @@
 Claim: let Δ be the l1 sensitivity of f. The Laplace mechanism, f plus independent noise of Lap(b) on each coordinate,
 with b = sqrt(Δ/(2δ)), is δ TV-private: for neighbours x, y the total variation between its two laws is at most δ.
 
-Counterexample: f counts records, f(x) = 0 for none and f(y) = 1 for one, so Δ = 1. For the event E = {z <= 1/2}, the
-total variation is at least P[0 + noise in E] - P[1 + noise in E] = 1 - exp(-1/(2b)).
+Counterexample: f counts records. For no record f(x) = 0, and for one record f(y) = 1, so Δ = 1. For the event E =
+{z <= 1/2}, the total variation is at least P[0 + noise in E] - P[1 + noise in E] = 1 - exp(-1/(2b)).
 
-Arithmetic: fractions. b is between two of them, and 1 - exp(-u) >= u - u²/2 for u >= 0.
+Arithmetic: fractions. b lies between two of them, and 1 - exp(-u) >= u - u²/2 for u >= 0.
 """
 
 from decimal import ROUND_FLOOR, Context
@@ -26,7 +26,7 @@ def need(rule, sentence):
 need(0 < DELTA < 1, "delta must be in (0, 1)")
 need({F_X, F_Y} == {0, 1}, "the counts F_X and F_Y must be 0 and 1, because x and y differ by one record")
 sensitivity = abs(F_X - F_Y)
-square = sensitivity / (2 * DELTA)  # of b
+square = sensitivity / (2 * DELTA)  # the square of b
 FINE = 10**9
 above = Fraction(isqrt(square.numerator * FINE**2 // square.denominator) + 1, FINE)
 need((above - Fraction(2, FINE)) ** 2 < square <= above**2, "b must be the square root of sensitivity / (2 delta)")

@@ -1,13 +1,13 @@
 """Berthier, Differential Privacy for Machine Learning (2019), Proposition 3.3 in section 3.4.2: berthier2019:prop3.3.
 
-Claim: SGD with noise feedback, θ_{t+1} = θ_t - γ g_t(θ_t) - η_{t+1} + η_t with η_0 = 0, independent η_t ~ N(0, σ² I)
-for t >= 1 and gradients g_t(θ) = α_t θ + β_t, α_t >= 0, has for all t >= 0 iterates θ_t ~ N(m_t, Σ_t) with Σ_0 = 0 and
+Claim: take SGD with noise feedback, θ_{t+1} = θ_t - γ g_t(θ_t) - η_{t+1} + η_t with η_0 = 0, independent η_t ~ N(0, σ²
+I) for t >= 1 and gradients g_t(θ) = α_t θ + β_t, α_t >= 0. Then for all t >= 0, θ_t ~ N(m_t, Σ_t) with Σ_0 = 0 and
 Σ_{t+1} = 2 γ² σ² α_t² + (I - γ α_t) Σ_t (I - γ α_t).
 
 Counterexample: one dimension and the numbers below. θ_t is an affine function of η_1 ... η_t, and its variance is σ²
-times the sum of the squares of its coefficients: no recursion for Σ is used. The claim fails at the first step; the
-file also checks that it fails at every later one, and at the first step if η_0 is drawn too, as section 3.4.1 prints
-beside η_0 = 0.
+times the sum of the squares of its coefficients, so we need no recursion for Σ. The claim fails at the first step. The
+file also checks that it fails at every later step. Section 3.4.1 prints a random η_0 next to η_0 = 0; with this random
+η_0 the claim fails at the first step too.
 
 Arithmetic: fractions.
 """
@@ -32,8 +32,8 @@ need(all(GAMMA * a < 1 for a in ALPHA), "gamma alpha must be below 1 for every a
 
 
 def variances(first):
-    """Of θ_1, θ_2, ..., where θ_1 has `first` η_0 in it."""
-    coefficients = [Fraction(0)]  # of η_0, η_1, ... in θ_t; θ_0 is fixed
+    """The variances of θ_1, θ_2, ..., if θ_1 contains `first` η_0."""
+    coefficients = [Fraction(0)]  # those of η_0, η_1, ... in θ_t; θ_0 is fixed
     for t, a in enumerate(ALPHA):
         coefficients = [(1 - GAMMA * a) * c for c in coefficients] + [Fraction(-1)]
         coefficients[t] += 1 if t else first

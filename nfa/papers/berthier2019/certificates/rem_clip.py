@@ -1,12 +1,16 @@
 """Berthier, Differential Privacy for Machine Learning (2019), section 3.2: berthier2019:rem-clip.
 
-Claim: gradient clipping "is known in practice not to harm convergence". It scales a gradient down to length L if it is
-longer.
+Claim: gradient clipping "is known in practice not to harm convergence". Clipping scales a gradient down to norm L if
+its
+norm is larger.
 
-The reading refuted: whichever the records and L. (It is so if few gradients near the minimiser are longer than L.)
+The reading refuted: the claim is about all records and all L. (It is true if few gradients near the minimiser have a
+norm above L.)
 
-Counterexample: the losses (θ - x)²/2 of the records below, whose sum has its minimum at their mean. Descent by the mean
-of the gradients stays there. By the mean of the clipped gradients it leaves, for where those cancel.
+Counterexample: the losses (θ - x)²/2 of the records below. Their sum has its minimum at the mean of the records.
+Descent
+along the mean of the gradients stays there. Descent along the mean of the clipped gradients leaves it for the point at
+which the clipped gradients cancel.
 
 Arithmetic: fractions.
 """
@@ -26,7 +30,7 @@ def need(rule, sentence):
 
 
 def step(theta, bound=None):
-    """The mean of the gradients at theta, each clipped to the bound if there is one."""
+    """The mean of the gradients at theta. If a bound is given, each gradient is clipped to it."""
     gradients = [theta - x for x in RECORDS]
     if bound is not None:
         gradients = [max(-bound, min(bound, g)) for g in gradients]

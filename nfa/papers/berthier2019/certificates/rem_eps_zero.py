@@ -2,12 +2,12 @@
 
 Claim: "ε = 0 meaning that the algorithm does not use the data at all".
 
-The reading refuted: of (0, δ) with δ > 0 too. (Of (0, 0) it is true.)
+The reading refuted: the claim is also about (0, δ) with δ > 0. (It is true for (0, 0).)
 
-Counterexample: an algorithm that releases one record of the data set, drawn uniformly, on data sets of n to 2n records,
-each "a" or "b". Of two laws on {a, b} the δ that ε = 0 needs is the distance of the probabilities of "b". For
-neighbours, of which one has one record more or one record is another, it is at most δ; yet data sets that are far from
-one another have laws that are.
+Counterexample: an algorithm releases one record of the data set, drawn uniformly. The data sets have n to 2n records,
+each "a" or "b". For two laws on {a, b}, the δ that ε = 0 needs is the distance between the probabilities of "b". This
+distance is at most δ for neighbours, which differ by one more record or by one replaced record. Yet data sets that
+differ in many records have laws that are far from each other.
 
 Arithmetic: fractions.
 """
@@ -26,7 +26,7 @@ def need(rule, sentence):
 
 
 def law(b, n):
-    """The probability that a data set of n records, b of them "b", releases "b"."""
+    """The probability that a data set of n records releases "b", if b of the records are "b"."""
     return Fraction(b, n)
 
 

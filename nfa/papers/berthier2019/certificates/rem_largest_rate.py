@@ -3,12 +3,13 @@
 Claim: "the privacy guarantees are independent from the learning rate, hence we suggest to pick the largest possible
 learning rate avoiding divergence".
 
-The reading refuted: the largest rate that avoids divergence is the best one under noise. (That the guarantees by
-composition do not depend on the rate is true.)
+The reading refuted: the largest rate that avoids divergence is the best one under noise. (It is true that the
+guarantees
+by composition do not depend on the rate.)
 
-Counterexample: the loss (θ - x)²/2, and θ <- θ - γ (θ - x + noise) with noise N(0, σ²) on the gradient, which the
-guarantee sets. From a distance of START the mean square of the distance is (1 - γ)² of the one before, and γ²σ². It
-diverges for γ >= 2 only. Either rate ends nearer than it began, the smaller one much nearer.
+Counterexample: the loss (θ - x)²/2, and θ <- θ - γ (θ - x + noise) with noise N(0, σ²) on the gradient. The guarantee
+sets this noise. Start at a distance of START. In each step, the mean square of the distance is multiplied by (1 - γ)²,
+and γ²σ² is added. It diverges only for γ >= 2. Both rates end nearer than they began, but the smaller one much nearer.
 
 Arithmetic: fractions.
 """

@@ -1,16 +1,17 @@
 """Berthier, Differential Privacy for Machine Learning (2019), section 3.3.2: berthier2019:rem-softmax.
 
-Claim: for a shuffled pass Lemma 3.1, D <= log(mean of exp((α-1) D_t))/(α-1), has a "softmax effect that will make the
-weakest privacy guarantee (when point t is seen at the last step) dominate all the rest"; for "σ >= L sqrt(2(α-1)α)
-(high noise regime)" another version, D <= 2 mean of D_t, is the stronger one. D_t = 2αL²/σ² (1 - C^-2)/(1 -
-C^(-2(n-t+1))) is the guarantee of a record that is seen at step t of n.
+Claim: for a shuffled pass, Lemma 3.1, D <= log(mean of exp((α-1) D_t))/(α-1), has a "softmax effect that will make the
+weakest privacy guarantee (when point t is seen at the last step) dominate all the rest". For "σ >= L sqrt(2(α-1)α)
+(high noise regime)" another version, D <= 2 mean of D_t, is stronger. D_t = 2αL²/σ² (1 - C^-2)/(1 - C^(-2(n-t+1))) is
+the guarantee of a record that is seen at step t of n.
 
-The reading refuted: in the regime of high noise too. (Where (α-1) D_t is large for the last steps it is so.)
+The reading refuted: the claim also covers the regime of high noise. (It is true if (α-1) D_t is large for the last
+steps.)
 
 Counterexample: the numbers below, at the border of that regime. The lemma gives far less than the weakest guarantee,
 and less than the other version.
 
-Arithmetic: fractions; exp and log are those of decimal, correctly rounded, moved one unit further up.
+Arithmetic: fractions. The decimal module rounds exp and log correctly, and we then move each one unit further up.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -24,7 +25,7 @@ UP = Context(prec=30, rounding=ROUND_CEILING)
 
 
 def upper(name, x):
-    """log or exp of a fraction, from above."""
+    """Upper bound on log or exp of a fraction."""
     return Fraction(UP.next_plus(getattr(UP.divide(x.numerator, x.denominator), name)(UP)))
 
 

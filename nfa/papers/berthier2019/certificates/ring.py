@@ -1,18 +1,20 @@
 """Berthier, Differential Privacy for Machine Learning (2019), section 5.4 with Figure 13: berthier2019:ring.
 
-Claim: n >= 3 nodes on a ring, no two of which collude, each with a data point x_i in R^d, find the sum; each "should
+Claim: n >= 3 nodes on a ring, no two of which collude, compute the sum of their data points x_i in R^d. Each "should
 learn no more than this about the data of the other nodes", which "can be achieved by addition and subtraction of
 arbitrarily large noise".
 
-The reading refuted: with Gaussian noise N(0, M²) of some finite M. (With integers modulo m and one uniform mask the
-protocol is exact.)
+The reading refuted: the noise is Gaussian, N(0, M²), with some finite M. (With integers modulo m and one uniform mask,
+the protocol is exact.)
 
-Counterexample: three nodes with numbers; the first adds noise to its own and hands the sum to the second, which adds
-its own and hands it on; the first takes the noise off at the end. The second sees x_1 + N(0, M²). It knows its own
-number and the sum, the same for both data sets below; yet it tells them apart. The total variation between its views is
-at least P[view >= 1/2 | x_1 = 1] - P[view >= 1/2 | x_1 = 0], that is P[|N(0, 1)| <= 1/(2M)].
+Counterexample: three nodes with one number each. The first adds noise to its number and hands the sum to the second.
+The
+second adds its number and hands the sum on. At the end, the first subtracts the noise. The second sees x_1 + N(0, M²).
+It knows its own number and the sum, which are the same for both data sets below. Yet it can distinguish the data sets:
+the total variation between its views is at least P[view >= 1/2 | x_1 = 1] - P[view >= 1/2 | x_1 = 0], which is
+P[|N(0, 1)| <= 1/(2M)].
 
-Arithmetic: fractions. Of the normal density between -u and u, exp(-t²/2) >= 1 - u²/2 and sqrt(2 pi) < 2.50663.
+Arithmetic: fractions. For the normal density between -u and u, exp(-t²/2) >= 1 - u²/2 and sqrt(2 pi) < 2.50663.
 """
 
 from decimal import ROUND_FLOOR, Context

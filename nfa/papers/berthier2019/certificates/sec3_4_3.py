@@ -1,12 +1,14 @@
 """Berthier, Differential Privacy for Machine Learning (2019), section 3.4.3: berthier2019:sec3.4.3.
 
-Claim: without noise feedback the variance of the iterates is greater than σ² I at all time steps; "this is not true for
-the second one", that with feedback, "assuming γ‖α_t‖ < 1", so that most of the noise is cancelled and with it most of
-the privacy. The iterates are those of Proposition 3.3: θ_{t+1} = θ_t - γ(α_t θ_t + β_t) - η_{t+1} + η_t, η_0 = 0.
+Claim: without noise feedback, the variance of the iterates is greater than σ² I at all time steps. "This is not true
+for
+the second one", which has feedback, "assuming γ‖α_t‖ < 1". So feedback cancels most of the noise and most of the
+privacy. The iterates are those of Proposition 3.3: θ_{t+1} = θ_t - γ(α_t θ_t + β_t) - η_{t+1} + η_t, η_0 = 0.
 
 Counterexample: one dimension, one α for all steps. θ_t is an affine function of η_1 ... η_t in which η_t has the
-coefficient -1; its variance is σ² times the sum of the squares of the coefficients, so never below σ². The file
-computes it at every step, and that without feedback beside it: most of σ² is not cancelled either.
+coefficient -1. Its variance is σ² times the sum of the squares of the coefficients, so it is never below σ². The file
+computes this variance at every step, and the variance without feedback. The comparison shows that feedback does not
+cancel most of σ² either.
 
 Arithmetic: fractions.
 """
@@ -41,7 +43,7 @@ for t in range(STEPS):
 need(least_plain >= VARIANCE, "without feedback the variance must be at least sigma², as the text states")
 if least < VARIANCE:
     raise SystemExit("not refuted: with feedback the variance falls below sigma²")
-last = 2 * GAMMA * ALPHA / (2 - GAMMA * ALPHA) * VARIANCE  # what the printed recursion tends to
+last = 2 * GAMMA * ALPHA / (2 - GAMMA * ALPHA) * VARIANCE  # the limit of the printed recursion
 if last >= VARIANCE:
     raise SystemExit("not refuted: the variance of the printed recursion does not fall below sigma² either")
 shown = Context(prec=6, rounding=ROUND_FLOOR).divide(least.numerator, least.denominator)

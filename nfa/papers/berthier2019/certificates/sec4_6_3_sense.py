@@ -3,12 +3,13 @@
 Claim: with noise on the gradients "the objective function is no longer a finite sum, and distinguishing sampling with
 or without replacement does not make sense".
 
-The reading refuted: with noise the two end alike. (If the noise is much larger than the spread of the gradients, they
-do nearly.)
+The reading refuted: with noise, the two kinds of sampling end alike. (They nearly do if the noise is much larger than
+the spread of the gradients.)
 
-Counterexample: three losses (θ - x)²/2, the x below with mean 0, from θ = 0, θ <- θ - γ (θ - x + noise), noise N(0,
-σ²). With replacement the mean of θ stays 0 and that of θ² is (1 - γ)² of the one before, and γ² (mean of x² + σ²).
-Without, all six orders of a pass are enumerated; by symmetry the mean stays 0 too.
+Counterexample: three losses (θ - x)²/2 with the x below, whose mean is 0. From θ = 0, each step is θ <- θ - γ (θ - x +
+noise), noise N(0, σ²). With replacement, the mean of θ stays 0. Each step multiplies the mean of θ² by (1 - γ)² and
+adds
+γ² (mean of x² + σ²). Without replacement, we enumerate all six orders of a pass. By symmetry, the mean stays 0 too.
 
 Arithmetic: fractions.
 """
@@ -30,7 +31,7 @@ need(len(X) == 3 and sum(X) == 0, "the data set must have three records, and the
 need(0 < GAMMA < 1 and SIGMA > 0 and 1 <= PASSES <= 100, "gamma in (0, 1), sigma > 0 and 1 to 100 passes are required")
 keep, noise = 1 - GAMMA, GAMMA**2 * SIGMA**2
 orders = [(a, b, 3 - a - b) for a in range(3) for b in range(3) if a != b]
-ends = [GAMMA * (keep**2 * X[a] + keep * X[b] + X[c]) for a, b, c in orders]  # of a pass from 0 without noise
+ends = [GAMMA * (keep**2 * X[a] + keep * X[b] + X[c]) for a, b, c in orders]  # after a pass from 0 without noise
 need(sum(ends) == 0, "the mean of theta must stay 0 in a pass")
 replaced = shuffled = Fraction(0)
 for _ in range(PASSES):

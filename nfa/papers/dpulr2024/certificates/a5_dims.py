@@ -1,13 +1,13 @@
 """Forward Learning with Differential Privacy (DP-ULR), Appendix A.5, Application Scope: dpulr2024:A5-dims.
 
 Claim: other methods add noise "to parameters with dimensions significantly higher than logits—often exceeding 100
-times", which costs more and varies more; "DP-ULR operates directly on logits".
+times", which costs more and varies more. "DP-ULR operates directly on logits".
 
-The reading refuted: for convolutions too. (For dense layers it is true: a layer has as many parameters for each of its
-outputs as it has inputs, and one for the bias.)
+The reading refuted: the claim is about convolutions too. (It is true for dense layers. For each of its outputs, such a
+layer has as many parameters as it has inputs, and one for the bias.)
 
-Counterexample: the first layer of the paper's ResNet-5 on CIFAR-10 (section 4.3), a convolution with stride 1. If it
-does not pad, its outputs are fewer, so this is the smaller number of logits that it can have.
+Counterexample: the first layer of the paper's ResNet-5 on CIFAR-10 (section 4.3), a convolution with stride 1. Without
+padding it has fewer outputs, so we count the logits of this case, which is the smallest possible number.
 
 Arithmetic: whole numbers and fractions.
 """

@@ -1,18 +1,23 @@
 """Forward Learning with Differential Privacy (DP-ULR), Appendix B, equation (32): dpulr2024:eq32, dpulr2024:eq32b.
 
-Claim, with f_0 and f_1 the densities of the release without and with example N+1, in batches drawn with rejection, and
-f-bar_1 = (c_1/c_0) ((1-q) f_0 + q g), g being f_0 with the normal law of that example added: for λ > 0
-E_{f_0}[(f_0/f-bar_1)^λ] <= (c_0/c_1)^λ E_{f_0}[(f_0/((1-q) f_0 + q Γ f_0))^λ], Γ the translation by its mean, of length
-at most 1. Hypotheses as in Theorem 4: every batch of N_B or more has variance σ² or more. The display below (32) ends
-where it does for any Σ_{N+1} by this step.
+Claim: let f_0 and f_1 be the densities of the release without and with example N+1, in batches drawn with rejection,
+and
+f-bar_1 = (c_1/c_0) ((1-q) f_0 + q g), where g is f_0 with the normal law of that example added. Then for λ > 0
+E_{f_0}[(f_0/f-bar_1)^λ] <= (c_0/c_1)^λ E_{f_0}[(f_0/((1-q) f_0 + q Γ f_0))^λ], where Γ is the translation by its mean,
+of
+norm at most 1. Hypotheses as in Theorem 4: every batch of N_B or more has variance σ² or more. By this step, the
+display
+below (32) ends with the same result for every Σ_{N+1}.
 
-Counterexample, on the line, λ = 1: N examples with N(0, EACH), the other one N(1, WIDE). Without the common factor
-c_0/c_1 the left side is at least P²/((1-q) P + q G), P and G the probabilities of the event |x| <= REACH under f_0 and
-under g. The right side is at most 1 + q²(e^{1/σ²} - 1)/(1-q): f²/h is jointly convex, so that one batch, a normal law μ
-of variance σ² or more, is the worst; and 1/(1+y) <= 1 - y + y²/(1-q) for y = q(μ(· - 1)/μ - 1) >= -q, whose mean is 0.
+Counterexample, on the line, λ = 1: N examples have N(0, EACH), the other one has N(1, WIDE). Without the common factor
+c_0/c_1 the left side is at least P²/((1-q) P + q G), where P and G are the probabilities of the event |x| <= REACH
+under
+f_0 and under g. The right side is at most 1 + q²(e^{1/σ²} - 1)/(1-q) for two reasons. First, f²/h is jointly convex, so
+one batch is the worst case, a normal law μ of variance σ² or more. Second, 1/(1+y) <= 1 - y + y²/(1-q) for
+y = q(μ(· - 1)/μ - 1) >= -q, whose mean is 0.
 
-Arithmetic: fractions; exp is that of decimal, correctly rounded, moved one unit further up. A normal law of variance v
-has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
+Arithmetic: fractions. The decimal module rounds exp correctly, and we then move it one unit further up. A normal law of
+variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -28,7 +33,7 @@ UP = Context(prec=40, rounding=ROUND_CEILING)
 
 
 def exp(x):
-    """The exponential of a fraction, from above."""
+    """Upper bound on the exponential of a fraction."""
     return Fraction(UP.next_plus(UP.divide(x.numerator, x.denominator).exp(UP)))
 
 
@@ -46,7 +51,7 @@ p = [comb(N, n) * Q**n * (1 - Q) ** (N - n) for n in range(N + 1)]
 far = sum(p[n] * 2 * exp(-(REACH**2) / (2 * n * EACH)) for n in range(N_B, N + 1)) / sum(p[N_B:])
 need(far < 1, "the bound on P[|x| > REACH] under f_0 must be below 1")
 wide = Fraction(isqrt(int(628 * WIDE * 10**8)), 10**5)  # at most sqrt(2 pi WIDE)
-P, G = 1 - far, min(1, 2 * REACH / wide)  # a lower bound and an upper one: the quotient below grows with P
+P, G = 1 - far, min(1, 2 * REACH / wide)  # a lower and an upper bound, because the quotient below grows with P
 left = P**2 / ((1 - Q) * P + Q * G)
 right = 1 + Q**2 * (exp(Fraction(1, SIGMA**2)) - 1) / (1 - Q)
 if left <= right:

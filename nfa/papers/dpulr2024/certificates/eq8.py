@@ -2,16 +2,16 @@
 
 dpulr2024:eq8, dpulr2024:noise-redundancy. Claim: choosing the noise σ by (8) is "to bound the minimum eigenvalue of the
 covariance matrix of the estimated gradient", "the minimum variance of the output, the estimated gradient in each step",
-from below: by C² σ_0² for the sum over the batch, since (8) is σ² K C² σ_0² <= min λ(sum of L_0² (D v)ᵀ D v). So DP-ULR
-"provides privacy protection by ensuring the variance of the estimated gradient in an arbitrary direction no less than a
-pre-defined level".
+from below. The bound is C² σ_0² for the sum over the batch, since (8) is σ² K C² σ_0² <= min λ(sum of L_0² (D v)ᵀ D v).
+So DP-ULR "provides privacy protection by ensuring the variance of the estimated gradient in an arbitrary direction no
+less than a pre-defined level".
 
 The reading refuted: the output is the sum of the estimates as released, each clipped to l2 norm C (line 205 of
-Algorithm 1). (Of the estimates before the clip it is true, to leading order in σ.)
+Algorithm 1). (The claim is true for the estimates before the clip, to leading order in σ.)
 
 Counterexample: the first layer of the paper's MLP on MNIST and its largest batch. Estimates of different examples are
-independent. A vector of norm at most C has a covariance whose trace is at most C², so the sum over n examples has one
-of trace at most n C², and its least eigenvalue is at most n C² over the number of parameters, whatever σ is.
+independent. A vector of norm at most C has a covariance whose trace is at most C². So the trace for the sum over n
+examples is at most n C², and the least eigenvalue is at most n C² over the number of parameters, for every σ.
 
 Arithmetic: fractions.
 """

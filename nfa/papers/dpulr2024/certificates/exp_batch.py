@@ -2,7 +2,7 @@
 
 Claim: "DP-SGD performs better with smaller batch sizes".
 
-The reading refuted: in every row of the table. (For σ_0 = 0.5 and 1 it is so.)
+The reading refuted: the claim holds in every row of the table. (It is true for σ_0 = 0.5 and 1.)
 
 Counterexample: DP-SGD's validation accuracies in percent, as printed in Table 1, without their standard deviations, for
 B = 64 and B = 500.

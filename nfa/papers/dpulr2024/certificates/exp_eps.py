@@ -1,17 +1,19 @@
 """Forward Learning with Differential Privacy (DP-ULR), section 4.2, Figure 3: dpulr2024:exp-eps.
 
-Claim: "To present a fair comparison, we compute the ε of DP-SGD using the RDP bound from Mironov et al. (2019)", which
-section 3.4 has as (α, 2Tq²α/σ²)-RDP. Figure 3 has q = 1/1000, 1/300, 1/120 and σ = 1, 4, 8.
+Claim: "To present a fair comparison, we compute the ε of DP-SGD using the RDP bound from Mironov et al. (2019)".
+Section
+3.4 states this bound as (α, 2Tq²α/σ²)-RDP. Figure 3 has q = 1/1000, 1/300, 1/120 and σ = 1, 4, 8.
 
-The reading refuted: it is a bound for each of these. (The theorem cited has σ >= 4 among its conditions.)
+The reading refuted: the formula is a bound for each of these. (The cited theorem requires σ >= 4, among other
+conditions.)
 
-Counterexample: the least noise of the figure and its smallest batch, 25 epochs, at the whole order α whose claimed ε,
-2Tq²α/σ² + ln(1/δ)/(α-1), is least. The target's gradient has norm C = 1 and all others are 0, so one coordinate of one
-step is P = N(0, σ²) without it and Q = (1-q) P + q N(1, σ²) with it. E_P (dQ/dP)^α is the sum over k of binom(α, k)
-(1-q)^(α-k) q^k e^(k(k-1)/(2σ²)), and D_α(Q ‖ P) its logarithm over α - 1.
+Counterexample: the least noise of the figure and its smallest batch, 25 epochs. The order is the whole α at which the
+claimed ε, 2Tq²α/σ² + ln(1/δ)/(α-1), is least. The target's gradient has norm C = 1 and all others are 0. So one
+coordinate of one step is P = N(0, σ²) without the target and Q = (1-q) P + q N(1, σ²) with it. E_P (dQ/dP)^α is the sum
+over k of binom(α, k) (1-q)^(α-k) q^k e^(k(k-1)/(2σ²)), and D_α(Q ‖ P) is its logarithm over α - 1.
 
-Arithmetic: fractions; of e^x for a whole x the power of 2.718, else that of the whole part. ln(x) >= 0.693 times the
-number of doublings from 1; ln(1/δ) is taken from both sides.
+Arithmetic: fractions. For e^x we take the power of 2.718, or for a fraction x the power with the whole part of x. ln(x)
+>= 0.693 times the number of doublings from 1. We bound ln(1/δ) from both sides.
 """
 
 from decimal import ROUND_FLOOR, Context

@@ -1,15 +1,15 @@
 """Forward Learning with Differential Privacy (DP-ULR), section 3.4, Efficiency and suitability: dpulr2024:joint-loss.
 
-Claim: where the loss "cannot be expressed as a summation of individual losses, computing individual gradients to limit
+Claim: if the loss "cannot be expressed as a summation of individual losses, computing individual gradients to limit
 example sensitivity becomes challenging for standard backpropagation. In DP-ULR, noise can be injected separately,
 enabling independent gradient computation".
 
-The reading refuted: for such a loss, too, clipping each example's estimate to length C limits to 2C how far the sum
-moves when one example is replaced. (That the estimates can be computed so is true.)
+The reading refuted: for such a loss, too, clipping each example's estimate to norm C bounds the change of the sum by 2C
+if one example is replaced. (It is true that the estimates can be computed so.)
 
-Counterexample: the loss (v_1 + ... + v_n)² of the outputs of n examples. The estimate for example i tends, as its
-repeats grow and its noise falls, to the derivative by v_i; of a quadratic loss this is half the difference of its
-values at v_i + 1 and v_i - 1.
+Counterexample: the loss (v_1 + ... + v_n)² of the outputs of n examples. If its repeats grow and its noise falls, the
+estimate for example i tends to the derivative by v_i. For a quadratic loss, this derivative is half the difference of
+the losses at v_i + 1 and v_i - 1.
 
 Arithmetic: fractions.
 """

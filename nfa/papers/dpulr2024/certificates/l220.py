@@ -3,12 +3,12 @@
 Claim: "while the proxy leads to a certain precision loss in the gradient estimation, we can control it by selecting
 noise with a distribution close to 0, substantiating the utility".
 
-The reading refuted: the precision of the estimate, the mean of K proxies z L/σ² with z ~ N(0, σ²). (Of its bias it is
-true.)
+The reading refuted: "precision" is that of the estimate, the mean of K proxies z L/σ² with z ~ N(0, σ²). (The claim is
+true for the bias of the estimate.)
 
-Counterexample: the loss (v + z)² at v = V, whose gradient is 2 V. The mean square of the estimate's distance from it is
-the bias squared and the proxy's variance over K; both are polynomials in the moments of z, E z^(2j) = σ^(2j) 1 · 3 ···
-(2j - 1), and E z^(2j+1) = 0.
+Counterexample: the loss (v + z)² at v = V, whose gradient is 2 V. The mean square of the estimate's distance from the
+gradient is the squared bias plus the proxy's variance over K. Both are polynomials in the moments of z, E z^(2j) =
+σ^(2j) 1 · 3 ··· (2j - 1), and E z^(2j+1) = 0.
 
 Arithmetic: fractions.
 """
@@ -22,7 +22,7 @@ CLOSE, AWAY = Fraction("0.01"), 1  # σ
 
 
 def moment(j, sigma):
-    """E z^j."""
+    """The moment E z^j."""
     value = Fraction(0 if j % 2 else 1)
     for odd in range(1, j, 2):
         value *= odd * sigma**2
@@ -36,7 +36,7 @@ def need(rule, sentence):
 
 def square(sigma):
     """The mean square of the distance of the estimate from the gradient."""
-    loss = [V**2, 2 * V, 1]  # its coefficients of 1, z, z²
+    loss = [V**2, 2 * V, 1]  # the coefficients of 1, z, z²
     squared = [sum(loss[i] * loss[j - i] for i in range(3) if 0 <= j - i < 3) for j in range(5)]
     mean = sum(c * moment(j + 1, sigma) for j, c in enumerate(loss)) / Fraction(sigma) ** 2
     second = sum(c * moment(j + 2, sigma) for j, c in enumerate(squared)) / Fraction(sigma) ** 4

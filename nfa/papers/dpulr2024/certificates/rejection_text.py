@@ -1,16 +1,16 @@
 """Forward Learning with Differential Privacy (DP-ULR), sections 3.2 and 3.4 on rejection.
 
 dpulr2024:rejection-text, dpulr2024:impairment-text. Claim: with rejection the cost γ "diminishes quadratically with the
-subsampling rate but adds a very small term that is not related to α" (section 3.2, "Batch subsampling with rejection");
-it is "extremely small to be ignored compared to the latter term" (section 3.4). The terms are those of (10): q
-p(N_B-1; N, q)/(1 - P(N_B-1; N, q)) and 2q²α/σ².
+subsampling rate but adds a very small term that is not related to α" (section 3.2, "Batch subsampling with rejection").
+This term is "extremely small to be ignored compared to the latter term" (section 3.4). The terms are those of (10):
+q p(N_B-1; N, q)/(1 - P(N_B-1; N, q)) and 2q²α/σ².
 
-The reading refuted: q = N_B/N, as line 195 of Algorithm 1 has it. (For thresholds well below qN it is true.)
+The reading refuted: q = N_B/N, as in line 195 of Algorithm 1. (For thresholds well below qN the claim is true.)
 
-Counterexample: the smallest batch of section 4.2 in the training set of MNIST. The first term is at least q p(N_B-1; N,
-q), for 1 - P is at most 1.
+Counterexample: the smallest batch of section 4.2 in the training set of MNIST. The first term is at least
+q p(N_B-1; N, q), because 1 - P is at most 1.
 
-Arithmetic: fractions. Of (1-q)^n a lower bound: (1-q)^n > exp(-qn/(1-q)), and 1/e^x > 1/2.71829^x for a whole x.
+Arithmetic: fractions. A lower bound on (1-q)^n is (1-q)^n > exp(-qn/(1-q)), and 1/e^x > 1/2.71829^x for a whole x.
 """
 
 from decimal import ROUND_FLOOR, Context

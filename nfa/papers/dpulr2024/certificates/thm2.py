@@ -64,7 +64,7 @@ accepted = sum(p[N_B:])
 without = sum(p[n] * bound("exp", -(TAU**2) * D_THETA / (2 * n * C**2), UP) for n in range(N_B, N + 1)) / accepted
 first, with_, total = C / bound("sqrt", 1 + SLOPE**2, UP), Fraction(0), accepted + Q * p[N_B - 1]
 need(first > TAU, "the first entry of the target's clipped estimate must be above TAU")
-for n in range(N_B, N + 2):  # the target and n - 1 others
+for n in range(N_B, N + 2):  # a batch of the target and n - 1 others
     each = Fraction(C**2 * SIGMA_0**2, n)
     low = (each + Fraction(2 * G**2, K)) / ((1 - SAFE) * G) ** 2
     wide = (D_THETA - 1) * (each + Fraction(G**2, K)) / (SAFE * G * SLOPE) ** 2

@@ -65,7 +65,7 @@ def sizes(n):
 p, bar = sizes(N), sizes(N_BAR)
 accepted = sum(p[N_B:])
 gamma = Q * bar[N_B - 1] / sum(bar[N_B:]) + 2 * Q**2 * ALPHA / SIGMA**2
-there = Q * (accepted + p[N_B - 1]) / (accepted + Q * p[N_B - 1])  # that the batch of D' has the wide example
+there = Q * (accepted + p[N_B - 1]) / (accepted + Q * p[N_B - 1])  # probability that D's batch has the wide example
 far = sum(p[n] * min(1, 2 * bound("exp", -(REACH**2) / (2 * n * EACH), UP)) for n in range(N_B, N + 1)) / accepted
 wide = Fraction(isqrt(int(628 * WIDE * 10**8)), 10**5)  # at most sqrt(2 pi WIDE), the others' variances only add to it
 near = (1 - there) + there * min(1, 2 * REACH / wide)  # the most that D' has within REACH

@@ -1,6 +1,6 @@
 """Forward Learning with Differential Privacy (DP-ULR), section 3.2, "Generalization of DP-ULR", and Appendix A.4.
 
-dpulr2024:virtual-linear. Claim: with a virtual linear layer, whose noise is added to the parameters, "the Jacobian
+dpulr2024:virtual-linear. Claim: add a virtual linear layer, whose noise is added to the parameters. Then "the Jacobian
 matrix would be the identity matrix I, ensuring the full rank" of the sum of the covariance matrices of the gradient
 proxies.
 
@@ -30,9 +30,9 @@ parameters = len(X[0])
 need(len(X) == len(Y), "each record has one input and one label")
 need(all(len(x) == parameters and 0 not in x for x in X), "every record must read every parameter")
 for x, y in zip(X, Y, strict=True):
-    # The loss is the square of this polynomial in v + z, of degree 1: its coefficients, and its constant.
+    # The loss is the square of a polynomial of degree 1 in v + z. These are its coefficients and its constant.
     coefficients, constant = [A * entry for entry in x], B - y
     if constant or any(coefficients):
         raise SystemExit("not refuted: the loss of a record is not 0 for every noise")
-rank = 0  # of a sum of zero matrices
+rank = 0  # the rank of a sum of zero matrices
 print(f"refuted: claimed the full rank {parameters}, the rank is {rank}, too small by at least {parameters - rank}")

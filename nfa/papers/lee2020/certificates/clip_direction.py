@@ -3,12 +3,12 @@
 Claim: clipping gradients before they are averaged "is known to produce bias — the estimated mini-batch gradient no
 longer points in the same direction as the true mini-batch gradient".
 
-The reading refuted: wherever the clip reaches them. (Where it shrinks some more than others it is true, but for special
-cases.)
+The reading refuted: the claim is about every batch in which the clip reaches the gradients. (If the clip shrinks some
+gradients more than others, the claim is true except in special cases.)
 
-Counterexample: gradients of two parameters, all longer than C and of one length, so that all shrink by one factor.
+Counterexample: gradients of two parameters. All have the same norm, above C, so that all shrink by one factor.
 
-Arithmetic: fractions; the lengths are whole.
+Arithmetic: fractions. The norms are whole numbers.
 """
 
 from fractions import Fraction

@@ -3,12 +3,12 @@
 lee2020:sens-layerwise. Claim: with one index l for all layers, the overall sensitivity is at most 2 γ_l β_{l+1} τ_e
 sqrt((1 + τ_h²) L) / m. Algorithm 1 takes a bound γ_l and a β_l for each layer.
 
-The reading refuted: l any layer (the networks of section 5.1 have tanh layers, γ = 1, and sigmoid layers, γ = 1/4),
-here the sigmoid one. What the output layer learns from does not matter: its share is left out of what is found.
+The reading refuted: l is any layer, here the sigmoid one. (The networks of section 5.1 have tanh layers, γ = 1, and
+sigmoid layers, γ = 1/4.) What the output layer learns from does not matter, because the file leaves out its share.
 
 Counterexample: one record x = 1 with one label or the other, m = 1, a tanh layer below a sigmoid layer. All weights are
-0 and the biases such that each tanh unit gives the output OUTPUT and both classes get ŷ = 1/2. B = β u (1, -1)/sqrt 2
-with the n entries of u equal and |u| = 1. The two labels have the errors ∓(1, -1)/2, clipped to τ_e.
+0. The biases make each tanh unit give the output OUTPUT and both classes get ŷ = 1/2. B = β u (1, -1)/sqrt 2, where the
+n entries of u are equal and |u| = 1. The two labels have the errors ∓(1, -1)/2, clipped to τ_e.
 
 Arithmetic: fractions, by squares of norms: |v xᵀ|² = |v|² |x|², and B e = ∓τ_e β u has |B e| = τ_e β.
 """
@@ -20,7 +20,7 @@ from fractions import Fraction
 L, M = 3, 1
 BETA, TAU_E, TAU_H = Fraction("0.9"), Fraction("0.1"), 1
 GAMMA_TANH, GAMMA_SIGMOID = 1, Fraction("0.25")
-OUTPUT = Fraction("0.05")  # of a tanh unit
+OUTPUT = Fraction("0.05")  # the output of a tanh unit
 
 
 def need(rule, sentence):
@@ -32,13 +32,13 @@ need(L == 3 and M == 1, "L must be 3, for two hidden layers and an output layer,
 need(0 < BETA and 0 < TAU_E and 0 < TAU_H, "beta, tau_e and tau_h must be positive")
 need(GAMMA_TANH >= 1 and GAMMA_SIGMOID >= Fraction(1, 4), "gamma must be at least 1 for tanh and 1/4 for the sigmoid")
 need(-1 < OUTPUT < 1, "OUTPUT, the output of a tanh unit, must be in (-1, 1)")
-error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y of the one label, its opposite of the other
+error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y for one label; for the other label it is the opposite
 need(
     sum(e * e for e in error) >= TAU_E**2, "the norm of the error must be at least tau_e, so that the error is clipped"
 )
 
 slope = 1 - OUTPUT**2
-tanh_layer = 4 * (slope * TAU_E * BETA / M) ** 2 * (min(1, TAU_H) ** 2 + 1)  # W and b; the square
+tanh_layer = 4 * (slope * TAU_E * BETA / M) ** 2 * (min(1, TAU_H) ** 2 + 1)  # the square, for W and b together
 printed = (2 * GAMMA_SIGMOID * BETA * TAU_E / M) ** 2 * (1 + TAU_H**2) * L
 if tanh_layer <= printed:
     raise SystemExit("not refuted: the update of the tanh layer moves by at most the bound with the sigmoid's gamma")

@@ -1,15 +1,18 @@
 """Lee & Kifer, Differentially Private Deep Learning with Direct Feedback Alignment, section 4.2: lee2020:sens-total.
 
-Claim: where one record changes, the updates of Algorithm 1, all layers together and before the noise, move in l2 norm
-by at most Δ = 2 γ β τ_e sqrt((1 + τ_h²) L) / m. Hypotheses: |φ'| <= γ, spectral norms of the feedback matrices β,
-errors clipped to τ_e, activations to τ_h, batches of m.
+Claim: if one record changes, the updates of Algorithm 1 move in l2 norm by at most Δ = 2 γ β τ_e sqrt((1 + τ_h²) L) /
+m,
+all layers together and before the noise. Hypotheses: |φ'| <= γ, the feedback matrices have spectral norm β, errors are
+clipped to τ_e and activations to τ_h, and batches have m records.
 
-The readings refuted: section 3.2 and Figure 1 let the output layer learn from e itself. Also: from β e (with sigmoid
-units), and from e times the softmax's slope, e ⊙ ŷ(1 - ŷ) (with sigmoid units).
+The readings refuted: section 3.2 and Figure 1 let the output layer learn from e itself. We also refute two other
+readings, with sigmoid units. In one, this layer learns from β e. In the other, it learns from e times the derivative of
+the softmax, e ⊙ ŷ(1 - ŷ).
 
-Counterexample: one record x = 1 with one label or the other, m = 1, one hidden layer. All weights are 0 and the biases
-such that each hidden unit gives the output OUTPUT and both classes get ŷ = 1/2. B = β u (1, -1)/sqrt 2 with the n
-entries of u equal and |u| = 1. The two labels have the errors ∓(1, -1)/2, clipped to τ_e.
+Counterexample: one record x = 1 with one label or the other, m = 1, one hidden layer. All weights are 0. The biases
+make
+each hidden unit give the output OUTPUT and both classes get ŷ = 1/2. B = β u (1, -1)/sqrt 2, where the n entries of u
+are equal and |u| = 1. The two labels have the errors ∓(1, -1)/2, clipped to τ_e.
 
 Arithmetic: fractions, by squares of norms: |v xᵀ|² = |v|² |x|², and B e = ∓τ_e β u has |B e| = τ_e β.
 """
@@ -30,7 +33,7 @@ def need(rule, sentence):
 
 
 def moved(units, output, slope, top):
-    """The square of how far the updates are apart for the two labels; the output layer learns from top times e."""
+    """The squared distance between the updates for the two labels, if the output layer learns from top times e."""
     error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y
     need(
         sum(e * e for e in error) >= TAU_E**2,
@@ -38,7 +41,7 @@ def moved(units, output, slope, top):
     )
     input_ = min(1, TAU_H) ** 2  # squares of the clipped norms
     hidden = min(units * output**2, TAU_H**2)
-    # Either label gives the opposite of the other's update: the distance is twice its norm. 1 stands for the bias.
+    # The two labels have opposite updates, so the distance is twice the norm of one. The 1 is for the bias.
     first = (slope * TAU_E * BETA) ** 2 * (input_ + 1)
     last = (top * TAU_E) ** 2 * (hidden + 1)
     return 4 * (first + last) / M**2

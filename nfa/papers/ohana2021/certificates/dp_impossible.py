@@ -3,11 +3,12 @@
 Claim: differential privacy adds noise, "making the contribution of a single data-point hardly distinguishable from the
 added noise. Therefore it is impossible to infer information on individuals from the aggregate".
 
-The paper defines (ε, δ)-privacy for ε, δ > 0. (For ε = δ = 0 the claim is true. Else what can be inferred is bounded.)
+The paper defines (ε, δ)-privacy for ε, δ > 0. (For ε = δ = 0 the claim is true. Otherwise, the guarantee only bounds
+what somebody can infer.)
 
-Counterexample: each individual has a bit, 0 or 1 with probability 1/2. The answer to its bit is true with the
-probability TRUTH, so it is (ε, 0)-private for every ε with e^ε >= TRUTH/(1 - TRUTH). Who takes an answer for the bit is
-right with the probability TRUTH.
+Counterexample: each individual has a bit, 0 or 1 with probability 1/2. The algorithm answers with the true bit with the
+probability TRUTH, so it is (ε, 0)-private for every ε with e^ε >= TRUTH/(1 - TRUTH). An attacker who guesses that the
+bit equals the answer is right with the probability TRUTH.
 
 Arithmetic: fractions. EPSILON is checked from above: e^ε >= 1 + ε + ε²/2 + ... + ε^9/9!.
 """

@@ -1,14 +1,15 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 3.3: ohana2021:eq14.
 
 Claim: sqrt(m/n) γ^min τ_h^min <= a_j, where a_j² = Σ_i (φ'_ij h_ik)² over the m records, for each column k (14), "using
-the clipping of the quantities of interest": c = τ_h^max/sqrt(n), nu = τ_h^min/sqrt(n), slopes of at least γ^min.
+the clipping of the quantities of interest": c = τ_h^max/sqrt(n), nu = τ_h^min/sqrt(n), derivatives of at least γ^min.
 
-The reading refuted: the floor is that of section 3.1, ‖clip_c(offset_nu(h))‖ >= τ_h^min for each record. (With a floor
-|h_ik| >= nu of every entry it is true.)
+The reading refuted: the floor is that of section 3.1, ‖clip_c(offset_nu(h))‖ >= τ_h^min for each record. (With the
+floor
+|h_ik| >= nu for every entry, the claim is true.)
 
-Counterexample: records of signed activations, such as tanh has them, one unit above with slopes 1.
+Counterexample: records of signed activations, as tanh gives them, and one unit above them with derivatives 1.
 
-Arithmetic: fractions, by squares; sqrt(n) is whole.
+Arithmetic: fractions, by squares. sqrt(n) is a whole number.
 """
 
 from fractions import Fraction

@@ -1,12 +1,12 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 3.1 and section 4.
 
 ohana2021:eq9a and ohana2021:exp-clip. Claim: with c = τ_h^max/sqrt(n) and nu = τ_h^min/sqrt(n) (equation 9) "these
-choices ensure that τ_h^min <= ‖clip_c(offset_nu(h))‖ <= τ_h^max", h the activations of n units, offset_nu(v) = (v_k +
-nu)_k and clip_c(v) = (sign(v_k) min(c, |v_k|))_k.
+choices ensure that τ_h^min <= ‖clip_c(offset_nu(h))‖ <= τ_h^max". Here h are the activations of n units, offset_nu(v) =
+(v_k + nu)_k and clip_c(v) = (sign(v_k) min(c, |v_k|))_k.
 
 Counterexample: tanh units, the activation of section 4, whose outputs can be any number in (-1, 1).
 
-Arithmetic: fractions; sqrt(n) is whole.
+Arithmetic: fractions. sqrt(n) is a whole number.
 """
 
 from fractions import Fraction

@@ -3,11 +3,12 @@
 Claim: "For losses commonly used in classification and regression, such as the squared loss or the cross-entropy loss",
 the derivative of the loss by the pre-activations z of the last layer is the error e ∝ ŷ - y.
 
-The reading refuted: with the activation of the paper, tanh, at the output too, as equation (2) lets it stand there.
-(For the squared loss of the identity, and cross-entropy with a softmax or sigmoids, it is true.)
+The reading refuted: the output also uses the paper's activation, tanh, as equation (2) allows. (The claim is true for
+the squared loss with the identity, and for cross-entropy with a softmax or sigmoids.)
 
 Counterexample: two outputs ŷ = tanh(z), which can be any numbers in (-1, 1), and the squared loss |ŷ - y|²/2. Its
-derivative by z_k is (ŷ_k - y_k)(1 - ŷ_k²). Of the angle between it and ŷ - y the square of the sine is computed.
+derivative by z_k is (ŷ_k - y_k)(1 - ŷ_k²). The file computes the squared sine of the angle between the derivative and
+ŷ - y.
 
 Arithmetic: fractions.
 """

@@ -1,14 +1,14 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 4: ohana2021:exp-sigma.
 
-Claim: "we fix τ_f = 1 such that σ = 0.1 implies ‖g‖ ≃ ‖B e‖", g ~ N(0, σ² I) in as many dimensions as the layer has
-units, ‖B e‖ <= τ_f; at σ = 0.01 "the noise is roughly 10 % of the norm of the DFA learning signal", which the setup
-makes "a lower bound on the noise".
+Claim: "we fix τ_f = 1 such that σ = 0.1 implies ‖g‖ ≃ ‖B e‖", where g ~ N(0, σ² I) has as many dimensions as the layer
+has units and ‖B e‖ <= τ_f. At σ = 0.01 "the noise is roughly 10 % of the norm of the DFA learning signal", which the
+setup makes "a lower bound on the noise".
 
-Counterexample: the hidden layers of section 4, of 512 units, where at ‖B e‖ = 1 the noise is far more than stated; and
-its output layer, of 10 units, where it is far less, and no lower bound.
+Counterexample: two kinds of layers in section 4. In the hidden layers, of 512 units, the noise at ‖B e‖ = 1 is far more
+than stated. In the output layer, of 10 units, the noise is far less, so the statement is no lower bound.
 
-Arithmetic: fractions, by squares. E‖g‖ = σ sqrt 2 Γ((n+1)/2)/Γ(n/2), whose product for n and n+1 is σ² n and which
-grows with n; so σ² (n-1) <= (E‖g‖)² <= σ² n.
+Arithmetic: fractions, by squares. E‖g‖ = σ sqrt 2 Γ((n+1)/2)/Γ(n/2) grows with n, and the product of its values for n
+and n+1 is σ² n. So σ² (n-1) <= (E‖g‖)² <= σ² n.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -29,7 +29,7 @@ need(
     1 <= HIDDEN <= 512 and 1 <= OUTPUT <= 10,
     "the paper's hidden layers have at most 512 units, and its output layer 10",
 )
-least = SIGMA**2 * (HIDDEN - 1)  # of (E‖g‖)²
+least = SIGMA**2 * (HIDDEN - 1)  # lower bound on (E‖g‖)²
 most = SIGMA**2 * OUTPUT
 if least < (2 * SIGNAL) ** 2:
     raise SystemExit("not refuted: in the hidden layer, the lower bound on the noise is below twice the signal")

@@ -1,18 +1,18 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, Proposition 3 in section 3.3.
 
 ohana2021:prop3, ohana2021:pre-prop3, ohana2021:prop3-proof-3, ohana2021:A1-s7, ohana2021:A1-alt and, for T = 1,
-ohana2021:prop3-T. Claim: with the laws P and Q of one column of an update under neighbours D and D', of m records, for
-every α > 1 D_α(P ‖ Q) <= ε_PDFA = 2α/(mσ²) r τ_B² + n α/(2(α-1)) log[m/(m+1-r)], r = (γ^max τ_h^max/(γ^min τ_h^min))²
-(17), n the number of units; or, in the preprint, n times the first term, which is the same here, for n = 1; or, the
-alternative of Appendix A.1, with log[(m-1)/m + r/m]. Hypotheses: entries of h, offset and clipped, between
-τ_h^min/sqrt(n) and τ_h^max/sqrt(n), slopes between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
+ohana2021:prop3-T. Claim: let P and Q be the laws of one column of an update under neighbours D and D' of m records. For
+every α > 1, D_α(P ‖ Q) <= ε_PDFA = 2α/(mσ²) r τ_B² + n α/(2(α-1)) log[m/(m+1-r)], r = (γ^max τ_h^max/(γ^min τ_h^min))²
+(17), with n units. The preprint has n times the first term, which is the same here, because n = 1. The alternative of
+Appendix A.1 has log[(m-1)/m + r/m]. Hypotheses: entries of h, offset and clipped, are between τ_h^min/sqrt(n) and
+τ_h^max/sqrt(n), derivatives are between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
 
-The proof lets D and D' be chosen so that the new record has the larger term; a guarantee is for all neighbours.
+The proof chooses D and D' so that the new record has the larger term, but a guarantee must hold for all neighbours.
 
-Counterexample: one unit, the identity as activation, one input; D' has a smaller last record. B e is the same for all.
+Counterexample: one unit, the identity as activation, one input. D' has a smaller last record. B e is the same for all.
 
-Arithmetic: fractions for the closed form (7) of two normal laws, log of decimal, which is correctly rounded, moved one
-unit further outwards.
+Arithmetic: fractions for the closed form (7) of two normal laws. The decimal module rounds log correctly, and we then
+move it one unit further outwards.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -28,7 +28,7 @@ DOWN, UP = Context(prec=40, rounding=ROUND_FLOOR), Context(prec=40, rounding=ROU
 
 
 def ln(x, to):
-    """log of a fraction, from below (to = DOWN) or from above (to = UP)."""
+    """Bound on log of a fraction, from below (to = DOWN) or from above (to = UP)."""
     value = to.divide(x.numerator, x.denominator).ln(to)
     return Fraction(to.next_minus(value) if to is DOWN else to.next_plus(value))
 
@@ -56,7 +56,7 @@ one, other = (Fraction(SIGMA**2 * sum(h * h for h in H), m**2) for H in (H_D, H_
 mixed = ALPHA * other + (1 - ALPHA) * one
 shown = "infinity"
 if mixed > 0:
-    # (7): -(log(mixed) - (1 - alpha) log(one) - alpha log(other)) / (2 (alpha - 1)), and the part of the means
+    # (7): -(log(mixed) - (1 - alpha) log(one) - alpha log(other)) / (2 (alpha - 1)), plus the part of the means
     logarithm = ln(mixed / one, UP) + ALPHA * ln(one / other, UP)
     true = ALPHA / 2 * (means[0] - means[1]) ** 2 / mixed - logarithm / (2 * (ALPHA - 1))
     if true <= max(claimed):

@@ -1,16 +1,17 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, below Proposition 3 in section 3.3.
 
-ohana2021:prop3-cols and ohana2021:prop3-layers. Claim, of one update, T = 1: that of a whole weight matrix with n_{l-1}
-columns is (α, n_{l-1} ε_PDFA)-RDP, and that of a network of L layers (α, L n_{l-1} ε_PDFA)-RDP, with (17), ε_PDFA =
-2α/(mσ²) r τ_B² + n_l α/(2(α-1)) log[m/(m+1-r)], r = (γ^max τ_h^max/(γ^min τ_h^min))². Hypotheses: h offset and clipped
-as in (9), slopes between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e, the same in all columns.
+ohana2021:prop3-cols and ohana2021:prop3-layers. Claim about one update, T = 1: the update of a whole weight matrix with
+n_{l-1} columns is (α, n_{l-1} ε_PDFA)-RDP. The update of a network of L layers is (α, L n_{l-1} ε_PDFA)-RDP. Here, by
+(17), ε_PDFA = 2α/(mσ²) r τ_B² + n_l α/(2(α-1)) log[m/(m+1-r)], r = (γ^max τ_h^max/(γ^min τ_h^min))². Hypotheses: h is
+offset and clipped as in (9), derivatives are between γ^min and γ^max, |B e| <= τ_B, and the noise N(0, σ² I) on B e is
+the same in all columns.
 
-Counterexample: the first layer, of one unit with slope 1, sees the inputs x below before they are offset and clipped;
-D' has another last record. (1/m) Σ (B e_i + g_i) h_i is normal with covariance (σ²/m²) Σ h_i h_iᵀ. The claim for the
-network is taken with LAYERS layers of no more columns, whose updates can only be seen beside this one.
+Counterexample: the first layer, of one unit with derivative 1, reads the inputs x below, offset and clipped. D' has
+another last record. (1/m) Σ (B e_i + g_i) h_i is normal with covariance (σ²/m²) Σ h_i h_iᵀ. For the claim about the
+network, take LAYERS layers of at most as many columns. Publishing their updates too can only reveal more.
 
-Arithmetic: fractions for (7), at α = 3/2: -log(det(3/2 Σ' - 1/2 Σ)/sqrt(det Σ'³/det Σ)), without the part of the means,
-which is not negative; -log x >= 1 - x. τ = τ_h^min = τ_h^max, so that r = 1 and the logarithm in (17) is 0.
+Arithmetic: fractions for (7), at α = 3/2: -log(det(3/2 Σ' - 1/2 Σ)/sqrt(det Σ'³/det Σ)). We omit the part of the means,
+which is not negative, and use -log x >= 1 - x. τ = τ_h^min = τ_h^max, so r = 1 and the logarithm in (17) is 0.
 """
 
 from decimal import ROUND_FLOOR, Context
@@ -34,7 +35,7 @@ def clipped(x):
 
 
 def covariance(records):
-    """Σ h hᵀ without the factor σ²/m²: three entries."""
+    """Σ h hᵀ without the factor σ²/m², as three entries."""
     return [sum(h[i] * h[j] for h in records) for i, j in ((0, 0), (0, 1), (1, 1))]
 
 

@@ -1,16 +1,16 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, below Proposition 3 in section 3.3.
 
 ohana2021:prop3-dp, ohana2021:claim-strong. Claim: the training is (L T n_{l-1} ε_PDFA + log(1/δ)/(α-1), δ)-private for
-all δ in (0, 1), with (17), ε_PDFA = 2α/(mσ²) r τ_B² + n_l α/(2(α-1)) log[m/(m+1-r)], r = (γ^max
-τ_h^max/(γ^min τ_h^min))². With σ <= 0.2 these are "strong privacy constraints" (section 4). Hypotheses: h offset and
-clipped as in (9), slopes between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
+all δ in (0, 1). By (17), ε_PDFA = 2α/(mσ²) r τ_B² + n_l α/(2(α-1)) log[m/(m+1-r)], r = (γ^max
+τ_h^max/(γ^min τ_h^min))². With σ <= 0.2 these are "strong privacy constraints" (section 4). Hypotheses: h is offset and
+clipped as in (9), derivatives are between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
 
-Counterexample: T = 1, L = 1, one unit with slope 1, two records of three inputs at their bounds; D' has another second
-record. The update (1/m) Σ (B e_i + g_i) h_i is in the span of the h_i. NORMAL is orthogonal to that of D, so that under
-D NORMAL · update is 0 with probability 1; under D' it is a normal variable with a variance above 0, so that it is 0
-with probability 0. For this event 1 <= e^ε · 0 + δ, whatever ε is.
+Counterexample: T = 1, L = 1, one unit with derivative 1, two records of three inputs at their bounds. D' has another
+second record. The update (1/m) Σ (B e_i + g_i) h_i is in the span of the h_i. NORMAL is orthogonal to the span of D, so
+NORMAL · update is 0 with probability 1 under D. Under D' it is a normal variable with a variance above 0, so it is 0
+with probability 0. For this event, privacy requires 1 <= e^ε · 0 + δ, whatever ε is.
 
-Arithmetic: whole numbers and fractions; log(1/δ) is within -log2(δ) whole steps of log 2 < 0.7.
+Arithmetic: whole numbers and fractions. log(1/δ) is within -log2(δ) whole steps of log 2 < 0.7.
 """
 
 from fractions import Fraction
@@ -50,7 +50,7 @@ claimed = len(NORMAL) * Fraction(2 * ALPHA * TAU_B**2, m * SIGMA**2) + Fraction(
 need(all(along(h) == 0 for h in H_D), "NORMAL must be orthogonal to the records of D")
 variance = Fraction(SIGMA**2, m**2) * sum(along(h) ** 2 for h in H_OTHER)
 probability, other = 1, 0 if variance > 0 else 1  # that NORMAL · update = 0 under D and D'
-least = probability if other == 0 else 0  # the δ that any finite ε needs
+least = probability if other == 0 else 0  # the δ that every finite ε needs
 if least <= DELTA:
     raise SystemExit("not refuted: the event has probability 1 under D' too")
 shown = f"{float(DELTA):g} at an epsilon of {float(claimed):.4g} or less"

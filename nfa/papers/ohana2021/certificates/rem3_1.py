@@ -1,14 +1,15 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, Remark 3.1: ohana2021:rem3.1.
 
-Claim, of (17), 2α r τ_B²/(mσ²) + n_l α/(2(α-1)) log[m/(m+1-r)]: "This bound is not tight since it assumes that all the
+Claim about (17), 2α r τ_B²/(mσ²) + n_l α/(2(α-1)) log[m/(m+1-r)]: "This bound is not tight since it assumes that all
+the
 activations reach their worst cases". "Obtaining a tighter bound would be very challenging since the values of the
 covariance matrices depend on the output of the neurons".
 
 Counterexample: at α = 2 a bound from the same constants is far below (17). It covers the worst case: all columns within
 the floors and all replacements of a record, in both orders. Write x = (r-1)/m. Let q be the least square of an entry
-times a slope. With v = a²/a'², a row's logarithm is -log(1 - (v-1)²)/2, and 1/(1+x) <= v <= 1+x. So it is at most
+times a derivative. With v = a²/a'², a row's logarithm is -log(1 - (v-1)²)/2, and 1/(1+x) <= v <= 1+x. So it is at most
 -log(1 - x²)/2 <= x²/(2(1-x²)). Its variance in (7) is 2a'² - a² >= (m-1)q + 2q - rq = mq(1-x). The means differ by at
-most 4 τ_B² rq/m² in squared norm (Proposition 2), so that they add at most 4r τ_B²/(mσ²(1-x)).
+most 4 τ_B² rq/m² in squared norm (Proposition 2), so they add at most 4r τ_B²/(mσ²(1-x)).
 
 Arithmetic: fractions; log(1/(1-x)) >= x in (17).
 """

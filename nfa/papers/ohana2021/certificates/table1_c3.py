@@ -3,10 +3,11 @@
 Claim: "Most of the performance hit can actually be attributed to the aggressive activation clipping, with noise having
 a limited effect."
 
-The reading refuted: at every σ of Table 1. (By the table it is so for DFA, TDFA and PDFA up to σ = 0.1.)
+The reading refuted: the claim holds at every σ of Table 1. (By the table it is true for DFA, TDFA and PDFA up to σ =
+0.1.)
 
-Counterexample: the row of PDFA in Table 1, test accuracies in percent: not private, with the clips and σ = 0, with the
-clips and σ = 0.2.
+Counterexample: the row of PDFA in Table 1. We compare three test accuracies in percent: not private, with the clips and
+σ = 0, and with the clips and σ = 0.2.
 
 Arithmetic: fractions, exactly.
 """
