@@ -1,6 +1,6 @@
 """Figure 12 of Berthier (2019), Section 4.6: epsilon over the epochs, under each reading of its accountant.
 
-Most columns rest on a conjecture, or on a proof that nobody else has reviewed; the column `proved` is what the
+Most columns depend on a conjecture, or on a proof that nobody else has reviewed. The column `proved` is what the
 accountant counts.
 """
 
@@ -25,14 +25,14 @@ _TOML = tomllib.loads(files("nfa.papers.berthier2019.logistic").joinpath("number
 _FIG12 = _TOML["fig12"]
 N: int = _FIG12["n"]
 DELTA: float = _FIG12["delta"]
-SIGMA: float = _FIG12["noise"]  # with L = 1: only sigma / L enters
-DECIMALS = 8  # of the rows; the table shows four
+SIGMA: float = _FIG12["noise"]  # with L = 1, because only sigma / L enters
+DECIMALS = 8  # decimals in the rows; the table prints four
 
 Rows = list[dict[str, Any]]
 
 
 def leading(tau: float, e: float, **reading) -> float:
-    """Epsilon by the leading term of the conjectures with C = 16: no guarantee.
+    """Epsilon by the leading term of the conjectures with C = 16. It is no guarantee.
 
     Source: [berthier2019:fig12]
     """
@@ -40,7 +40,7 @@ def leading(tau: float, e: float, **reading) -> float:
 
 
 def every_term(tau: float, e: float, sigma: float = SIGMA, cap: bool = True) -> float:
-    """Epsilon by the bound with its remainder, from our unreviewed proof.
+    """Epsilon by the bound with its remainder, which follows from our unreviewed proof.
 
     Source: [berthier2019:fig12]
     """
@@ -49,7 +49,7 @@ def every_term(tau: float, e: float, sigma: float = SIGMA, cap: bool = True) -> 
 
 
 def proved(tau: float, e: int) -> float:
-    """Epsilon as the accountant counts it: amplified for tau = 1/n, and one full release a pass otherwise.
+    """Epsilon as the accountant counts it: with amplification for tau = 1/n, otherwise as one full release per pass.
 
     Source: [berthier2019:fig12]
     """
@@ -72,7 +72,7 @@ def proved(tau: float, e: int) -> float:
 
 
 def poisson(e: int) -> float:
-    """Epsilon of Poisson batches of one expected record under add-remove, as Abadi et al. count it.
+    """Epsilon of Poisson batches with one expected record under add-remove, as Abadi et al. count it.
 
     Source: [berthier2019:fig12]
     """
@@ -88,7 +88,7 @@ def poisson(e: int) -> float:
 
 
 def rows() -> Rows:
-    """A row for each tau and number of epochs, with every reading of the accountant.
+    """A row for each tau and number of epochs, with the epsilon of every reading of the accountant.
 
     Source: [berthier2019:fig12]
     """
@@ -115,12 +115,12 @@ def _row(name: str, e: int) -> dict[str, Any]:
 
 
 def of(found: Rows, tau: str) -> dict[int, dict[str, Any]]:
-    """The rows of a tau by their epochs."""
+    """The rows with this tau, by their epochs."""
     return {row["epochs"]: row for row in found if row["tau"] == tau}
 
 
 def summary(found: Rows) -> list[str]:
-    """What the rows say of the report's sentences on the figure, a sentence each.
+    """Sentences that compare the report's sentences on the figure with the rows.
 
     Source: [berthier2019:fig12]
     """
@@ -148,12 +148,12 @@ def _three(rows: dict[int, dict[str, Any]], column: str) -> str:
 
 
 def notes(found: Rows) -> list[str]:
-    """What each column is, as lines of Markdown."""
+    """A description of each column, as lines of Markdown."""
     return ["## The readings", "", *_FIG12["guide"].strip().splitlines(), ""]
 
 
 def draw(path: Path, found: Rows) -> None:
-    """The curves of three readings over the epochs; a PNG."""
+    """Draw the curves of three readings over the epochs to a PNG file."""
     from nfa.papers.berthier2019.logistic.pictures import epsilon_panels
 
     epochs = range(1, _FIG12["epochs"][-1] + 1)

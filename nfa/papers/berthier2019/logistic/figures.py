@@ -1,7 +1,7 @@
-"""Figures 10 and 11 of Berthier (2019), Section 4.6: logistic regression on partial passes, without noise and with.
+"""Figures 10 and 11 of Berthier (2019), Section 4.6: logistic regression on partial passes, with and without noise.
 
-Settings and readings are in numbers.toml. The report prints no losses: what its text says in words is held against
-the runs by `notes`.
+Settings and readings are in numbers.toml. The report prints no losses, so `notes` compares the runs with what its text
+says in words.
 """
 
 import statistics
@@ -29,7 +29,7 @@ RIDGE: float = _FIGURES["data"]["ridge"]
 
 
 def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of a figure at a scale: every reading, tau and seed; some readings take the first seeds only.
+    """The runs of a figure at a scale: every reading, tau and seed. Some readings have only the first seeds.
 
     Source: [berthier2019:exp4.6]
     """
@@ -54,7 +54,7 @@ def settings(figure: str, *, reading: str, tau: str, epochs: int, seed: int) -> 
     reading : name of one of its readings
     tau : one of `TAUS`
     epochs : e, expected passes over every record
-    seed : int >= 0; the runs of one seed and one tau see the same records in the same order
+    seed : int >= 0; runs with the same seed and the same tau use the same records in the same order
     """
     (chosen,) = (entry for entry in _TOML[figure]["reading"] if entry["name"] == reading)
     values = _FIGURES["setting"] | {"dataset": _FIGURES["data"]["dataset"], "epochs": epochs, "seed": seed}
@@ -66,12 +66,12 @@ def settings(figure: str, *, reading: str, tau: str, epochs: int, seed: int) -> 
 
 @cache
 def least(dataset: str, data_dir: str | None, ridge: float = RIDGE) -> float:
-    """The minimum of the regularised objective on a data set of two classes, at most 2.5e-10 too large for ridge 0.001.
+    """The minimum of the regularised objective on two-class data, at most 2.5e-10 too large for ridge 0.001.
 
     Source: [berthier2019:exp4.6]
 
-    The objective is 2 ridge-strongly convex: where its gradient is g, it is at most ||g||^2 / (4 ridge) above the
-    minimum. Raises ValueError if no ||g|| of at most 1e-6 is found.
+    The objective is 2 ridge-strongly convex. So at a point with gradient g, it is at most ||g||^2 / (4 ridge) above the
+    minimum. Raises ValueError if the search finds no ||g|| of at most 1e-6.
     """
     found = data.load(dataset, data_dir)
     x = found.x_train.reshape(len(found.x_train), -1).astype(float)
@@ -85,26 +85,26 @@ def least(dataset: str, data_dir: str | None, ridge: float = RIDGE) -> float:
 
 
 def suboptimality(cell: Cell, record: dict[str, Any]) -> float:
-    """The regularised training loss after the last epoch, less its minimum."""
+    """The regularised training loss after the last epoch minus the minimum of the objective."""
     return record["history"][-1]["objective"] - least(cell.settings.dataset, cell.settings.data_dir)
 
 
 def means(runs: Trained) -> dict[str, str]:
-    """What a row has besides: the training accuracy, in percent, averaged over its runs."""
+    """The additional values of a row: the training accuracy, in percent, averaged over its runs."""
     accuracies = [100 * record["history"][-1]["train_accuracy"] for _, record in runs]
     mean = statistics.fmean(accuracies)
     return {"train. acc. %": TableCell(f"{mean:.1f}", {"train. acc. %": mean})}
 
 
 def epsilon_and_means(runs: Trained) -> dict[str, str]:
-    """The epsilon that the runs of a row prove with secret randomness, to four digits, rounded up; and their means."""
+    """Additional values of a row: the epsilon that its runs prove with secret randomness, rounded up, and the means."""
     guarantee = runs[0][1]["privacy"].get("guarantee")
     epsilon = None if guarantee is None else guarantee["epsilon"]
     return {"epsilon": TableCell("none" if epsilon is None else up(epsilon, 4), {"epsilon": epsilon})} | means(runs)
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why a run's loss cannot be held against the figure: no loss is printed, and what else differs."""
+    """Why the loss of a run cannot be compared with the figure: the figure prints no loss; other differences follow."""
     why = ["the losses in the figure are not printed"]
     if record["data"]["name"] != "epsilon":
         why.append(f"{record['data']['name']}, synthetic records")
@@ -114,7 +114,7 @@ def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
 
 
 def gain(rows: Rows, reading: str) -> float | None:
-    """How many times the suboptimality of tau = 1/n is that of tau = 1; None without both.
+    """The ratio of the suboptimality of tau = 1/n to that of tau = 1; None if one of the two is missing.
 
     Source: [berthier2019:fig10]
 
@@ -128,7 +128,7 @@ def gain(rows: Rows, reading: str) -> float | None:
 
 
 def largest_difference(rows: Rows, reading: str) -> float | None:
-    """The largest difference between the mean losses of two tau of a reading; None with one tau alone.
+    """The largest difference between the mean losses of two tau in a reading; None if there is only one tau.
 
     Source: [berthier2019:fig11]
 
@@ -142,7 +142,7 @@ def largest_difference(rows: Rows, reading: str) -> float | None:
 
 
 def notes_fig10(rows: Rows) -> list[str]:
-    """What section 4.6.2 says of Figure 10, and what these rows show of it, as lines of Markdown.
+    """A comparison of these rows with what section 4.6.2 says about Figure 10, as lines of Markdown.
 
     Source: [berthier2019:fig10]
     """
@@ -170,7 +170,7 @@ def notes_fig10(rows: Rows) -> list[str]:
 
 
 def notes_fig11(rows: Rows) -> list[str]:
-    """What section 4.6.2 says of Figure 11, and what these rows show of it, as lines of Markdown.
+    """A comparison of these rows with what section 4.6.2 says about Figure 11, as lines of Markdown.
 
     Source: [berthier2019:fig11] [berthier2019:sec4.6.3]
     """

@@ -1,4 +1,4 @@
-"""The pictures of Figures 10 to 12 of Berthier (2019). Drawn to files only."""
+"""The pictures of Figures 10 to 12 of Berthier (2019), drawn only to files."""
 
 import math
 import statistics
@@ -9,19 +9,19 @@ from typing import Any
 from nfa.experiments.experiment import Cell, Trained
 from nfa.experiments.plots import new_figure, save_figure, tidy
 
-COLOURS = {"1/n": "#D55E00", "0.1": "#CC79A7", "0.5": "#0072B2", "0.9": "#7F7F7F", "1": "#009E73"}  # of tau
-WIDTHS = {"1/n": 5.0, "0.1": 3.0, "0.5": 1.2}  # of lines that lie on each other
+COLOURS = {"1/n": "#D55E00", "0.1": "#CC79A7", "0.5": "#0072B2", "0.9": "#7F7F7F", "1": "#009E73"}  # for each tau
+WIDTHS = {"1/n": 5.0, "0.1": 3.0, "0.5": 1.2}  # for lines that overlap
 
 
 def suboptimality_figure(path: Path, trained: Trained, least: Callable[[Cell], float], title: str, log: bool) -> None:
-    """Mean and standard deviation of the suboptimality over the epochs, a panel a reading, a line a tau; a PNG.
+    """Draw mean and standard deviation of the suboptimality over the epochs: a panel per reading, a line per tau.
 
     Parameters
     ----------
     path : file to write
     trained : list of (Cell, record), keys with tau and reading
     least : function of a run -> minimum of its objective
-    log : both axes logarithmic, without the start; otherwise linear, with the loss at theta = 0 as a dotted line
+    log : True for logarithmic axes without the start; False for linear axes, with the loss at theta = 0 dotted
     """
     runs = [(cell.key, record, least(cell)) for cell, record in trained]
     readings = list(dict.fromkeys(key["reading"] for key, _, _ in runs))
@@ -59,14 +59,14 @@ def suboptimality_figure(path: Path, trained: Trained, least: Callable[[Cell], f
 
 
 def epsilon_panels(path: Path, epochs: range, panels: dict[str, dict[str, list[float]]], delta: float) -> None:
-    """Epsilon over the epochs, a panel a reading, a line a tau, that of tau = 1/n dotted as in the report; a PNG.
+    """Draw epsilon over the epochs: a panel for each reading, a line for each tau, dotted for 1/n as in the report.
 
     Parameters
     ----------
     path : file to write
-    epochs : of the curves
+    epochs : x values of the curves
     panels : {title of a panel: {tau: epsilons}}
-    delta : of all epsilons
+    delta : the delta of all epsilons
     """
     figure = new_figure(rf"DP-SGD on partial passes, $\sigma$ = 2L, n = 1,000: $\epsilon$ at $\delta$ = {delta:g}", 14)
     axes_of = dict(zip(panels, figure.subplots(1, len(panels), sharey=True), strict=True))
@@ -89,7 +89,7 @@ def epsilon_panels(path: Path, epochs: range, panels: dict[str, dict[str, list[f
 
 
 def _band(axes, tau: str, runs: list[tuple[dict[str, Any], dict[str, Any], float]], log: bool) -> None:
-    """The mean over the runs as a line, and one standard deviation to either side as a band."""
+    """Draw the mean over the runs as a line, and one standard deviation on each side as a band."""
     start = [] if log else [math.log(2)]
     curves = [[v - low for v in (*start, *(e["objective"] for e in r["history"]))] for _, r, low in runs]
     epochs = range(1 if log else 0, len(curves[0]) + (1 if log else 0))

@@ -1,7 +1,7 @@
-"""The classic mechanisms: Laplace noise, and Gaussian noise as in the textbook and at its least.
+"""The classic mechanisms: Laplace noise, the Gaussian noise of the textbook, and the least Gaussian noise.
 
-`nfa.papers.berthier2019.mechanisms.randomised_response` has the third one,
-`nfa.papers.berthier2019.mechanisms.neighbours` the sensitivities that noise is scaled to.
+`nfa.papers.berthier2019.mechanisms.randomised_response` has the third classic mechanism.
+`nfa.papers.berthier2019.mechanisms.neighbours` computes the sensitivities to which the noise is scaled.
 """
 
 import math
@@ -48,7 +48,7 @@ def laplace_mechanism(value, *, l1_sensitivity: float, epsilon: float, rng: np.r
     Parameters
     ----------
     value : (d,) array or a number, f(x)
-    l1_sensitivity : float > 0, S_1(f) under the adjacency that is counted
+    l1_sensitivity : float > 0, S_1(f) under the chosen adjacency
     epsilon : float > 0
     rng : numpy.random.Generator; a seeded one is not private
 
@@ -67,7 +67,7 @@ def laplace_mechanism(value, *, l1_sensitivity: float, epsilon: float, rng: np.r
 
 
 def laplace_release(*, l1_sensitivity: float, epsilon: float, adjacency: str) -> Mechanism:
-    """What one run of the Laplace mechanism on all the data releases, for the accountant.
+    """The release of one run of the Laplace mechanism on all the data, for the accountant.
 
     Source: [berthier2019:prop2.1]
 
@@ -96,7 +96,7 @@ def laplace_release(*, l1_sensitivity: float, epsilon: float, adjacency: str) ->
 
 
 def hockey_stick_laplace(*, epsilon: float, scale: float) -> float:
-    r"""Hockey-stick divergence of two Laplace laws a sensitivity apart in one coordinate: the exact delta at epsilon.
+    r"""Hockey-stick divergence of two Laplace laws, a sensitivity apart in one coordinate. It is the exact delta.
 
     .. math:: \delta(\epsilon) = \max\big(0,\; 1 - e^{(\epsilon - 1/\lambda)/2}\big), \qquad \lambda = b / \Delta_1
 
@@ -131,7 +131,7 @@ def hockey_stick_laplace(*, epsilon: float, scale: float) -> float:
 
 
 def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: float) -> float:
-    r"""The noise that the report asks for at any epsilon, in the limit: too little from epsilon of about 4 to 10 on.
+    r"""The noise that the report prescribes for every epsilon, in the limit. It is too little from epsilon 4 to 10 on.
 
     .. math:: \sigma = \sqrt{2 \log(1.25/\delta)}\, S_2(f) / \epsilon
 
@@ -149,7 +149,8 @@ def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: floa
 
     Notes
     -----
-    No guarantee; `classical_gaussian_scale` refuses where it is not proved, `gaussian_scale` holds for every epsilon.
+    It has no guarantee. `classical_gaussian_scale` raises an error for an epsilon without proof, and `gaussian_scale`
+    holds for every epsilon.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: floa
 
 
 def classical_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: float) -> float:
-    r"""The textbook's noise for (epsilon, delta)-DP, for epsilon up to 1.
+    r"""The noise of the textbook for (epsilon, delta)-DP, for epsilon up to 1.
 
     .. math:: \sigma = \sqrt{2 \log(1.25/\delta)}\, S_2(f) / \epsilon, \qquad \epsilon \le 1
 
@@ -182,8 +183,8 @@ def classical_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: fl
 
     Notes
     -----
-    The textbook has it for epsilon < 1 (from memory). On a grid of epsilon <= 1 and delta from 1e-12 to 0.999 the exact
-    delta at this noise is at most 0.318 of the delta asked for.
+    The textbook states it for epsilon < 1 (from memory). On a grid of epsilon <= 1 and delta from 1e-12 to 0.999, the
+    exact delta at this noise is at most 0.318 of the requested delta.
 
     Examples
     --------
@@ -208,13 +209,13 @@ def gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: float) -> fl
 
     Parameters
     ----------
-    epsilon : float >= 0; 0 asks for the total variation delta
+    epsilon : float >= 0; at 0 the total variation must be at most delta
     delta : float in (0, 1)
     l2_sensitivity : float > 0
 
     Returns
     -------
-    noise_std : float, above the least by a relative 1e-12 or so
+    noise_std : float, above the least by about 1e-12 of it
 
     Raises
     ------
@@ -247,7 +248,7 @@ def gaussian_mechanism(value, *, noise_std: float, rng: np.random.Generator) -> 
     ----------
     value : (d,) array or a number, f(x)
     noise_std : float > 0, from `gaussian_scale`, `classical_gaussian_scale` or
-        `nfa.papers.berthier2019.mechanisms.total_variation.gaussian_tv_scale`; for the accountant it is the noise_std
+        `nfa.papers.berthier2019.mechanisms.total_variation.gaussian_tv_scale`; the accountant takes it as the noise_std
         of an `nfa.mechanism.Mechanism`
     rng : numpy.random.Generator; a seeded one is not private
 
@@ -266,7 +267,7 @@ def gaussian_mechanism(value, *, noise_std: float, rng: np.random.Generator) -> 
 
 
 def _least(fits: Callable[[float], bool], start: float) -> float:
-    """The least positive number that fits, from above and by halving; all larger numbers fit."""
+    """The least positive number that fits, approached from above by bisection, if all larger numbers fit too."""
     low = high = start
     while not fits(high):
         low, high = high, 4 * high

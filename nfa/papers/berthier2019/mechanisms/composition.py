@@ -1,8 +1,9 @@
-"""Composition in (epsilon, delta): basic, advanced, and the best possible, which randomised responses attain.
+"""Composition in (epsilon, delta): basic, advanced, and the best possible bound, which randomised responses attain.
 
-The best possible is that of Kairouz, Oh and Viswanath (2015): k releases, each (epsilon, delta)-DP and possibly chosen
-after seeing those before, are together no worse than k runs of one mechanism that gives the data away with probability
-delta and else answers one bit by randomised response. Renyi curves compose in `nfa.privacy.rdp.compose`.
+The best possible bound is that of Kairouz, Oh and Viswanath (2015). Take k releases, each (epsilon, delta)-DP; each may
+depend on the results of those before. Together they are at most as bad as k runs of one mechanism. This mechanism
+reveals the data with probability delta and otherwise answers one bit by randomised response. Renyi curves compose in
+`nfa.privacy.rdp.compose`.
 """
 
 import math
@@ -13,11 +14,11 @@ from scipy import special
 
 from nfa import require
 
-MOST_PATTERNS = 20  # releases of different epsilons that are enumerated: 2^20 patterns of answers
+MOST_PATTERNS = 20  # most releases with different epsilons: we enumerate 2^20 patterns of answers
 
 
 def basic_composition(spent: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """Epsilons and deltas of several releases, each possibly chosen after seeing those before, add up.
+    """The sum of the epsilons and deltas of several releases, each possibly chosen after the results of those before.
 
     Source: [berthier2019:postproc]
 
@@ -39,7 +40,7 @@ def basic_composition(spent: Iterable[tuple[float, float]]) -> tuple[float, floa
 
 
 def advanced_composition(*, epsilon: float, delta: float = 0.0, k: int, delta_slack: float) -> tuple[float, float]:
-    r"""Epsilon and delta of k releases of the same (epsilon, delta), by Theorem 2.1.
+    r"""Epsilon and delta of k releases with the same (epsilon, delta), by Theorem 2.1.
 
     .. math:: \epsilon' = \sqrt{2 k \log(1/\delta')}\, \epsilon + k \epsilon (e^\epsilon - 1), \qquad
               \text{at } k \delta + \delta'
@@ -50,12 +51,13 @@ def advanced_composition(*, epsilon: float, delta: float = 0.0, k: int, delta_sl
     ----------
     epsilon : float >= 0, of one release
     delta : float in [0, 1], of one release
-    k : int >= 1, releases, each possibly chosen after seeing those before
-    delta_slack : float delta' in (0, 1); as it goes to 0 epsilon' goes to infinity
+    k : int >= 1, number of releases, each possibly chosen after the results of those before
+    delta_slack : float delta' in (0, 1); if it goes to 0, epsilon' goes to infinity
 
     Returns
     -------
-    epsilon, delta : of all; the epsilon may exceed the k epsilon of `basic_composition`, see `advanced_pays_from`
+    epsilon, delta : for all releases; this epsilon may exceed the k epsilon of `basic_composition`, see
+        `advanced_pays_from`
 
     Raises
     ------
@@ -75,7 +77,7 @@ def advanced_composition(*, epsilon: float, delta: float = 0.0, k: int, delta_sl
 
 
 def advanced_pays_from(*, epsilon: float, delta_slack: float) -> float:
-    r"""The number of releases above which Theorem 2.1 gives a smaller epsilon than the sum; inf from log 2 on.
+    r"""The number of releases above which Theorem 2.1 gives less than the sum of the epsilons; inf from log 2 on.
 
     .. math:: k > \frac{2 \log(1/\delta')}{(2 - e^\epsilon)^2}, \qquad \epsilon < \log 2
 
@@ -92,7 +94,7 @@ def advanced_pays_from(*, epsilon: float, delta_slack: float) -> float:
 
 
 def optimal_delta(total_epsilon: float, *, epsilon: float, delta: float = 0.0, k: int) -> float:
-    r"""The least delta that holds at an epsilon for every k releases of the same (epsilon, delta).
+    r"""The least delta at a given epsilon that holds for every k releases with the same (epsilon, delta).
 
     .. math:: 1 - (1 - \delta)^k \Big(1 - \sum_{j : L_j > \epsilon'} \binom kj \frac{e^{j \epsilon}}{(1 +
               e^\epsilon)^k} \big(1 - e^{\epsilon' - L_j}\big)\Big), \qquad L_j = (2 j - k)\, \epsilon
@@ -116,7 +118,8 @@ def optimal_delta(total_epsilon: float, *, epsilon: float, delta: float = 0.0, k
 
     Notes
     -----
-    j counts the answers that speak for the data; L_j is the privacy loss. The sum is over positive terms in log space.
+    j counts the answers in favour of the data, and L_j is the privacy loss. The sum is over positive terms in log
+    space.
 
     Examples
     --------
@@ -138,7 +141,7 @@ def optimal_delta(total_epsilon: float, *, epsilon: float, delta: float = 0.0, k
 
 
 def optimal_epsilon(total_delta: float, *, epsilon: float, delta: float = 0.0, k: int) -> float:
-    """The least epsilon that holds at a delta for every k releases of the same (epsilon, delta).
+    """The least epsilon at a given delta that holds for every k releases with the same (epsilon, delta).
 
     Source: [berthier2019:thm2.1] [berthier2019:rr]
 
@@ -149,7 +152,7 @@ def optimal_epsilon(total_delta: float, *, epsilon: float, delta: float = 0.0, k
 
     Returns
     -------
-    epsilon : float >= 0, rounded up, at most k epsilon; inf where the deltas alone exceed total_delta
+    epsilon : float >= 0, rounded up, at most k epsilon; inf if the deltas alone exceed total_delta
 
     Raises
     ------
@@ -179,7 +182,7 @@ def optimal_epsilon(total_delta: float, *, epsilon: float, delta: float = 0.0, k
 
 
 def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas: Sequence[float] = ()) -> float:
-    r"""The least delta that holds at an epsilon for releases of different (epsilon_i, delta_i), by enumeration.
+    r"""The least delta at a given epsilon that holds for releases with different (epsilon_i, delta_i), by enumeration.
 
     .. math:: 1 - \prod_i (1 - \delta_i) \Big(1 - \sum_{s \in \{-1, 1\}^k} \prod_i \frac{e^{s_i \epsilon_i / 2}}{2
               \cosh(\epsilon_i / 2)} \big(1 - e^{\epsilon' - s \cdot \epsilon}\big)_+\Big)
@@ -189,8 +192,8 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
     Parameters
     ----------
     total_epsilon : float epsilon' >= 0
-    epsilons : floats >= 0, at most `MOST_PATTERNS` of them: the sum has 2^k terms
-    deltas : floats in [0, 1], as many; none: all 0
+    epsilons : floats >= 0, at most `MOST_PATTERNS` of them, because the sum has 2^k terms
+    deltas : floats in [0, 1], one for each epsilon; if none are given, all are 0
 
     Raises
     ------
@@ -198,7 +201,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
 
     Notes
     -----
-    That this takes exponential time is what the report means by hard (`nfa eq berthier2019:rem-nphard`).
+    This takes exponential time. The report calls the problem hard for this reason (`nfa eq berthier2019:rem-nphard`).
 
     Examples
     --------
@@ -216,7 +219,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
         _check(epsilon, delta)
     require.not_negative(total_epsilon=total_epsilon)
     loss, log_p = np.zeros(1), np.zeros(1)
-    for epsilon in epsilons:  # each release doubles the patterns: it speaks for the data, or against it
+    for epsilon in epsilons:  # each release doubles the patterns: its answer is for or against the data
         loss = np.concatenate([loss + epsilon, loss - epsilon])
         log_p = np.concatenate([log_p - np.log1p(np.exp(-epsilon)), log_p - np.logaddexp(0, epsilon)])
     over = loss > total_epsilon
@@ -225,7 +228,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
 
 
 def _with_deltas(bits: float, deltas: Sequence[float]) -> float:
-    """1 - prod (1 - delta_i) (1 - bits), without cancellation where all are small."""
+    """1 - prod (1 - delta_i) (1 - bits), without cancellation if all are small."""
     if bits >= 1 or max(deltas) == 1:
         return 1.0
     return -math.expm1(math.fsum([math.log1p(-bits), *(math.log1p(-delta) for delta in deltas)]))

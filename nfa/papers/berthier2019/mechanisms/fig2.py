@@ -1,4 +1,4 @@
-"""Figure 2 of Berthier (2019): masking a query's value by Gaussian noise, in exact numbers."""
+"""Figure 2 of Berthier (2019), in exact numbers: Gaussian noise masks the value of a query."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ _FIG2 = PRINTED["fig2"]
 
 
 def fig2_rows() -> list[dict[str, Any]]:
-    """A row for each amount of noise: total variation, how often the best guess is right, exact epsilon.
+    """A row for each amount of noise: total variation, probability that the best guess is right, exact epsilon.
 
     Source: [berthier2019:fig2]
     """
@@ -31,7 +31,7 @@ def fig2_rows() -> list[dict[str, Any]]:
 
 
 def fig2_summary(rows: list[dict[str, Any]]) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     first, last = rows[0], rows[-1]
     falls = all(later["ours"] < row["ours"] for row, later in pairwise(rows))
     return [

@@ -1,4 +1,4 @@
-"""The exact delta of one Gaussian release as a logarithm: with all its digits, however small it is."""
+"""The logarithm of the exact delta of one Gaussian release, with all digits, for every size of delta."""
 
 import math
 
@@ -7,7 +7,7 @@ from nfa.privacy.gaussians import check_noise, hockey_stick_gaussian, log_mills_
 
 
 def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
-    r"""The logarithm of the exact delta of one Gaussian release, without cancellation and below what floats can hold.
+    r"""The logarithm of the exact delta of one Gaussian release, without cancellation, also for delta below all floats.
 
     .. math:: \delta(\epsilon) = \Phi(-t) - e^\epsilon \Phi(-t - \mu)
               = \phi(t) \int_t^{t + \mu} (1 - s R(s))\, ds, \qquad
@@ -22,16 +22,16 @@ def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
 
     Returns
     -------
-    log_delta : float <= 0; delta itself to a relative error of about 1e-14 times 1 + |log delta|
+    log_delta : float <= 0; delta itself has a relative error of about 1e-14 times 1 + |log delta|
 
     Raises
     ------
-    ValueError : if epsilon is negative or not finite, or the noise multiplier not positive and finite
+    ValueError : if epsilon is negative or not finite, or if the noise multiplier is not positive and finite
 
     Notes
     -----
-    phi(t) = e^epsilon phi(t + mu), so that delta is phi(t) times a difference of two Mills ratios R; their derivative
-    is -(1 - s R(s)), which is positive. Where delta is above 1/2 or so it is taken from `hockey_stick_gaussian`.
+    phi(t) = e^epsilon phi(t + mu), so delta is phi(t) times a difference of two Mills ratios R. Their derivative is
+    -(1 - s R(s)), whose size is positive. For delta above about 1/2, we take it from `hockey_stick_gaussian`.
 
     Examples
     --------
@@ -46,6 +46,6 @@ def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     t = epsilon * noise_multiplier - mu / 2
     if t < 0:
         return math.log(hockey_stick_gaussian(epsilon=epsilon, noise_multiplier=noise_multiplier))
-    if t > 1e100:  # what the rest adds is below rounding, and negative
+    if t > 1e100:  # the remaining terms are negative and below rounding
         return -t * t / 2
     return -t * t / 2 - math.log(2 * math.pi) / 2 + log_mills_drop(t, mu)

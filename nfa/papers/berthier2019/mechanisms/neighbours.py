@@ -1,6 +1,6 @@
-"""Data sets as histograms: how far two are apart, who the neighbours are, and what one record can move, by brute force.
+"""Data sets as histograms: their distance, their neighbours, and the effect of one record, all by brute force.
 
-A data set over k possible records is the row of its counts, x in N^k.
+A data set over k possible records is the vector x in N^k of its counts.
 """
 
 import itertools
@@ -15,7 +15,7 @@ ADJACENCIES = ("add-remove", "replace-one")
 
 
 def histogram_distance(x, y) -> int:
-    r"""How many records have to be added or removed to come from one data set to the other.
+    r"""The number of records to add or remove to get from one data set to the other.
 
     .. math:: \|x - y\|_1 = \sum_i |x_i - y_i|
 
@@ -27,7 +27,7 @@ def histogram_distance(x, y) -> int:
 
     Raises
     ------
-    ValueError : if one is not a row of counts, or the lengths differ
+    ValueError : if x or y is not a row of counts, or if their lengths differ
 
     Examples
     --------
@@ -43,14 +43,14 @@ def histogram_distance(x, y) -> int:
 
 
 def neighbours(x, *, adjacency: str) -> Iterator[np.ndarray]:
-    """Every data set that differs from this one in one record.
+    """Every data set that differs from x in one record.
 
     Source: [berthier2019:def-hist]
 
     Parameters
     ----------
     x : (k,) array of counts
-    adjacency : "add-remove" (histograms at the distance 1) or "replace-one" (of the same size, at the distance 2)
+    adjacency : "add-remove" (histograms at distance 1) or "replace-one" (histograms of the same size at distance 2)
 
     Raises
     ------
@@ -74,7 +74,7 @@ def neighbours(x, *, adjacency: str) -> Iterator[np.ndarray]:
 
 
 def histograms(values: int, records: int) -> Iterator[np.ndarray]:
-    """Every data set of so many records over so many possible ones.
+    """Every data set with this number of records and this number of possible values.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def histograms(values: int, records: int) -> Iterator[np.ndarray]:
 def sensitivity(
     f: Callable[[np.ndarray], object], datasets: Iterable, *, adjacency: str, order: float = 2
 ) -> tuple[float, tuple[np.ndarray, np.ndarray]]:
-    r"""How far a query moves between neighbours, at most, over a finite list of data sets.
+    r"""The largest change of a query between neighbours, over a finite list of data sets.
 
     .. math:: S(f) = \sup_{x \sim y} \|f(x) - f(y)\|
 
@@ -97,9 +97,9 @@ def sensitivity(
     Parameters
     ----------
     f : function of a histogram (k,) -> number or array
-    datasets : histograms of one length; only pairs of neighbours that are both in the list are compared
+    datasets : histograms of one length; the function compares only pairs of neighbours that are both in the list
     adjacency : as in `neighbours`
-    order : float >= 1, of the norm: 1 for Laplace noise, 2 for Gaussian noise, inf
+    order : float >= 1, the order of the norm: 1 for Laplace noise, 2 for Gaussian noise, or inf
 
     Returns
     -------
@@ -108,7 +108,7 @@ def sensitivity(
 
     Raises
     ------
-    ValueError : if the list holds no two neighbours, the order is below 1, or f is not finite somewhere
+    ValueError : if the list has no two neighbours, if the order is below 1, or if f is not finite somewhere
 
     Examples
     --------
@@ -137,7 +137,7 @@ def sensitivity(
 
 
 def release_one(x) -> np.ndarray:
-    """The law of one record, drawn uniformly from the data set and released as it is.
+    """The law of one record that is drawn uniformly from the data set and released unchanged.
 
     Source: [berthier2019:rem-release-one] [berthier2019:rem-eps-zero]
 
@@ -151,8 +151,9 @@ def release_one(x) -> np.ndarray:
 
     Notes
     -----
-    Neighbours have laws at the total variation 1/n at most, n the size of the larger of the two; the record that
-    differs is released with that probability.
+    The laws of neighbours have a total variation of at most 1/n, where n is the size of the larger data set. The
+    release
+    is the record that differs with probability 1/n.
 
     Examples
     --------

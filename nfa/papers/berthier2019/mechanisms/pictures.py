@@ -1,4 +1,4 @@
-"""Pictures of the classic mechanisms: densities that mask each other, claimed against true privacy. To files only."""
+"""Pictures of the classic mechanisms: densities that mask each other, claimed and true privacy. Drawn only to files."""
 
 import math
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ FIRST, SECOND, RIGHT, PRINTED, PLAIN = "#0072B2", "#D55E00", "#009E73", "#D55E00
 
 
 def masking_figure(path: Path, drawn: Sequence[float], curve: tuple, points: list[tuple[float, float]]) -> None:
-    """Two densities at several amounts of noise, and the total variation over the noise; a PNG.
+    """Draw two densities at several amounts of noise, and the total variation over the noise, to a PNG file.
 
     Parameters
     ----------
     path : file to write
-    drawn : sigma over the sensitivity, a panel each
+    drawn : values of sigma over the sensitivity, one for each panel
     curve : (noise, total variation)
-    points : of the table, (noise, total variation)
+    points : (noise, total variation) of the table
     """
     figure = new_figure("Masking a query's value by Gaussian noise", 4.0 * len(drawn) + 5)
     *panels, right = figure.subplots(1, len(drawn) + 1, width_ratios=(*[1.0] * len(drawn), 1.35))
@@ -61,12 +61,12 @@ def masking_figure(path: Path, drawn: Sequence[float], curve: tuple, points: lis
 
 
 def laplace_figure(path: Path, deltas, tv: dict[str, list], scales: dict[str, list], gaussian: list[float]) -> None:
-    """True against claimed total variation of Laplace noise at a sensitivity of 1, and the noise it takes; a PNG.
+    """Draw the true over the claimed total variation of Laplace noise, and the necessary noise, to a PNG file.
 
     Parameters
     ----------
     path : file to write
-    deltas : (k,) array, as claimed
+    deltas : (k,) array of claimed deltas; the sensitivity is 1
     tv, scales : {"printed": ..., "right": ...}, true total variations and scales b
     gaussian : standard deviations of the least Gaussian noise
     """
@@ -96,15 +96,15 @@ def laplace_figure(path: Path, deltas, tv: dict[str, list], scales: dict[str, li
 def textbook_figure(
     path: Path, epsilons, ratios: dict[float, list], crossings: dict[float, float], noise: tuple[float, list, list]
 ) -> None:
-    """Exact over claimed delta of the textbook's Gaussian noise, and that noise beside the least; a PNG.
+    """Draw the exact over the claimed delta of the textbook's Gaussian noise, and this noise next to the least noise.
 
     Parameters
     ----------
     path : file to write
     epsilons : (k,) array
     ratios : {delta: exact over claimed}
-    crossings : {delta: epsilon from which on the claim fails}
-    noise : (delta, printed, least), noise multipliers
+    crossings : {delta: epsilon above which the claim fails}
+    noise : (delta, printed, least), where the last two are noise multipliers
     """
     figure = new_figure(
         r"The textbook's Gaussian noise, $\sigma = \sqrt{2 \log(1.25 / \delta)}\; \Delta / \epsilon$", 12
@@ -146,14 +146,14 @@ def textbook_figure(
 
 
 def orders_figure(path: Path, epsilons, sizes, lines: dict[str, tuple], at: dict[str, float]) -> None:
-    """The orders of Table 1 over epsilon and over n, every constant set to 1; a PNG.
+    """Draw the orders of Table 1 over epsilon and over n, with every constant set to 1, to a PNG file.
 
     Parameters
     ----------
     path : file to write
     epsilons, sizes : (k,) and (j,) arrays
     lines : {row: (values over epsilon, values over n)}
-    at : d, n and epsilon where they are not varied
+    at : fixed values of d, n and epsilon
     """
     figure = new_figure("Orders of the excess loss, every constant set to 1: only slopes mean something", 13)
     figure.set_size_inches(13, 6.2)

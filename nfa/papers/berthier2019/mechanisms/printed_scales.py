@@ -1,6 +1,6 @@
-"""Propositions 2.2 and 2.4 of Berthier (2019): the printed scales of Gaussian and Laplace noise, and what they leave.
+"""Propositions 2.2 and 2.4 of Berthier (2019): the printed scales of Gaussian and Laplace noise, and their privacy.
 
-Everything is computed from closed forms; what the report says and leaves open is in numbers.toml.
+Everything is computed from closed forms. What the report states and what it leaves open is in numbers.toml.
 """
 
 import math
@@ -38,7 +38,7 @@ def _times(times: float) -> str:
 
 
 def laplace_rows() -> list[dict[str, Any]]:
-    """A row for each sensitivity and delta: the true total variation at the printed scale, and the scale that it takes.
+    """A row for each sensitivity and delta: the true total variation at the printed scale, and the necessary scale.
 
     Source: [berthier2019:prop2.4]
     """
@@ -55,7 +55,7 @@ def laplace_rows() -> list[dict[str, Any]]:
 
 
 def laplace_summary(rows: list[dict[str, Any]]) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     held = [row for row in rows if row["verdict"] == "inside"]
     worst = max(rows, key=lambda row: row["ours"] / row["paper"])
     told = ", ".join(f"Delta = {row['Delta']} at delta = {row['claimed']}" for row in held)
@@ -100,7 +100,7 @@ LAPLACE = Analytic.from_toml(
 
 
 def exact_over_claimed(epsilon: float, delta: float) -> float:
-    """The exact delta over the claimed one at the printed noise; inf where that is beyond floats.
+    """The exact delta over the claimed delta at the printed noise; inf if the ratio is too large for a float.
 
     Source: [berthier2019:prop2.2]
 
@@ -114,7 +114,7 @@ def exact_over_claimed(epsilon: float, delta: float) -> float:
 
 
 def critical_epsilon(delta: float) -> float:
-    """The epsilon from which on the printed noise is too little.
+    """The epsilon above which the printed noise is too little.
 
     Source: [berthier2019:prop2.2]
 
@@ -131,7 +131,7 @@ def critical_epsilon(delta: float) -> float:
 
 
 def gaussian_rows() -> list[dict[str, Any]]:
-    """A row for each delta and epsilon: the exact delta at the printed noise, and the least noise.
+    """A row for each delta and epsilon: the exact delta at the printed noise, and the least sufficient noise.
 
     Source: [berthier2019:prop2.2]
     """
@@ -148,7 +148,7 @@ def gaussian_rows() -> list[dict[str, Any]]:
 
 
 def gaussian_summary(rows: list[dict[str, Any]]) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     small = [row["ours"] / row["paper"] for row in rows if float(row["epsilon"]) <= 1]
     from_on = ", ".join(f"{critical_epsilon(delta):.4f} at delta = {delta:g}" for delta in _GAUSSIAN["deltas"])
     return [

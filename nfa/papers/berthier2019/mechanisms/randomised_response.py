@@ -1,4 +1,4 @@
-"""Randomised response: the coin that answers for a respondent, what it protects, and how the share is read off."""
+"""Randomised response: the random answers, their privacy, and the estimate of the share of yes."""
 
 import math
 
@@ -10,14 +10,14 @@ from nfa.privacy.rdp import check_orders
 
 
 def randomised_response(bits, *, truth: float, rng: np.random.Generator) -> np.ndarray:
-    """Answers to a yes-no question: the truth with probability p, else a fair coin.
+    """Answers to a yes-no question: the truth with probability p, otherwise the result of a fair coin.
 
     Source: [berthier2019:rr]
 
     Parameters
     ----------
     bits : (n,) array of 0 and 1, the true answers
-    truth : float p in [0, 1], the odds of the first coin; the report's is 1/2
+    truth : float p in [0, 1], the probability of a truthful answer; 1/2 in the report
     rng : numpy.random.Generator; a seeded one is not private
 
     Returns
@@ -37,7 +37,7 @@ def randomised_response(bits, *, truth: float, rng: np.random.Generator) -> np.n
 
 
 def randomised_response_epsilon(*, truth: float) -> float:
-    r"""The epsilon of one answer; exact, and in both directions.
+    r"""The epsilon of one answer, exact and the same in both directions.
 
     .. math:: \epsilon = \log \frac{1 + p}{1 - p}
 
@@ -53,7 +53,7 @@ def randomised_response_epsilon(*, truth: float) -> float:
 
     Examples
     --------
-    With a fair coin a yes has the probability 3/4 or 1/4.
+    With p = 1/2, the probability of a yes is 3/4 or 1/4.
 
     >>> round(float(np.exp(randomised_response_epsilon(truth=0.5))), 12)
     3.0
@@ -63,7 +63,7 @@ def randomised_response_epsilon(*, truth: float) -> float:
 
 
 def randomised_response_truth(*, epsilon: float) -> float:
-    """The odds p of a truthful answer that give this epsilon, tanh(epsilon / 2).
+    """The probability p of a truthful answer that gives this epsilon, tanh(epsilon / 2).
 
     Source: [berthier2019:rr]
 
@@ -77,7 +77,7 @@ def randomised_response_truth(*, epsilon: float) -> float:
 
 
 def randomised_response_laws(*, truth: float) -> tuple[np.ndarray, np.ndarray]:
-    """The laws of the answers (no, yes) of someone whose truth is yes, and of someone whose truth is no.
+    """The laws of the answers (no, yes) of a person whose true answer is yes, and of one whose true answer is no.
 
     Source: [berthier2019:rr] [berthier2019:rr-100]
 
@@ -110,7 +110,7 @@ def debiased_mean(answers, *, truth: float) -> float:
 
     Raises
     ------
-    ValueError : if there is no answer, one is neither 0 nor 1, or p is not in (0, 1]
+    ValueError : if there is no answer, if an answer is neither 0 nor 1, or if p is not in (0, 1]
 
     Examples
     --------
@@ -125,7 +125,7 @@ def debiased_mean(answers, *, truth: float) -> float:
 
 
 def debiased_variance(n: int, *, truth: float) -> float:
-    r"""The variance of `debiased_mean` over the coins, the true answers given: the same whatever they are.
+    r"""The variance of `debiased_mean` over the random answers, which is the same for all true answers.
 
     .. math:: \text{Var}\, \hat\pi = \frac{1 - p^2}{4 p^2 n}
 
@@ -133,7 +133,7 @@ def debiased_variance(n: int, *, truth: float) -> float:
 
     Parameters
     ----------
-    n : int >= 1, answers
+    n : int >= 1, number of answers
     truth : float p in (0, 1]
 
     Raises
@@ -142,8 +142,8 @@ def debiased_variance(n: int, *, truth: float) -> float:
 
     Notes
     -----
-    Every answer is a coin of the odds (1 + p)/2 or (1 - p)/2, of the variance (1 - p^2)/4 either way. For n people
-    drawn at random from a population with the share pi add pi (1 - pi) / n.
+    Every answer is a coin with probability (1 + p)/2 or (1 - p)/2, and its variance is (1 - p^2)/4 in both cases. If n
+    people are drawn at random from a population with the share pi, add pi (1 - pi) / n.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def randomised_response_curve(orders, *, truth: float) -> np.ndarray:
 
     Examples
     --------
-    At p = 1/2 and alpha = 2 the sum is (27 + 1) / 12 = 7/3.
+    At p = 1/2 and alpha = 2, the sum is (27 + 1) / 12 = 7/3.
 
     >>> round(float(np.exp(randomised_response_curve([2], truth=0.5)[0])), 12)
     2.333333333333
@@ -183,8 +183,8 @@ def randomised_response_curve(orders, *, truth: float) -> np.ndarray:
     _check_truth(truth)
     if truth == 1:
         return np.full(orders.shape, math.inf)
-    # h^a l^(1-a) + l^a h^(1-a) = 1 + the excess below, without cancellation for small epsilons:
-    # with e = log(h/l) it is cosh((a - 1/2) e) / cosh(e/2), and cosh x - cosh y = 2 sinh((x+y)/2) sinh((x-y)/2).
+    # h^a l^(1-a) + l^a h^(1-a) = 1 + the excess below, which has no cancellation for small epsilons. With e = log(h/l)
+    # it is cosh((a - 1/2) e) / cosh(e/2), and cosh x - cosh y = 2 sinh((x+y)/2) sinh((x-y)/2).
     e = 2 * math.atanh(truth)
     x = (orders - 0.5) * e
     with np.errstate(over="ignore"):
@@ -194,14 +194,14 @@ def randomised_response_curve(orders, *, truth: float) -> np.ndarray:
 
 
 def randomised_response_release(*, truth: float, sampling: str = "none", sampling_rate: float = 1.0) -> Classic:
-    """What one round of randomised response releases, for the accountant; one person's true answer replaced.
+    """The release of one round of randomised response, for the accountant. One person's true answer is replaced.
 
     Source: [berthier2019:rr]
 
     Parameters
     ----------
     truth : float p in [0, 1]
-    sampling, sampling_rate : who is asked, as in `nfa.mechanism.Mechanism`: everybody, or a fresh sample each round
+    sampling, sampling_rate : who answers, as in `nfa.mechanism.Mechanism`: everybody, or a fresh sample in each round
 
     Examples
     --------

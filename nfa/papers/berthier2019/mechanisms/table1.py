@@ -14,21 +14,21 @@ _TABLE1 = PRINTED["table1"]
 
 
 def excess_loss_of_mean(*, d: int, n: int, epsilon: float, delta: float) -> float:
-    r"""The excess loss of the mean of n records of the unit ball, released with the textbook's noise: exact.
+    r"""The exact excess loss of the mean of n records in the unit ball, released with the textbook's noise.
 
     .. math:: E\, \frac{1}{2n} \sum_i \|\bar x + \eta - x_i\|^2 - \frac{1}{2n} \sum_i \|\bar x - x_i\|^2
               = \frac{d \sigma^2}{2}, \qquad \sigma = \sqrt{2 \log(1.25/\delta)}\, \frac{2}{n \epsilon}
 
     Parameters
     ----------
-    d, n : ints >= 1, dimension and records
+    d, n : ints >= 1, dimension and number of records
     epsilon : float in (0, 1]
     delta : float in (0, 1)
 
     Notes
     -----
-    Replacing a record moves the mean by at most 2/n. The loss is strongly convex with the constant 1. Adding eta^T
-    theta to the objective moves its minimum by -eta: objective and output perturbation are the same here.
+    Replacing a record moves the mean by at most 2/n. The loss is strongly convex with constant 1. Adding eta^T theta to
+    the objective moves its minimum by -eta, so objective and output perturbation are the same here.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def excess_loss_of_mean(*, d: int, n: int, epsilon: float, delta: float) -> floa
 
 
 def powers_of_mean() -> tuple[float, float, float]:
-    """The powers of d, n and epsilon in `excess_loss_of_mean`, from doubling each.
+    """The powers of d, n and epsilon in `excess_loss_of_mean`, measured by doubling each of the three.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def powers_of_mean() -> tuple[float, float, float]:
 
 
 def order(row: dict[str, Any], *, d: float, n: float, epsilon: float) -> float:
-    """What a row of Table 1 says of d, n and epsilon with its constant set to 1."""
+    """The value of a row of Table 1 at d, n and epsilon, with its constant set to 1."""
     of_d, of_n, of_epsilon = row["powers"]
     return d**of_d * n**of_n * epsilon**of_epsilon
 
 
 def table1_rows() -> list[dict[str, Any]]:
-    """The table as printed, and beside a row the powers that an example has."""
+    """The table as printed; some rows also have the powers of an example."""
     found = "d^{:.2f} n^{:.2f} epsilon^{:.2f}".format(*powers_of_mean())
     rows = []
     for printed in _TABLE1["rows"]:
@@ -75,7 +75,7 @@ def table1_rows() -> list[dict[str, Any]]:
 
 
 def table1_summary(rows: list[dict[str, Any]]) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     at = ", ".join(f"{name} = {value:g}" for name, value in _TABLE1["reference"].items())
     return [
         "The table quotes four orders from [29]. The report does not give constants, logarithms, norms and the exact"

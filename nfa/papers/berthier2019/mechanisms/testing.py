@@ -1,8 +1,8 @@
-"""Privacy as a test between two hypotheses: which of two neighbouring data sets was it?
+"""Privacy as a test between two hypotheses: which of two neighbouring data sets did the algorithm use?
 
-One of the two is drawn by a fair coin, the adversary sees the output and answers. p is the law of the output under the
-first, q under the second; a test says 1 where it takes the second for true. ROC curves of scores are in
-`nfa.audit.roc`, lower bounds on epsilon from tests that are run in `nfa.audit.game`.
+A fair coin draws one of the two data sets. The adversary sees the output and answers. p is the law of the output under
+the first data set, q under the second. A test returns 1 if it decides for the second data set. `nfa.audit.roc` computes
+ROC curves of scores, and `nfa.audit.game` lower bounds on epsilon from tests on runs.
 """
 
 import math
@@ -16,7 +16,7 @@ from nfa.privacy.gaussians import check_noise
 
 
 def best_test(p, q) -> np.ndarray:
-    r"""The test with the smallest sum of errors: take the likelier data set.
+    r"""The test with the smallest sum of errors: it decides for the likelier data set.
 
     Source: [berthier2019:lecam]
 
@@ -26,25 +26,25 @@ def best_test(p, q) -> np.ndarray:
 
     Returns
     -------
-    test : (k,) array of 0 and 1, the answer to each outcome; 0 where both are equally likely
+    test : (k,) array of 0 and 1, the answer to each outcome; 0 if both data sets are equally likely
 
     Examples
     --------
     >>> best_test([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]).tolist()
     [0, 0, 1]
     """
-    total_variation(p, q)  # which checks the two laws
+    total_variation(p, q)  # this call checks the two laws
     return (np.asarray(q) > np.asarray(p)).astype(int)
 
 
 def errors(test, p, q) -> tuple[float, float]:
-    """How often a test takes the second data set for true under the first, and the first under the second.
+    """The two error rates of a test: answer "second" under the first data set, and "first" under the second.
 
     Source: [berthier2019:lecam]
 
     Parameters
     ----------
-    test : (k,) array in [0, 1], probability of the answer 1 to each outcome
+    test : (k,) array in [0, 1], probability of the answer 1 for each outcome
     p, q : (k,) arrays of probabilities
 
     Returns
@@ -79,7 +79,7 @@ def least_errors(p, q) -> float:
 
 
 def success(tv: float) -> float:
-    r"""How often the best answer is right, from the total variation.
+    r"""The probability that the best answer is right, from the total variation.
 
     .. math:: \tfrac12 + \tfrac12 TV
 
@@ -105,7 +105,8 @@ def roc_of_laws(p, q) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    false_positive, true_positive : (j,) arrays rising from 0 to 1, the corners; between them tests are mixed. The
+    false_positive, true_positive : (j,) arrays from 0 to 1, the corners of the curve; between them, tests are mixed.
+        The
         trade-off curve is 1 - true_positive over false_positive
 
     Examples
@@ -117,14 +118,14 @@ def roc_of_laws(p, q) -> tuple[np.ndarray, np.ndarray]:
     total_variation(p, q)
     p, q = np.asarray(p, float), np.asarray(q, float)
     p, q = p[p + q > 0], q[p + q > 0]
-    share = q / (p + q)  # rises with the likelihood ratio, and is finite
+    share = q / (p + q)  # increases with the likelihood ratio, but is always finite
     _, group = np.unique(-share, return_inverse=True)
     corners = [np.concatenate([[0.0], np.cumsum(np.bincount(group, weights=law))]) for law in (p, q)]
     return corners[0] / corners[0][-1], corners[1] / corners[1][-1]
 
 
 def auc_of_laws(p, q) -> float:
-    """The area under `roc_of_laws`: how often an output under q looks more like q than one under p, ties half.
+    """The area under `roc_of_laws`: how often an output under q ranks above one under p, where a tie counts 1/2.
 
     Source: [berthier2019:membership] [berthier2019:attacks]
 
@@ -162,7 +163,7 @@ def gaussian_trade_off(type_one, *, noise_multiplier: float) -> np.ndarray:
 
 
 def gaussian_membership(*, noise_multiplier: float) -> tuple[float, float]:
-    r"""How well one Gaussian release tells members from others: area under the ROC curve, and the best accuracy.
+    r"""Area under the ROC curve and best accuracy of telling members from others after one Gaussian release.
 
     .. math:: \text{AUC} = \Phi\Big(\frac{1}{\sqrt2\, z}\Big), \qquad
               \text{accuracy} = \Phi\Big(\frac{1}{2 z}\Big) = \tfrac12 + \tfrac12 TV
@@ -171,11 +172,11 @@ def gaussian_membership(*, noise_multiplier: float) -> tuple[float, float]:
 
     Parameters
     ----------
-    noise_multiplier : float z > 0, noise std / distance of the query's value with the member and without
+    noise_multiplier : float z > 0, noise std / distance between the query's values with and without the member
 
     Returns
     -------
-    auc, accuracy : floats in [1/2, 1]; the accuracy for as many members as others
+    auc, accuracy : floats in [1/2, 1]; the accuracy is for equally many members and others
 
     Examples
     --------
@@ -186,7 +187,7 @@ def gaussian_membership(*, noise_multiplier: float) -> tuple[float, float]:
     return float(special.ndtr(1 / noise_multiplier / math.sqrt(2))), float(special.ndtr(0.5 / noise_multiplier))
 
 
-# --- what (epsilon, delta) says
+# --- what (epsilon, delta) allows
 
 
 def dp_trade_off(type_one, *, epsilon: float, delta: float = 0.0) -> np.ndarray:
@@ -216,7 +217,7 @@ def dp_trade_off(type_one, *, epsilon: float, delta: float = 0.0) -> np.ndarray:
 
 
 def dp_to_tv(*, epsilon: float, delta: float = 0.0) -> float:
-    r"""The largest total variation that (epsilon, delta)-DP allows; `success` of it is the adversary's best accuracy.
+    r"""The largest total variation that (epsilon, delta)-DP allows; `success` turns it into the best accuracy.
 
     .. math:: TV \le \delta + (1 - \delta) \tanh(\epsilon / 2)
 
@@ -229,7 +230,8 @@ def dp_to_tv(*, epsilon: float, delta: float = 0.0) -> float:
 
     Notes
     -----
-    Attained by giving the data away with probability delta, and else answering one bit by randomised response.
+    A mechanism attains it that reveals the data with probability delta and otherwise answers one bit by randomised
+    response.
 
     Examples
     --------
@@ -242,7 +244,7 @@ def dp_to_tv(*, epsilon: float, delta: float = 0.0) -> float:
 
 
 def stability_from_epsilon(*, epsilon: float, loss_range: float) -> float:
-    r"""How far the expected loss on any point moves when one record is replaced, at most, under epsilon-DP.
+    r"""The largest change of the expected loss on any point if one record is replaced, under epsilon-DP.
 
     .. math:: \sup_z E\,[\ell(A(D), z) - \ell(A(D'), z)] \le B \tanh(\epsilon / 2)
 
@@ -251,12 +253,13 @@ def stability_from_epsilon(*, epsilon: float, loss_range: float) -> float:
     Parameters
     ----------
     epsilon : float >= 0
-    loss_range : float B > 0, largest loss less smallest
+    loss_range : float B > 0, the largest loss minus the smallest
 
     Notes
     -----
-    A mean over a law moves by at most its range times the total variation. It is at most epsilon for every epsilon if
-    and only if B <= 2; nothing holds for unbounded losses.
+    The mean under a law moves by at most the range of the values times the total variation. The bound is at most
+    epsilon
+    for every epsilon if and only if B <= 2. For unbounded losses there is no bound.
 
     Examples
     --------
@@ -268,13 +271,13 @@ def stability_from_epsilon(*, epsilon: float, loss_range: float) -> float:
 
 
 def guess_bound(*, epsilon: float, candidates: int, delta: float = 0.0) -> float:
-    r"""How often a secret drawn uniformly from m candidates is guessed from an output, at most, under (epsilon, delta).
+    r"""The largest probability, under (epsilon, delta), of guessing one of m equally likely secrets from an output.
 
     .. math:: P[\text{right}] \le e^\epsilon / m + \delta
 
     Source: [berthier2019:secret]
 
-    Summed over the secrets, answers that owe nothing to the secret are right with probability 1/m.
+    The reason: averaged over the secrets, an answer that does not depend on the secret is right with probability 1/m.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Total-variation privacy, which is (0, delta)-DP: couplings, its Laplace and Gaussian noise, and its properties.
+"""Total-variation privacy, which is (0, delta)-DP: couplings, Laplace and Gaussian noise for it, and its properties.
 
-The properties are post-processing, composition and Pinsker's inequality. The total variation itself is
+The properties are post-processing, composition and Pinsker's inequality. The total variation itself is in
 `nfa.privacy.divergences.total_variation`.
 """
 
@@ -15,7 +15,7 @@ from nfa.privacy.divergences import total_variation
 
 
 def best_coupling(p, q) -> np.ndarray:
-    r"""A joint law with the marginals p and q whose two values agree as often as any joint law's can.
+    r"""A joint law with the marginals p and q under which the two values agree as often as possible.
 
     .. math:: P(X \ne Y) = TV(p, q)
 
@@ -34,7 +34,7 @@ def best_coupling(p, q) -> np.ndarray:
     >>> best_coupling([0.75, 0.25], [0.25, 0.75]).tolist()
     [[0.25, 0.5], [0.0, 0.25]]
     """
-    apart = total_variation(p, q)  # which checks the two laws
+    apart = total_variation(p, q)  # this call checks the two laws
     p, q = np.asarray(p, float), np.asarray(q, float)
     both = np.minimum(p, q)
     joint = np.diag(both)
@@ -42,19 +42,19 @@ def best_coupling(p, q) -> np.ndarray:
 
 
 def tv_of_any_two(delta: float, *, n: int, adjacency: str) -> float:
-    """The total variation between any two data sets of n records, at most, if neighbours are at delta.
+    """The largest total variation between any two data sets of n records, if neighbours have at most delta.
 
     Source: [berthier2019:def-tv]
 
     Parameters
     ----------
-    delta : float in (0, 1), between neighbours
-    n : int >= 1, records
-    adjacency : "replace-one", n steps from one to the other, or "add-remove", 2 n steps
+    delta : float in (0, 1), total variation between neighbours
+    n : int >= 1, number of records
+    adjacency : "replace-one", with n steps from one data set to the other, or "add-remove", with 2 n steps
 
     Examples
     --------
-    With delta far below 1/n the output says next to nothing about the data.
+    With delta far below 1/n, the output reveals almost nothing about the data.
 
     >>> tv_of_any_two(1e-6, n=1000, adjacency="replace-one")
     0.001
@@ -69,7 +69,7 @@ def tv_of_any_two(delta: float, *, n: int, adjacency: str) -> float:
 
 
 def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
-    r"""The total variation between Laplace laws whose centres are a sensitivity apart, in any number of coordinates.
+    r"""The total variation between Laplace laws with centres a sensitivity apart, in any number of coordinates.
 
     .. math:: TV \le 1 - e^{-\Delta_1 / (2 b)}
 
@@ -77,12 +77,12 @@ def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
 
     Parameters
     ----------
-    l1_sensitivity : float > 0, l1 distance of the centres
+    l1_sensitivity : float > 0, l1 distance between the centres
     scale : float b > 0, of the noise on each coordinate
 
     Returns
     -------
-    tv : float in [0, 1]; attained if the centres differ in one coordinate
+    tv : float in [0, 1]; the bound is attained if the centres differ in one coordinate
 
     Raises
     ------
@@ -90,8 +90,9 @@ def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
 
     Notes
     -----
-    Two laws on the line agree with the probability e^{-v/(2b)} under their best coupling, v the distance of their
-    centres; coupling each coordinate so, all agree with the product of these.
+    Let v be the distance between the centres of two laws on the line. Under their best coupling, they agree with
+    probability e^{-v/(2b)}. Couple each coordinate in this way. Then all coordinates agree with the product of these
+    probabilities.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
 
 
 def claimed_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
-    r"""The scale of Proposition 2.4, which bounds the gap between two densities and not their total variation.
+    r"""The scale of Proposition 2.4. It bounds the gap between two densities, not their total variation.
 
     .. math:: b = \sqrt{\Delta_1 / (2 \delta)}
 
@@ -116,8 +117,9 @@ def claimed_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
 
     Notes
     -----
-    No guarantee: too small unless the sensitivity is at most 2 log(1 - delta)^2 / delta, about 2 delta. It is not of
-    the unit of the sensitivity either. `corrected_laplace_tv_scale` is what holds.
+    It has no guarantee. It is too small unless the sensitivity is at most 2 log(1 - delta)^2 / delta, about 2 delta.
+    Nor
+    does it have the unit of the sensitivity. Use `corrected_laplace_tv_scale`.
 
     Examples
     --------
@@ -131,7 +133,7 @@ def claimed_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
 
 
 def corrected_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
-    r"""The least Laplace noise on each coordinate that keeps neighbours within the total variation delta.
+    r"""The least Laplace noise on each coordinate with a total variation of at most delta between neighbours.
 
     .. math:: b = -\frac{\Delta_1}{2 \log(1 - \delta)} \approx \frac{\Delta_1}{2 \delta}
 
@@ -156,7 +158,7 @@ def corrected_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
 
 
 def gaussian_tv(*, l2_sensitivity: float, noise_std: float) -> float:
-    r"""The total variation between two Gaussian releases whose means are a sensitivity apart: exact.
+    r"""The exact total variation between two Gaussian releases whose means are a sensitivity apart.
 
     .. math:: TV = \operatorname{erf}\Big(\frac{\Delta_2}{2 \sqrt2\, \sigma}\Big) = 2 \Phi\Big(\frac{\Delta_2}{2
               \sigma}\Big) - 1
@@ -178,7 +180,7 @@ def gaussian_tv(*, l2_sensitivity: float, noise_std: float) -> float:
 
 
 def gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
-    r"""Gaussian noise that keeps neighbours within the total variation delta, by Pinsker's inequality.
+    r"""Gaussian noise with a total variation of at most delta between neighbours, by Pinsker's inequality.
 
     .. math:: \sigma = \frac{\Delta_2}{2 \delta}
 
@@ -191,7 +193,7 @@ def gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
 
     Examples
     --------
-    A quarter more than the least noise.
+    This noise is a quarter more than the least noise.
 
     >>> gaussian_tv_scale(l2_sensitivity=1, delta=0.01)
     50.0
@@ -204,7 +206,7 @@ def gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
 
 
 def least_gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
-    r"""The least Gaussian noise that keeps neighbours within the total variation delta.
+    r"""The least Gaussian noise with a total variation of at most delta between neighbours.
 
     .. math:: \sigma = \frac{\Delta_2}{2 \sqrt2\, \operatorname{erf}^{-1}(\delta)}
 
@@ -217,7 +219,7 @@ def least_gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
 
     Notes
     -----
-    It is sqrt(2 / pi) = 0.798 of `gaussian_tv_scale` for small delta, and less of it for larger ones.
+    For small delta, it is sqrt(2 / pi) = 0.798 of `gaussian_tv_scale`; for larger delta, it is a smaller share.
     """
     require.positive(l2_sensitivity=l2_sensitivity)
     require.within("(0, 1)", delta=delta)
@@ -225,7 +227,7 @@ def least_gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
 
 
 def apply_channel(channel, p) -> np.ndarray:
-    r"""The law of an output that was processed further, knowing nothing more of the data: a Markov kernel applied.
+    r"""The law of an output after more processing that does not use the data: a Markov kernel applied to p.
 
     .. math:: q_{r'} = \sum_r p_r K_{r r'}
 
@@ -242,7 +244,7 @@ def apply_channel(channel, p) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if a row of the channel, or p, is not a law, or the shapes do not fit
+    ValueError : if a row of the channel, or p, is not a law, or if the shapes do not fit
 
     Examples
     --------
@@ -261,7 +263,7 @@ def apply_channel(channel, p) -> np.ndarray:
 
 
 def compose_tv(deltas: Sequence[float]) -> float:
-    r"""Total variation after several releases, each possibly chosen after seeing those before, by Theorem 2.2.
+    r"""Total variation after several releases, each possibly chosen after those before, by Theorem 2.2.
 
     .. math:: \delta_1 + \delta_2 + \ldots
 
@@ -269,7 +271,7 @@ def compose_tv(deltas: Sequence[float]) -> float:
 
     Parameters
     ----------
-    deltas : floats in [0, 1], one a release
+    deltas : floats in [0, 1], one for each release
 
     Examples
     --------
@@ -280,7 +282,7 @@ def compose_tv(deltas: Sequence[float]) -> float:
 
 
 def least_compose_tv(deltas: Sequence[float]) -> float:
-    r"""Total variation after several releases, each possibly chosen after seeing those before: the least that holds.
+    r"""The least total variation that holds after several releases, each possibly chosen after those before.
 
     .. math:: 1 - (1 - \delta_1)(1 - \delta_2) \cdots
 
@@ -288,13 +290,13 @@ def least_compose_tv(deltas: Sequence[float]) -> float:
 
     Parameters
     ----------
-    deltas : floats in [0, 1], one a release
+    deltas : floats in [0, 1], one for each release
 
     Notes
     -----
-    Couple the first releases so that they agree with probability 1 - delta_1; where they do, the second ones see the
-    same and can be coupled to agree with probability 1 - delta_2. A release that gives the data away with probability
-    delta, and nothing else, attains it.
+    Couple the first releases so that they agree with probability 1 - delta_1. If they agree, the second ones have the
+    same history, and a coupling exists under which they agree with probability 1 - delta_2. A release that reveals the
+    data with probability delta, and nothing otherwise, attains the bound.
 
     Examples
     --------
@@ -306,7 +308,7 @@ def least_compose_tv(deltas: Sequence[float]) -> float:
 
 
 def compose_gaussian_tv(deltas: Sequence[float]) -> float:
-    r"""Total variation after several releases with the noise of Proposition 2.5, by the chain rule of KL.
+    r"""Total variation after several releases with the noise of Proposition 2.5, by the chain rule for KL.
 
     .. math:: \sqrt{\delta_1^2 + \delta_2^2 + \ldots}
 
@@ -318,7 +320,7 @@ def compose_gaussian_tv(deltas: Sequence[float]) -> float:
 
     Notes
     -----
-    Only KL(i) <= 2 delta_i^2 for each release is used, whatever its noise.
+    The bound uses only KL(i) <= 2 delta_i^2 for each release, so it holds for every kind of noise with this property.
 
     Examples
     --------
@@ -329,7 +331,7 @@ def compose_gaussian_tv(deltas: Sequence[float]) -> float:
 
 
 def least_compose_gaussian_tv(deltas: Sequence[float]) -> float:
-    r"""Total variation after several releases with the noise of Proposition 2.5: the least that holds.
+    r"""The least total variation that holds after several releases with the noise of Proposition 2.5.
 
     .. math:: \operatorname{erf}\big(\sqrt{\delta_1^2 + \delta_2^2 + \ldots} / \sqrt2\big)
 
@@ -341,8 +343,8 @@ def least_compose_gaussian_tv(deltas: Sequence[float]) -> float:
 
     Notes
     -----
-    Releases with means mu_i noise stds apart are together one with the distance sqrt(sum mu_i^2), here mu_i = 2
-    delta_i; adaptive ones are not worse.
+    Releases whose means are mu_i noise stds apart are together one release with the distance sqrt(sum mu_i^2). Here
+    mu_i = 2 delta_i. Adaptive releases are not worse.
 
     Examples
     --------
@@ -353,13 +355,13 @@ def least_compose_gaussian_tv(deltas: Sequence[float]) -> float:
 
 
 def kl(p, q) -> float:
-    r"""Kullback-Leibler divergence of two discrete laws, in nats; inf where p has mass that q has not.
+    r"""Kullback-Leibler divergence of two discrete laws, in nats; inf if p has mass on an outcome without mass under q.
 
     .. math:: KL(p \| q) = \sum_k p_k \log \frac{p_k}{q_k}
 
     Source: [berthier2019:pinsker]
     """
-    total_variation(p, q)  # which checks the two laws
+    total_variation(p, q)  # this call checks the two laws
     return max(0.0, float(special.rel_entr(p, q).sum()))
 
 
@@ -372,7 +374,7 @@ def pinsker(p, q) -> float:
 
     Examples
     --------
-    KL is log(3) / 2 here, and the total variation 1/2.
+    Here, KL is log(3) / 2 and the total variation is 1/2.
 
     >>> round(pinsker([0.75, 0.25], [0.25, 0.75]), 4)
     0.5241

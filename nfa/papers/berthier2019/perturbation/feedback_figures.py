@@ -1,7 +1,7 @@
-"""Figures 7 and 8 of Berthier (2019): the variance of SGD's iterates without noise feedback and with it.
+"""Figures 7 and 8 of Berthier (2019): the variance of SGD's iterates with and without noise feedback.
 
-The report's figures show which variable depends on which. Here the update is run, and held against the recursions of
-Propositions 3.2 and 3.3 beside them.
+The report's figures show which variable depends on which. Here we run the update and compare it with the recursions of
+Propositions 3.2 and 3.3, which the report prints next to the figures.
 """
 
 import tomllib
@@ -30,7 +30,7 @@ LONG = 40  # steps of the picture, where gamma alpha = 0.1 and sigma = 1
 
 
 def update(alphas: tuple[float, ...], noise: np.ndarray, *, gamma: float, feedback: bool) -> np.ndarray:
-    """The iterates theta_1 .. theta_T from 0 with gradients alpha_t theta, each path with its own noise.   (T, paths)
+    """The iterates theta_1 .. theta_T from 0 with gradients alpha_t theta; each path has its own noise.   (T, paths)
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ def update(alphas: tuple[float, ...], noise: np.ndarray, *, gamma: float, feedba
 
 
 def variances(alphas: tuple[float, ...], *, gamma: float, sigma: float, feedback: bool) -> np.ndarray:
-    """Variances of theta_1 .. theta_T: the update once for each noise, that one sigma and all others 0; squares add."""
+    """Variances of theta_1 .. theta_T. One run for each noise sets it to sigma and the others to 0; the squares add."""
     impulses = update(alphas, sigma * np.eye(len(alphas)), gamma=gamma, feedback=feedback)
     return np.square(impulses).sum(axis=1)
 
 
 def feedback_rows(feedback: bool) -> list[dict[str, Any]]:
-    """Six steps: the variance by the printed recursion, and that of the update itself.
+    """Six steps: the variance from the printed recursion, and the variance of the update itself.
 
     Source: [berthier2019:prop3.2] [berthier2019:prop3.3]
     """
@@ -68,7 +68,7 @@ def feedback_rows(feedback: bool) -> list[dict[str, Any]]:
 
 
 def feedback_summary(feedback: bool) -> Callable[[list[dict[str, Any]]], list[str]]:
-    """What the rows of either figure say, a sentence each."""
+    """A function that summarises the rows of one of the two figures in sentences."""
 
     def summary(rows: list[dict[str, Any]]) -> list[str]:
         inside = sum(row["verdict"] == "inside" for row in rows)

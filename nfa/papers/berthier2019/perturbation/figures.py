@@ -1,6 +1,6 @@
-"""Figures 3, 4 and 6 of Berthier (2019): two passes of SGD that part where their records differ, and what follows.
+"""Figures 3, 4 and 6 of Berthier (2019): the distance of two passes of SGD after a step with different records.
 
-The report's figures are drawings without numbers. Here the passes are run, and held against the bounds of its text.
+The report's figures are drawings without numbers. Here we run the passes and compare them with the bounds in its text.
 """
 
 import tomllib
@@ -25,14 +25,14 @@ _GAPS = tomllib.loads(
 )["gaps"]
 N = 40  # steps of a pass
 PLACES = (1, 10, 20, 30, 40)  # steps at which the records differ
-PAIRS = 100  # pairs of data sets simulated for each place
-L = 1.0  # bound on gradients
+PAIRS = 100  # simulated pairs of data sets for each place
+L = 1.0  # bound on the norms of gradients
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class DescentCase:
-    """What a drawing is about: learning rate, noise on the gradient, least and largest curvature of a record's loss."""
+    """The setting of a drawing: learning rate, noise on the gradient, range of the curvature of a record's loss."""
 
     gamma: float
     sigma: float
@@ -48,13 +48,13 @@ CASES = {
 
 
 def stretch(case: str) -> float:
-    """The most that a step of a case can multiply distances by: rho, 1, or C = 1 + gamma beta."""
+    """The largest factor by which a step of a case can multiply distances: rho, 1, or C = 1 + gamma beta."""
     gamma, mu, beta = CASES[case].gamma, CASES[case].mu, CASES[case].beta
     return 1 + gamma * beta if mu < 0 else contraction(gamma=gamma, mu=mu, beta=beta)
 
 
 def gap_bound(case: str, t: int, k: int) -> float:
-    """The report's bound on the gap after step k of two passes whose records differ at step t: 0 before it."""
+    """The report's bound on the gap after step k of two passes with different records at step t. It is 0 before t."""
     if k < t:
         return 0.0
     return float(output_gaps(k, gamma=CASES[case].gamma, L=L, rho=stretch(case))[t - 1])
@@ -72,7 +72,7 @@ def random_pair(case: str, t: int, rng: np.random.Generator) -> tuple[Gradients,
 
 
 def bent(x: np.ndarray, y: np.ndarray) -> Gradients:
-    """Gradients of losses (L^2 / beta) cos(beta x^T theta / L +- pi / 4), hills: norm at most L, curvature +-beta."""
+    """Gradients of losses with hills, (L^2 / beta) cos(beta x^T theta / L +- pi / 4): norm <= L, curvature +-beta."""
     beta = CASES["non-convex"].beta
 
     def gradient_of(record: np.ndarray, label: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -82,9 +82,9 @@ def bent(x: np.ndarray, y: np.ndarray) -> Gradients:
 
 
 def worst_pair(case: str, t: int) -> tuple[Gradients, Gradients]:
-    """A pair on a line for which no step loses anything: opposite gradients of norm L at step t, then the same losses.
+    """A pair on a line whose gap is the largest: opposite gradients of norm L at step t, and then the same losses.
 
-    Afterwards strongly convex losses curve by mu, convex ones are flat, and non-convex ones curve by -beta.
+    After step t, strongly convex losses curve by mu, convex losses are flat, and non-convex losses curve by -beta.
     """
     curvature = CASES[case].mu
 
@@ -99,7 +99,7 @@ def worst_pair(case: str, t: int) -> tuple[Gradients, Gradients]:
 
 
 def simulated(case: str, t: int) -> Iterator[np.ndarray]:
-    """Pairs of passes, (2, N + 1, 2) each, with one noise for both, seeds 0 .. PAIRS - 1."""
+    """Pairs of passes, (2, N + 1, 2) each. Both passes have the same noise. The seeds are 0 .. PAIRS - 1."""
     for seed in range(PAIRS):
         rng = np.random.default_rng((seed, t))
         gradients, others = random_pair(case, t, rng)
@@ -108,7 +108,7 @@ def simulated(case: str, t: int) -> Iterator[np.ndarray]:
 
 
 def gaps_of(pair: np.ndarray) -> np.ndarray:
-    """Distance of the two passes after every step.   (N + 1,)"""
+    """Distance between the two passes after every step.   (N + 1,)"""
     return np.linalg.norm(pair[0] - pair[1], axis=1)
 
 
@@ -119,13 +119,13 @@ def largest_gaps(case: str, t: int) -> np.ndarray:
 
 
 def worst_gaps(case: str, t: int) -> np.ndarray:
-    """The distances of the pair that loses nothing.   (N + 1,)"""
+    """The distances of the worst pair.   (N + 1,)"""
     gradients, others = worst_pair(case, t)
     return gaps_of(simulate_pair(gradients, others, theta0=np.zeros(1), gamma=CASES[case].gamma))
 
 
 def gap_rows(case: str) -> list[dict[str, Any]]:
-    """For each place t: the bound on the last iterates' gap, the largest simulated one, and the worst that exists."""
+    """For each place t: the bound on the last iterates' gap, the largest simulated gap, and the worst that exists."""
     rows = []
     for t in PLACES:
         bounds = np.array([gap_bound(case, t, k) for k in range(N + 1)])
@@ -138,7 +138,7 @@ def gap_rows(case: str) -> list[dict[str, Any]]:
 
 
 def gap_summary(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
-    """What the rows of a case say, a sentence each."""
+    """A function that summarises the rows of a case in sentences."""
     factor, gamma = stretch(case), CASES[case].gamma
     after = {
         "strongly convex": f"Each later step shrinks the gap at least by the factor rho = {factor:g}",
@@ -160,13 +160,13 @@ def gap_summary(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
 
 
 def gap_notes(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
-    """How to read table and picture, as lines of Markdown."""
+    """A function that returns how to read the table and the picture, as lines of Markdown."""
     text = _GAPS["guide"].format(**_GAPS["case"][case])
     return lambda rows: ["## How to read it", "", *text.splitlines(), ""]
 
 
 def privacy_curves(case: str) -> dict[str, np.ndarray]:
-    """Renyi epsilons of order 2 against the place t = 1 .. N: curves of the right panel, by their names."""
+    """Renyi epsilons of order 2 over the place t = 1 .. N: the curves of the right panel, by their names."""
     places = range(1, N + 1)
     if case == "strongly convex":
         gaps = output_gaps(N, gamma=CASES[case].gamma, L=L, rho=stretch(case))

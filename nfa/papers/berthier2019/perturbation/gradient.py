@@ -1,7 +1,7 @@
-"""One pass of SGD over the records, how far two such passes part, and noise on every gradient.
+"""One pass of SGD over the records: the distance of two such passes, and noise on every gradient.
 
-Berthier (2019, Sections 3.2.2 and 3.2.3). A pass takes every record once, in an order drawn at random; step t of n
-takes record order[t - 1]. Noise on the output: `nfa.papers.berthier2019.perturbation.output`.
+This is Berthier (2019, Sections 3.2.2 and 3.2.3). A pass uses every record once, in a random order. Step t of n uses
+record order[t - 1]. For noise on the output, see `nfa.papers.berthier2019.perturbation.output`.
 """
 
 import math
@@ -33,11 +33,11 @@ def sgd_pass(
 
     Parameters
     ----------
-    gradients : n functions of theta, one a step
+    gradients : n functions of theta, one for each step
     theta0 : (d,) array
     gamma : float > 0, learning rate
-    noise : (n, d) array of the eta_t; none if not given
-    radius : float R > 0 of the ball; inf for no projection
+    noise : (n, d) array of the eta_t; None for no noise
+    radius : float R > 0, the radius of the ball; inf for no projection
 
     Returns
     -------
@@ -69,12 +69,12 @@ def simulate_pair(gradients: Gradients, others: Gradients, **settings) -> np.nda
 
     Parameters
     ----------
-    gradients, others : those of the steps on either data set, as many on both
-    settings : of `sgd_pass`
+    gradients, others : the gradients of the steps on the first and on the second data set, equally many
+    settings : further arguments of `sgd_pass`
 
     Examples
     --------
-    Losses theta^2 / 2, but for the first step on the second data set, which has 2 theta^2 / 2: a gap, then halved.
+    All losses are theta^2 / 2, except in the first step on the second data set: 2 theta^2 / 2. The gap is then halved.
 
     >>> plain = lambda theta: theta
     >>> pair = simulate_pair([plain] * 3, [lambda theta: 2 * theta, plain, plain], theta0=np.array([1.0]), gamma=0.5)
@@ -87,7 +87,7 @@ def simulate_pair(gradients: Gradients, others: Gradients, **settings) -> np.nda
 
 
 def contraction(*, gamma: float, mu: float, beta: float) -> float:
-    r"""How much a gradient step can stretch distances, for losses that curve by at least mu and at most beta.
+    r"""The largest factor by which a gradient step stretches distances, for losses with curvature from mu to beta.
 
     .. math:: \rho = \max(|1 - \gamma \mu|, |1 - \gamma \beta|)
 
@@ -104,7 +104,7 @@ def contraction(*, gamma: float, mu: float, beta: float) -> float:
 
     Raises
     ------
-    ValueError : if a number is out of range
+    ValueError : if an argument is out of range
 
     Examples
     --------
@@ -132,7 +132,7 @@ def gradient_perturbation(
     Parameters
     ----------
     problem : Problem
-    gamma : float in (0, 2 / beta], the learning rates at which no step moves two passes apart but where records differ
+    gamma : float in (0, 2 / beta]; at these learning rates, no step on a shared record moves two passes apart
     sigma : float > 0, standard deviation of the noise on every entry of a gradient
     theta0 : (d,) array, public
     rng : numpy.random.Generator
@@ -153,18 +153,18 @@ def gradient_perturbation(
 
 
 def check_nonexpansive(problem: Problem, gamma: float) -> None:
-    """Raise ValueError unless gamma is in (0, 2 / beta], where a step on a convex loss stretches no distance."""
+    """Raise ValueError unless gamma is in (0, 2 / beta]. Then a step on a convex loss stretches no distance."""
     if not 0 < gamma <= 2 / problem.beta:
         raise ValueError(f"gamma must be in (0, 2 / beta], here at most {2 / problem.beta:.6g}, got {gamma}")
 
 
 def gradient_mechanism(problem: Problem, *, sigma: float) -> Mechanism:
-    """What a step of `gradient_perturbation` releases if all iterates are: a Gaussian mechanism of sensitivity 2 L.
+    """The release of a step of `gradient_perturbation` if all iterates are released: Gaussian with sensitivity 2 L.
 
     Source: [berthier2019:gradpert]
 
-    Raises ValueError if the gradients are not bounded or sigma is out of range. In a pass every record is used once,
-    so that a whole pass costs what one step does; no convexity is needed for that.
+    Raises ValueError if the gradients are not bounded or if sigma is out of range. A pass uses every record once, so a
+    whole pass costs as much as one step. This needs no convexity.
     """
     if problem.L == math.inf:
         raise ValueError("the gradients of least squares are bounded only in a ball: give the problem a finite radius")

@@ -1,9 +1,9 @@
-"""Amplification by iteration: what the last iterate of a pass of noisy SGD tells of a record that was used before.
+"""Amplification by iteration: how much the last iterate of a pass of noisy SGD reveals about a record used before.
 
-Only the last iterate is released. The noise of the steps after the one that used the record hides it further, and the
-shifted divergences of `nfa.papers.berthier2019.perturbation.shifted` count how much. Epsilons are in nats. What
-follows for a pass over shuffled records, and how an accountant counts it, is in
-`nfa.papers.berthier2019.perturbation.last_iterate`.
+Only the last iterate is released. The noise of the steps after the use of the record hides the record further. The
+shifted divergences of `nfa.papers.berthier2019.perturbation.shifted` measure how much. Epsilons are in nats.
+`nfa.papers.berthier2019.perturbation.last_iterate` applies the result to a pass over shuffled records, and an
+accountant counts it.
 """
 
 import math
@@ -31,10 +31,11 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
     Parameters
     ----------
     alpha : order > 1, or an array of orders
-    C : float >= 0, Lipschitz constant of every step, for one of the two data sets at least
-    s : (n,) array >= 0, how far the steps of the two data sets are apart; for a replaced record at step t it is
-        2 gamma L at t and 0 elsewhere
-    a : (n,) array >= 0, free, such that no z_t is negative
+    C : float >= 0, Lipschitz constant of every step, for at least one of the two data sets
+    s : (n,) array >= 0, the largest distance between the steps of the two data sets; for a record replaced at step t,
+        it
+        is 2 gamma L at t and 0 elsewhere
+    a : (n,) array >= 0, freely chosen so that no z_t is negative
     sigma : (n,) array > 0, or one number: standard deviation of the Gaussian noise on each iterate
 
     Returns
@@ -44,16 +45,16 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
 
     Raises
     ------
-    ValueError : if an argument is out of range, lengths differ, or a z_t is negative by more than rounding
+    ValueError : if an argument is out of range, if lengths differ, or if a z_t is negative by more than rounding
 
     Notes
     -----
-    Both runs start at the same point, or in the same law. A theorem about the last iterate: of the others nothing is
-    said, and they must stay secret.
+    Both runs start at the same point, or in the same law. The theorem is about the last iterate. It does not cover the
+    other iterates, which must not be published.
 
     Examples
     --------
-    Two steps, the first with another record, no contraction: half of the shift is left to each noise, 2 * 2 (1/2)^2/2.
+    Two steps, the first with another record, no contraction: each noise hides half of the shift, 2 * 2 (1/2)^2/2.
 
     >>> z, epsilon = iteration_bound(2, C=1.0, s=[1.0, 0.0], a=[0.5, 0.5], sigma=1.0)
     >>> z, float(epsilon)
@@ -66,7 +67,7 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
     z, size, epsilon = 0.0, 0.0, 0 * check_alpha(alpha)
     for s_t, a_t, sigma_t in zip(s.tolist(), a.tolist(), sigmas.tolist(), strict=True):
         z, epsilon = after_step(z, epsilon, C=C, s=s_t)
-        size = C * size + s_t + a_t  # of the numbers whose difference z is
+        size = C * size + s_t + a_t  # size of the terms whose difference is z
         if not a_t <= z + 1e-12 * size:
             raise ValueError(
                 f"the shifts a must leave every z_t at least 0, but a = {a_t} is subtracted from z_t = {z}"
@@ -77,7 +78,7 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
 
 
 def best_shifts(*, s: float, C: float, n: int, t: int) -> np.ndarray:
-    r"""The shifts a that minimise the bound of Theorem 3.5 with z_n = 0, for one record, used at step t.
+    r"""The shifts a that minimise the bound of Theorem 3.5 with z_n = 0, for one record that is used at step t.
 
     .. math:: a_{t+k} = s\, C^{-k} \Big/ \sum_{j=0}^{n-t} C^{-2j}, \qquad k = 0, \dots, n - t
 
@@ -85,7 +86,7 @@ def best_shifts(*, s: float, C: float, n: int, t: int) -> np.ndarray:
 
     Parameters
     ----------
-    s : float >= 0, how far the steps of the two data sets are apart at t
+    s : float >= 0, the largest distance between the steps of the two data sets at t
     C : float > 0
     n, t : integers, 1 <= t <= n
 
@@ -112,7 +113,7 @@ def best_shifts(*, s: float, C: float, n: int, t: int) -> np.ndarray:
 
 
 def noise_share(C: float, i):
-    r"""What i noises, each stretched by C in every later step, leave of the divergence that one noise leaves.
+    r"""The share of one noise's divergence that is left after i noises, each stretched by C in every later step.
 
     .. math:: \frac{1 - C^{-2}}{1 - C^{-2i}} = \Big( \sum_{k=0}^{i-1} C^{-2k} \Big)^{-1}, \qquad 1/i \text{ for } C = 1
 
@@ -121,11 +122,11 @@ def noise_share(C: float, i):
     Parameters
     ----------
     C : float >= 0, Lipschitz constant of a step
-    i : integer >= 1, or an array of them: noises added from the record's step on
+    i : integer >= 1, or an array: the number of noises added from the record's step on
 
     Returns
     -------
-    share : in [0, 1], of the shape of i; falls in i, to 1 - C^-2 for C > 1 and to 0 for C <= 1
+    share : in [0, 1], of the shape of i; decreases in i, to 1 - C^-2 for C > 1 and to 0 for C <= 1
 
     Raises
     ------
@@ -149,7 +150,7 @@ def noise_share(C: float, i):
 
 
 def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
-    r"""Theorem 3.6: Renyi epsilon of the last iterate of one pass of noisy SGD, for the record that is used at step t.
+    r"""Theorem 3.6: Renyi epsilon of the last iterate of one pass of noisy SGD, for the record used at step t.
 
     .. math:: \epsilon(\alpha) = \frac{2 \alpha L^2}{\sigma^2} \, \frac{1 - C^{-2}}{1 - C^{-2 (n - t + 1)}}, \qquad
               \frac{2 \alpha L^2}{\sigma^2 (n - t + 1)} \text{ for } C = 1
@@ -160,14 +161,15 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
     ----------
     alpha : order > 1, or an array of orders
     L : float > 0, bound on the norm of every record's gradient, everywhere
-    sigma : float > 0, standard deviation of the noise on the gradient: theta - gamma (gradient + noise)
+    sigma : float > 0, standard deviation of the noise on the gradient in theta - gamma (gradient + noise)
     C : float >= 0, Lipschitz constant of the steps u - gamma gradient(u), for every record
-    n : integer >= 1, steps of the pass, one record each
+    n : integer >= 1, number of steps of the pass, one record each
     t : integer in 1 .. n, the step that uses the record
 
     Returns
     -------
-    rdp : nats, of the shape of alpha, under replace-one: one order of the records, and those at step t differ
+    rdp : nats, of the shape of alpha, under replace-one: the order of the records is fixed, and the records at step t
+        differ
 
     Raises
     ------
@@ -175,15 +177,17 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
 
     Notes
     -----
-    Only the last iterate is released. The loss is beta-smooth in theta for every record, and C is
+    Only the last iterate is released. The loss is beta-smooth in theta for every record. Then C is
 
-    - 1 + gamma beta for any beta-smooth loss: the report's case. Clipping the gradient at L keeps it: the projection
-      on a ball does not expand.
-    - 1 for a convex loss and gamma <= 2 / beta; max(|1 - gamma mu|, |1 - gamma beta|) if it is mu-strongly convex.
-      Clipping loses it, in more than one dimension: the clipped gradient of a convex loss need not be monotone.
+    - 1 + gamma beta for any beta-smooth loss, as in the report. Clipping the gradient at L preserves this, because the
+      projection on a ball does not expand.
+    - 1 for a convex loss and gamma <= 2 / beta, and max(|1 - gamma mu|, |1 - gamma beta|) if it is mu-strongly convex.
+      Clipping does not preserve this in more than one dimension: the clipped gradient of a convex loss need not be
+      monotone.
 
-    Equality for t = 1 and affine steps u -> C u; for t > 1 the noise of the steps before t, which hides the record too,
-    is not counted. At t = n there is no gain: 2 alpha L^2 / sigma^2, the curve of one Gaussian release.
+    The bound is an equality for t = 1 and affine steps u -> C u. For t > 1 the noise of the steps before t hides the
+    record too, but the bound does not count it. At t = n there is no gain: 2 alpha L^2 / sigma^2 is the curve of one
+    Gaussian release.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""A pass of noisy SGD over shuffled records of which the last iterate alone is released: its Renyi curve.
+"""The Renyi curve of a pass of noisy SGD over shuffled records, if only the last iterate is released.
 
-The replaced record is used at each of the n steps with the same probability, and
-`nfa.papers.berthier2019.perturbation.iteration` bounds the divergence for each. Here they are averaged, in the three
-ways of the report, and offered to the accountant. Epsilons are in nats, neighbours replace one record, and sigma is
-the noise on the gradient.
+The replaced record is used at each of the n steps with the same probability.
+`nfa.papers.berthier2019.perturbation.iteration` bounds the divergence for each step. This module averages these bounds
+in the three ways of the report and returns releases for the accountant. Epsilons are in nats, neighbours replace one
+record, and sigma is the noise on the gradient.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from nfa.papers.berthier2019.perturbation.shifted import check_alpha, check_posi
 
 
 def softmax_average(alpha: float, divergences, weights=None) -> float:
-    r"""Lemma 3.1: the divergence of a mixture whose component, drawn without looking at the data, is not released.
+    r"""Lemma 3.1: the divergence of a mixture, if its component is drawn independently of the data and not released.
 
     .. math:: D_\alpha \le \frac{1}{\alpha - 1} \log \sum_j q_j e^{(\alpha - 1) D_\alpha^{(j)}}
 
@@ -28,12 +28,12 @@ def softmax_average(alpha: float, divergences, weights=None) -> float:
     Parameters
     ----------
     alpha : order > 1
-    divergences : (m,) array >= 0, nats, one a component, of order alpha, or bounds on them
-    weights : (m,) array of probabilities q; None: 1/m each
+    divergences : (m,) array >= 0, nats, the divergence of order alpha of each component, or a bound on it
+    weights : (m,) array of probabilities q; None means 1/m each
 
     Returns
     -------
-    divergence : nats, between the mean and the largest; equality if the component can be told from the output
+    divergence : nats, between the mean and the largest; an equality if the output identifies the component
 
     Raises
     ------
@@ -48,13 +48,13 @@ def softmax_average(alpha: float, divergences, weights=None) -> float:
     """
     order, D, q = _average(alpha, divergences, weights)
     exponents = (order - 1) * D
-    if exponents.max() < 1:  # without cancellation where they are small
+    if exponents.max() < 1:  # this form has no cancellation for small exponents
         return float(np.log1p(q @ np.expm1(exponents)) / (order - 1))
     return float(special.logsumexp(exponents, b=q) / (order - 1))
 
 
 def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -> float:
-    r"""A multiple of the mean that bounds the divergence of a mixture if no component's divergence is large.
+    r"""A multiple of the mean that bounds the divergence of a mixture, if no component has a large divergence.
 
     .. math:: D_\alpha \le (1 + c) \sum_j q_j D_\alpha^{(j)} \qquad
               \text{if } D_\alpha^{(j)} \le \frac{c}{\alpha - 1} \text{ for all } j, \quad 0 < c \le 1
@@ -68,7 +68,7 @@ def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -
 
     Returns
     -------
-    divergence : nats; never less than `softmax_average`, from which it follows
+    divergence : nats; at least `softmax_average`, from which it follows
 
     Raises
     ------
@@ -77,8 +77,8 @@ def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -
 
     Notes
     -----
-    With y_j = (alpha - 1) D_j <= c: log sum q e^y <= sum q (e^y - 1) <= (1 + c) sum q y, since (e^y - 1) / y increases
-    and is at most (e^c - 1) / c <= 1 + c.
+    Write y_j = (alpha - 1) D_j <= c. Then log sum q e^y <= sum q (e^y - 1) <= (1 + c) sum q y, since (e^y - 1) / y
+    increases and is at most (e^c - 1) / c <= 1 + c.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -
     """
     order, D, q = _average(alpha, divergences, weights)
     require.within("(0, 1]", c=c)
-    if not (order - 1) * D.max() <= c * (1 + 1e-12):  # a few roundings of slack, at the edge itself
+    if not (order - 1) * D.max() <= c * (1 + 1e-12):  # a slack of a few roundings, for values at the limit itself
         raise NoGuarantee(
             "berthier2019:weak-convexity",
             f"at the order {order:g} every divergence must be at most c / (alpha - 1) = {c / (order - 1):g}, and the "
@@ -115,21 +115,21 @@ def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, metho
 
     Returns
     -------
-    rdp : nats, of the shape of alpha, under replace-one; softmax <= mean, where that is proved, and softmax <= max
+    rdp : nats, of the shape of alpha, under replace-one; softmax <= mean if the mean is proved, and softmax <= max
 
     Raises
     ------
-    ValueError : if an argument is out of range or no method has this name
+    ValueError : if an argument is out of range or if no method has this name
     NoGuarantee : for "mean", if sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders
 
     Notes
     -----
-    The order of the records is uniform, independent of the data, and secret. What is printed for the mean is
+    The order of the records is uniform, independent of the data, and not published. The printed value for the mean is
     4 alpha L^2 / sigma^2 times `nfa.papers.berthier2019.shuffling.small_learning_rate.mean_share`.
 
     Examples
     --------
-    Two records, C = 1, 2 alpha L^2 / sigma^2 = 1: 2 (1 + 1/2) / 2, and log((e + e^(1/2)) / 2).
+    Two records, C = 1, 2 alpha L^2 / sigma^2 = 1. The results are 2 (1 + 1/2) / 2 and log((e + e^(1/2)) / 2).
 
     >>> float(rdp_shuffled_epoch(2, 1.0, 2.0, 1.0, 2, method="mean"))
     1.5
@@ -151,7 +151,7 @@ def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, metho
 
 
 def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: str) -> Classic:
-    """A pass of noisy SGD, one record a step, as the accountant counts it: steps are SGD steps, n of them a pass.
+    """A pass of noisy SGD, one record per step, as the accountant counts it: in SGD steps, n per pass.
 
     Source: [berthier2019:thm3.6] [berthier2019:sec3.3.2-mean]
 
@@ -159,22 +159,22 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
     ----------
     L, sigma, C, n : as in `nfa.papers.berthier2019.perturbation.iteration.rdp_iteration`, with its conditions on the
         loss
-    order : "shuffled", afresh for every pass and kept secret, or "fixed"
-    released : "last", the last iterate of each pass and nothing else, or "all"
+    order : "shuffled", afresh for every pass and not published, or "fixed"
+    released : "last", only the last iterate of each pass, or "all"
 
     Returns
     -------
-    release : Classic, under replace-one; passes add up, each starts where the one before it ended
+    release : Classic, under replace-one; passes add up, because each starts where the one before it ended
 
     Raises
     ------
     ValueError : if an argument is out of range
-    NoGuarantee : for "all", for which there is no amplification by iteration
+    NoGuarantee : for "all", because there is no amplification by iteration
 
     Notes
     -----
-    In a fixed order the record may be the last, and the curve is that of one release. A pass that stops early costs
-    no more than a whole one: its steps are the last of a pass, and the records it leaves out cost nothing.
+    In a fixed order, the record may be the last, so the curve is that of one release. A pass that stops early costs at
+    most as much as a whole one: its steps are the last of a pass, and the records that it omits cost nothing.
 
     Examples
     --------
@@ -197,12 +197,12 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
         id_, curve = "berthier2019:sec3.3.2-mean", partial(rdp_shuffled_epoch, L=L, sigma=sigma, C=C, n=n)
     else:
         id_, curve = "berthier2019:thm3.6", partial(rdp_iteration, L=L, sigma=sigma, C=C, n=n, t=n)
-    curve(2.0)  # which checks the numbers here, not when they are counted
+    curve(2.0)  # checks the arguments now, not only when an accountant counts
     return Classic(id=id_, curve=curve, adjacency="replace-one", sampling="epoch-partition", sampling_rate=1 / n)
 
 
 def _average(alpha, divergences, weights) -> tuple[float, np.ndarray, np.ndarray]:
-    """The order, the divergences and the weights, checked."""
+    """The checked order, divergences and weights."""
     order, D = float(check_alpha(alpha)), np.asarray(divergences, float)
     if D.ndim != 1 or len(D) == 0 or not (D >= 0).all():
         raise ValueError("divergences must be a row of numbers that are at least 0")

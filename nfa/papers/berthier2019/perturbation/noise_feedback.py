@@ -1,8 +1,8 @@
-r"""The laws of SGD's iterates where gradients are affine, without noise feedback and with it.
+r"""The laws of SGD's iterates for affine gradients, with and without noise feedback.
 
-Berthier (2019, Section 3.4): gradients g_t(theta) = a_t theta + b_t at the steps t = 0..T-1. Without feedback
-theta_{t+1} = theta_t - gamma g_t - eta_{t+1}; with feedback + eta_t too, the noise of the step before; eta_0 = 0.
-The noise is N(0, sigma^2 I) on the iterate; for noise on the gradient, put gamma sigma for sigma.
+This is Berthier (2019, Section 3.4), with gradients g_t(theta) = a_t theta + b_t at the steps t = 0..T-1. Without
+feedback, theta_{t+1} = theta_t - gamma g_t - eta_{t+1}. Feedback adds eta_t, the noise of the step before, with
+eta_0 = 0. The noise is N(0, sigma^2 I) on the iterate. For noise on the gradient, use gamma sigma in place of sigma.
 """
 
 import numpy as np
@@ -19,8 +19,8 @@ def affine_means(a: np.ndarray, b: np.ndarray, *, theta0: np.ndarray, gamma: flo
 
     Parameters
     ----------
-    a : (T, d, d) array of matrices, the alpha_t of the report
-    b : (T, d) array, its beta_t
+    a : (T, d, d) array of matrices, alpha_t in the report
+    b : (T, d) array, beta_t in the report
     theta0 : (d,) array
     gamma : float > 0, learning rate
 
@@ -30,7 +30,7 @@ def affine_means(a: np.ndarray, b: np.ndarray, *, theta0: np.ndarray, gamma: flo
 
     Raises
     ------
-    ValueError : if shapes disagree, a matrix is not symmetric positive semidefinite, or gamma is not positive
+    ValueError : if shapes disagree, if a matrix is not symmetric positive semidefinite, or if gamma is not positive
 
     Examples
     --------
@@ -66,7 +66,7 @@ def affine_covariances(a: np.ndarray, *, gamma: float, sigma: float) -> np.ndarr
 
     Raises
     ------
-    ValueError : if a matrix is not symmetric positive semidefinite, or a number is not positive and finite
+    ValueError : if a matrix is not symmetric positive semidefinite, or if a number is not positive and finite
     """
     return _recursion(a, gamma, sigma, lambda a_t, t: np.eye(len(a_t)))
 
@@ -79,32 +79,33 @@ def corrected_feedback_covariances(a: np.ndarray, *, gamma: float, sigma: float)
 
     Source: [berthier2019:prop3.3] [berthier2019:sec3.4.3] [berthier2019:rem-feedback-private]
 
-    Parameters, Returns, Raises: as `affine_covariances`.
+    Parameters, Returns, Raises: as in `affine_covariances`.
 
     Notes
     -----
-    Guarantees: Sigma_t - sigma^2 I is positive semidefinite for every t >= 1, whatever gamma: theta_t = y_t - eta_t,
-    where y_t depends on eta_1 .. eta_{t-1} only. From t = 2 on it is at least sigma^2 (I + gamma^2 a_{t-1}^2).
+    Guarantee: Sigma_t - sigma^2 I is positive semidefinite for every t >= 1 and every gamma. The reason: theta_t =
+    y_t - eta_t, where y_t depends on eta_1 .. eta_{t-1} only. From t = 2 on, Sigma_t is at least sigma^2 (I + gamma^2
+    a_{t-1}^2).
 
     Examples
     --------
     >>> corrected_feedback_covariances(np.full((3, 1, 1), 0.5), gamma=1.0, sigma=1.0)[:, 0, 0].tolist()
     [0.0, 1.0, 1.25, 1.3125]
     """
-    # The first step takes no noise back, the later ones take back what theta_t holds: its covariance with eta_t is
-    # -sigma^2 I.
+    # The first step subtracts no earlier noise. Each later step subtracts noise that theta_t contains: its covariance
+    # with eta_t is -sigma^2 I.
     return _recursion(a, gamma, sigma, lambda a_t, t: np.eye(len(a_t)) if t == 0 else 2 * gamma * a_t)
 
 
 def claimed_feedback_covariances(a: np.ndarray, *, gamma: float, sigma: float) -> np.ndarray:
-    r"""Covariances of the iterates with noise feedback as printed, which are too small.
+    r"""Covariances of the iterates with noise feedback as printed. They are too small.
 
     .. math:: \Sigma_0 = 0, \qquad
               \Sigma_{t+1} = 2 \gamma^2 \sigma^2 a_t^2 + (I - \gamma a_t) \Sigma_t (I - \gamma a_t)
 
     Source: [berthier2019:prop3.3] [berthier2019:sec3.4.3]
 
-    Parameters, Returns, Raises: as `affine_covariances`. What holds: `corrected_feedback_covariances`.
+    Parameters, Returns, Raises: as in `affine_covariances`. `corrected_feedback_covariances` has the right values.
     """
     return _recursion(a, gamma, sigma, lambda a_t, t: 2 * gamma**2 * a_t @ a_t)
 

@@ -1,7 +1,8 @@
-"""Noise in the objective of empirical risk minimisation: one random linear term, and what it gives away.
+"""Noise in the objective of empirical risk minimisation: one random linear term, and what it reveals.
 
-Berthier (2019, Section 3.2.1). Noise on every gradient: `nfa.papers.berthier2019.perturbation.gradient`; on
-the output: `nfa.papers.berthier2019.perturbation.output`.
+This is Berthier (2019, Section 3.2.1). For noise on every gradient, see
+`nfa.papers.berthier2019.perturbation.gradient`; for noise on the output, see
+`nfa.papers.berthier2019.perturbation.output`.
 """
 
 import math
@@ -29,22 +30,22 @@ def objective_perturbation(
     ----------
     problem : Problem, strongly convex
     b : float > 0, scale of the noise
-    law : "entries", every entry of eta Laplace of scale b; "norm", density proportional to exp(-|eta|_2 / b). The
-        report does not say which
+    law : "entries": every entry of eta is Laplace with scale b. "norm": the density is proportional to
+        exp(-|eta|_2 / b). The report does not say which law it means
     rng : numpy.random.Generator
 
     Returns
     -------
     theta : (d,) array, the minimiser, which is released
-    eta : (d,) array, the noise, which is not
+    eta : (d,) array, the noise, which is not released
 
     Raises
     ------
-    ValueError : if b or law is out of range, or the objective is not strongly convex
+    ValueError : if b or law is out of range, or if the objective is not strongly convex
 
     Notes
     -----
-    No epsilon is claimed (`objective_mechanism`): the report gives neither the law's scale nor the conditions for one.
+    It has no epsilon, see `objective_mechanism`. The report gives neither the scale of the law nor conditions for one.
     """
     require.positive(**{"the scale b of the noise": b})
     require.one_of(LAWS, law=law)
@@ -58,7 +59,7 @@ def objective_perturbation(
 
 
 def objective_mechanism(*, loss: str, n: int, R: float, b: float) -> Mechanism:
-    r"""What objective perturbation releases, where that is known: the mean of n numbers in [0, R] with Laplace noise.
+    r"""The release of objective perturbation in the known case: the mean of n numbers in [0, R] with Laplace noise.
 
     .. math:: \mathrm{argmin}_\theta \frac1n \sum_i \tfrac12 (\theta - x_i)^2 + \eta \theta = \bar x - \eta
 
@@ -66,7 +67,7 @@ def objective_mechanism(*, loss: str, n: int, R: float, b: float) -> Mechanism:
 
     Parameters
     ----------
-    loss : "quadratic" for (theta - x)^2 / 2 in one dimension; nothing is known here of any other
+    loss : "quadratic" for (theta - x)^2 / 2 in one dimension; for every other loss, we know no guarantee
     n : int >= 1, number of records
     R : float > 0, range of the records
     b : float > 0, scale of the noise; R / (n epsilon) for the epsilon of pure differential privacy
@@ -99,13 +100,14 @@ def objective_mechanism(*, loss: str, n: int, R: float, b: float) -> Mechanism:
 
 
 def objective_descent(problem: Problem, *, eta: np.ndarray, gamma: float, steps: int, theta0: np.ndarray) -> np.ndarray:
-    r"""Gradient descent on the perturbed objective: every gradient is moved by one and the same noise.
+    r"""Gradient descent on the perturbed objective. The same noise moves every gradient.
 
     .. math:: \theta_{t+1} = \theta_t - \gamma (\nabla \ell(\theta_t) + \eta)
 
     Source: [berthier2019:objpert]
 
-    Returns the iterates, (steps + 1, d). They have no guarantee: differences cancel eta, see `released_contraction`.
+    Returns the iterates, (steps + 1, d). They have no guarantee, because differences cancel eta: see
+    `released_contraction`.
     """
     iterates = [np.asarray(theta0, float)]
     for _ in range(steps):
@@ -114,7 +116,7 @@ def objective_descent(problem: Problem, *, eta: np.ndarray, gamma: float, steps:
 
 
 def released_contraction(iterates: np.ndarray) -> np.ndarray:
-    r"""What iterates of `objective_descent` give away of a least-squares problem: I - gamma H, whatever the noise.
+    r"""What the iterates of `objective_descent` reveal about a least-squares problem: I - gamma H, for every noise.
 
     .. math:: \theta_{t+2} - \theta_{t+1} = (I - \gamma H)(\theta_{t+1} - \theta_t), \qquad
               H = \frac1n \sum_i x_i x_i^\top + \lambda I
@@ -127,7 +129,7 @@ def released_contraction(iterates: np.ndarray) -> np.ndarray:
 
     Returns
     -------
-    contraction : (d, d) array; with gamma and lambda, which are public, it is the records' matrix of second moments
+    contraction : (d, d) array; because gamma and lambda are public, it reveals the records' matrix of second moments
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""Noise on the output of one pass of SGD: how far two outputs can be apart, and what noise hides the gap.
+"""Noise on the output of one pass of SGD: the largest distance between two outputs, and the noise that hides it.
 
-Berthier (2019, Section 3.2.2), and the last iterate under noise feedback (Section 3.4), which comes to the same.
+This is Berthier (2019, Section 3.2.2), and the last iterate under noise feedback (Section 3.4), which has the same
+curve.
 """
 
 import math
@@ -16,7 +17,7 @@ from nfa.privacy.rdp import check_orders
 
 
 def output_gaps(n: int, *, gamma: float, L: float, rho: float) -> np.ndarray:
-    r"""How far the outputs of two passes can be apart, for the step t = 1..n at which their records differ.
+    r"""The largest distance between the outputs of two passes, for each step t = 1..n at which the records may differ.
 
     .. math:: s_t = 2 \gamma L \rho^{n - t}
 
@@ -26,8 +27,8 @@ def output_gaps(n: int, *, gamma: float, L: float, rho: float) -> np.ndarray:
     ----------
     n : int >= 1, steps of the pass
     gamma : float > 0, learning rate
-    L : float > 0, bound on the data's part of a gradient
-    rho : float >= 0, of `contraction`; at 1 no gap shrinks
+    L : float > 0, bound on the part of a gradient that depends on the data
+    rho : float >= 0, from `contraction`; at 1 no gap shrinks
 
     Returns
     -------
@@ -71,23 +72,23 @@ def output_rdp(orders: np.ndarray, *, gaps: np.ndarray, sigma: float) -> np.ndar
 
     Notes
     -----
-    Every place of the record that differs has the probability 1 / n; Lemma 3.1 averages over them. The divergence of
-    two Gaussians with one covariance does not depend on their order, so the curve counts both.
+    The record that differs has every place with probability 1 / n, and Lemma 3.1 averages over the places. The
+    divergence of two Gaussians with one covariance is the same in both directions, so the curve covers both.
     """
     orders = check_orders(orders)
     require.positive(sigma=sigma)
-    halves = np.square(np.asarray(gaps) / sigma) / 2  # times alpha, the curves of the n places   (n,)
+    halves = np.square(np.asarray(gaps) / sigma) / 2  # times alpha, they are the curves of the n places   (n,)
     return np.array([softmax_average(alpha, alpha * halves) for alpha in orders])
 
 
 def corrected_output_variance(*, alpha: float, sensitivity: float, epsilon: float) -> float:
-    r"""The variance with which an output of this sensitivity is (alpha, epsilon)-RDP.
+    r"""The variance at which an output of this sensitivity is (alpha, epsilon)-RDP.
 
     .. math:: \sigma^2 = \frac{\alpha s^2}{2 \epsilon}
 
     Source: [berthier2019:outpert-var]
 
-    Raises ValueError if alpha is not above 1 or another number not positive.
+    Raises ValueError if alpha is not above 1 or if another number is not positive.
 
     Examples
     --------
@@ -99,14 +100,14 @@ def corrected_output_variance(*, alpha: float, sensitivity: float, epsilon: floa
 
 
 def claimed_output_variance(*, alpha: float, sensitivity: float, epsilon: float) -> float:
-    r"""The variance as printed: enough for epsilon <= 1, too small for epsilon > 1.
+    r"""The variance as printed. It is enough for epsilon <= 1 and too small for epsilon > 1.
 
     .. math:: \sigma^2 = \frac{\alpha s^2}{2 \epsilon^2}
 
     Source: [berthier2019:outpert-var]
 
-    Raises ValueError if alpha is not above 1 or another number not positive. At this variance the release is (alpha,
-    epsilon^2)-RDP, exactly; `corrected_output_variance` gives what is asked for.
+    Raises ValueError if alpha is not above 1 or if another number is not positive. At this variance, the release is
+    exactly (alpha, epsilon^2)-RDP. `corrected_output_variance` gives the requested epsilon.
     """
     _check_target(alpha, sensitivity, epsilon)
     return alpha * sensitivity**2 / (2 * epsilon**2)
@@ -126,7 +127,7 @@ def output_perturbation(
 
     Source: [berthier2019:outpert]
 
-    Raises ValueError as `output_release` does, which says what the release guarantees. theta0 is public.
+    Raises ValueError as `output_release` does, which states the guarantee. theta0 is public.
     """
     output_release(problem, gamma=gamma, sigma=sigma)
     order = rng.permutation(problem.n)
@@ -135,7 +136,7 @@ def output_perturbation(
 
 
 def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
-    """What `output_perturbation` guarantees for a record replaced, as a release that an accountant takes.
+    """The guarantee of `output_perturbation` if a record is replaced, as a release for an accountant.
 
     Source: [berthier2019:outpert]
 
@@ -167,7 +168,7 @@ def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
 
 
 def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
-    r"""What the last iterate of one pass with noise feedback guarantees: as much as noise on the output of a pass.
+    r"""The guarantee of the last iterate of one pass with noise feedback, which equals that of noise on the output.
 
     .. math:: \theta_n = y_n - \eta_n, \qquad y_t = y_{t-1} - \gamma \nabla \ell(y_{t-1} - \eta_{t-1}, x_t)
 
@@ -175,9 +176,9 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
 
     Parameters
     ----------
-    problem : Problem, whose radius is not used: least squares has no bounded gradients here
+    problem : Problem; its radius is not used, because least squares has no bounded gradients here
     gamma : float in (0, 2 / beta], learning rate
-    sigma : float > 0, standard deviation of the noise as it is on the iterate
+    sigma : float > 0, standard deviation of the noise on the iterate
 
     Raises
     ------
@@ -185,11 +186,13 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
 
     Notes
     -----
-    Ours and unreviewed; the report has laws for affine gradients only. Put y_t = theta_t + eta_t. Given eta_1 ..
-    eta_{n-1}, which do not depend on the data, y_n is the output of a pass without noise on the shifted losses u ->
-    l(u - eta_{t-1}, x_t). These have the same mu, beta and L, so the gap of two y_n is that of `output_gaps`, and
-    eta_n is fresh noise on it. By joint convexity the average over the other noise costs no more (Lemma 3.1). The
-    claim of the section is false.
+    This result is ours and unreviewed. The report has laws for affine gradients only. Write y_t = theta_t + eta_t.
+    Given
+    eta_1 .. eta_{n-1}, which do not depend on the data, y_n is the output of a pass without noise on the shifted losses
+    u -> l(u - eta_{t-1}, x_t). These have the same mu, beta and L, so `output_gaps` bounds the gap of two y_n, and
+    eta_n
+    is fresh noise on it. By joint convexity (Lemma 3.1), averaging over the other noise does not increase the
+    divergence. So the claim of the section is false.
     """
     if problem.loss != "logistic":
         raise ValueError(
@@ -205,7 +208,7 @@ def _release(problem: Problem, gamma: float, sigma: float, id: str) -> Classic:
         raise ValueError("the gradients of least squares are bounded only in a ball: give the problem a finite radius")
     rho = contraction(gamma=gamma, mu=problem.mu, beta=problem.beta)
     gaps = output_gaps(problem.n, gamma=gamma, L=problem.L, rho=rho)
-    output_rdp(np.array([2.0]), gaps=gaps, sigma=sigma)  # which checks sigma
+    output_rdp(np.array([2.0]), gaps=gaps, sigma=sigma)  # this call checks sigma
 
     return Classic(
         id=id, curve=lambda orders: output_rdp(orders, gaps=gaps, sigma=sigma), adjacency="replace-one", sampling="none"

@@ -1,4 +1,4 @@
-"""Pictures of two passes of SGD side by side, and of the variance under noise feedback. Drawn to files only."""
+"""Pictures of two passes of SGD side by side, and of the variance under noise feedback, drawn only to files."""
 
 from pathlib import Path
 
@@ -7,17 +7,17 @@ import numpy as np
 from nfa.experiments.plots import new_figure, save_figure, tidy
 
 FIRST, SECOND, STEP = "#0072B2", "#D55E00", "#CC0000"
-PLACES = ("#009E73", "#CC79A7", "#E69F00")  # of the step at which the records differ
+PLACES = ("#009E73", "#CC79A7", "#E69F00")  # colours for the step at which the records differ
 CURVES = {"without feedback": "#0072B2", "with feedback": "#009E73", "with feedback, as printed": "#D55E00"}
 
 
 def gap_figure(path: Path, title: str, pair: np.ndarray, t: int, gaps: dict, privacy: dict, *, noisy: bool) -> None:
-    """One pair of passes, the distances for several places of the record, and epsilon against the place; a PNG.
+    """Draw one pair of passes, the distances for several places of the record, and epsilon over the place, to a PNG.
 
     Parameters
     ----------
     path : file to write
-    pair : (2, n + 1) array, the iterates of either pass along one direction
+    pair : (2, n + 1) array, the iterates of the two passes along one direction
     t : step at which their records differ
     gaps : {step: ((n + 1,) largest distances, (n + 1,) bounds)}
     privacy : {name: (n,) array of epsilons for the places 1 .. n}
@@ -58,7 +58,7 @@ def gap_figure(path: Path, title: str, pair: np.ndarray, t: int, gaps: dict, pri
 
 
 def _log_with_room(axes) -> None:
-    """A logarithmic axis with plain numbers, and room for the legend above the curves."""
+    """Set a logarithmic axis with plain numbers, and room for the legend above the curves."""
     axes.set_yscale("log")
     low, high = axes.get_ylim()
     wide = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10) if high > 30 * low else (0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -69,7 +69,7 @@ def _log_with_room(axes) -> None:
 
 
 def feedback_figure(path: Path, title: str, laws: dict, dots: dict) -> None:
-    """The variance of the iterate by three recursions, and what each says of the last iterate's privacy; a PNG.
+    """Draw the variance of the iterate by three recursions, and the resulting privacy of the last iterate, to a PNG.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Empirical risk minimisation (Berthier 2019, Section 3.1): the problems with their constants, and their minimisers."""
+"""Empirical risk minimisation (Berthier 2019, Section 3.1): the problems, their constants and their minimisers."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ LOSSES = ("logistic", "least-squares")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    r"""A training problem: the mean over n records of a convex loss with an l2 regulariser.
+    r"""A training problem: minimise the mean over n records of a convex loss, plus an l2 regulariser.
 
     .. math:: \min_\theta \frac1n \sum_i \ell(\theta, (x_i, y_i)), \qquad
               \ell(\theta, (x, y)) = \varphi(x^\top \theta, y) + \frac\lambda2 \|\theta\|^2
@@ -29,22 +29,23 @@ class Problem:
     ----------
     loss : "logistic" or "least-squares"
     x : (n, d) array of records, n >= 1
-    y : (n,) array: labels 0 or 1 of the logistic loss, targets of least squares
+    y : (n,) array: labels 0 or 1 for the logistic loss, targets for least squares
     lam : float lambda >= 0
     x_bound : float > 0, public bound on the norms of records
-    y_bound : float > 0, public bound on the absolute values of targets; not used by the logistic loss
-    radius : float > 0, of the ball around 0 in which the parameters stay; least squares has bounded gradients in a ball
-        only
+    y_bound : float > 0, public bound on the absolute values of targets; the logistic loss does not use it
+    radius : float > 0, radius of the ball around 0 that contains the parameters; the gradients of least squares are
+        bounded only in a ball
 
     Raises
     ------
-    ValueError : if a number is out of range, an array has another shape or is not finite, a label is neither 0 nor 1,
-        or a record or a target exceeds its bound
+    ValueError : if a number is out of range, if an array has another shape or is not finite, if a label is neither 0
+        nor
+        1, or if a record or a target exceeds its bound
 
     Notes
     -----
-    The bounds are given, not read off the data: a constant that depends on the data would tell something about them.
-    All constants are those of one record's loss, whichever record within the bounds it is.
+    The bounds are arguments and not computed from the data, because a constant that depends on the data would reveal
+    something about them. All constants hold for the loss of every record within the bounds.
     """
 
     loss: str
@@ -82,20 +83,21 @@ class Problem:
 
     @property
     def mu(self) -> float:
-        """Strong convexity: no record's loss curves less in any direction. It is lambda, since x x^T has rank one."""
+        """Strong convexity: the least curvature of a record's loss. It is lambda, since x x^T has rank one."""
         return float(self.lam)
 
     @property
     def beta(self) -> float:
-        """Smoothness: no record's loss curves more. phi'' is at most 1/4 for the logistic loss, 1 for least squares."""
+        """Smoothness: the largest curvature of a record's loss. phi'' is at most 1/4 (logistic), 1 (least squares)."""
         return self.lam + self.x_bound**2 * (0.25 if self.loss == "logistic" else 1.0)
 
     @property
     def L(self) -> float:
-        """Bound on the data's part phi' x of a gradient, for parameters in the ball.
+        """Bound on phi' x, the part of a gradient that depends on the data, for parameters in the ball.
 
-        The regulariser's part lambda theta is no part of it: it is the same for all records, and cancels where
-        gradients of two records are compared. With it, no strongly convex loss has gradients bounded on all of R^d.
+        It does not include lambda theta, the gradient of the regulariser. This part is the same for all records, so it
+        cancels when gradients of two records are compared. No strongly convex loss, and so no loss with a regulariser,
+        has bounded gradients on all of R^d.
         """
         slope = 1.0 if self.loss == "logistic" else self.x_bound * self.radius + self.y_bound
         return self.x_bound * slope
@@ -107,7 +109,7 @@ class Problem:
         return float(losses.mean() + self.lam / 2 * (theta @ theta))
 
     def gradients(self, theta: np.ndarray) -> np.ndarray:
-        """Each record's gradient at theta (d,): a number times the record, and lambda theta.   (n, d)
+        """Each record's gradient at theta (d,): a multiple of the record, plus lambda theta.   (n, d)
 
         Source: [berthier2019:erm] [berthier2019:linreg]
         """
@@ -124,7 +126,7 @@ class Problem:
         return (self.x.T * curvature) @ self.x / self.n + self.lam * np.eye(self.x.shape[1])
 
     def steps(self, order: Sequence[int] | np.ndarray) -> list[Callable[[np.ndarray], np.ndarray]]:
-        """The gradients of single records as functions of theta, in the order in which a pass takes the records."""
+        """The gradients of single records as functions of theta, in the order in which a pass uses the records."""
 
         def gradient_of(x: np.ndarray, y: float) -> Callable[[np.ndarray], np.ndarray]:
             return lambda theta: self._slope(x @ theta, y) * x + self.lam * theta
@@ -136,7 +138,7 @@ class Problem:
 
 
 def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: float = 1e-9) -> np.ndarray:
-    r"""The exact minimiser of the mean loss, with a linear term added if one is given.
+    r"""The exact minimiser of the mean loss, plus a linear term if one is given.
 
     .. math:: \theta^* = \mathrm{argmin}_\theta \frac1n \sum_i \ell(\theta, x_i) + \eta^\top \theta
 
@@ -145,12 +147,12 @@ def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: floa
     Parameters
     ----------
     problem : Problem; its radius is not used
-    eta : (d,) array, 0 if not given
-    tolerance : float > 0, bound on the norm of the gradient at the answer
+    eta : (d,) array; None for no linear term
+    tolerance : float > 0, bound on the norm of the gradient at the result
 
     Returns
     -------
-    theta : (d,) array, at most tolerance / mu from the minimiser
+    theta : (d,) array, at a distance of at most tolerance / mu from the minimiser
 
     Raises
     ------
@@ -159,7 +161,7 @@ def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: floa
 
     Examples
     --------
-    The mean of two numbers, moved by the noise in the objective: (1 + 3) / 2 - 0.5.
+    The noise in the objective moves the mean of two numbers: (1 + 3) / 2 - 0.5.
 
     >>> problem = Problem(loss="least-squares", x=np.ones((2, 1)), y=np.array([1.0, 3.0]), lam=0, x_bound=1, y_bound=3)
     >>> minimise(problem, eta=np.array([0.5])).tolist()
@@ -185,7 +187,7 @@ def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: floa
         options={"gtol": tolerance / 2},
     )
     theta = found.x
-    for _ in range(5):  # where the value's last digits stop the search, Newton's steps from close by need none
+    for _ in range(5):  # rounding of the value can stop the search; Newton's steps from nearby need no value
         gradient = problem.gradient(theta) + eta
         if np.linalg.norm(gradient) <= tolerance:
             return theta

@@ -1,8 +1,9 @@
-"""Shifted Renyi divergences, and what a step and its noise do to them: the lemmas of amplification by iteration.
+"""Shifted Renyi divergences, and how a step and its noise change them: the lemmas of amplification by iteration.
 
-Divergences are in nats. Here sigma is the noise on an iterate: gamma sigma where the step is theta - gamma (gradient +
-noise). The theorems on passes of SGD that follow from the lemmas are in
-`nfa.papers.berthier2019.perturbation.iteration`.
+Divergences are in nats. Here sigma is the noise on an iterate, so it is gamma sigma for the step theta - gamma
+(gradient
++ noise). `nfa.papers.berthier2019.perturbation.iteration` has the theorems on passes of SGD that follow from the
+lemmas.
 """
 
 import math
@@ -14,7 +15,7 @@ from nfa.privacy.divergences import check_order
 
 
 def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
-    r"""Shifted Renyi divergence of two Gaussians of one covariance sigma^2 I whose means are a distance apart.
+    r"""Shifted Renyi divergence of two Gaussians with one covariance sigma^2 I and means at a distance.
 
     .. math:: D_\alpha^{(z)}(\mu \| \nu) := \inf_{\mu' :\, W_\infty(\mu, \mu') \le z} D_\alpha(\mu' \| \nu)
               = \frac{\alpha (d - z)_+^2}{2 \sigma^2}
@@ -26,11 +27,11 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
     alpha : order > 1, or an array of orders
     distance : float d >= 0, l2 distance of the means
     sigma : float > 0, standard deviation of each coordinate
-    z : float >= 0, how far mass may be moved
+    z : float >= 0, the distance by which mass may be moved
 
     Returns
     -------
-    divergence : nats, of the shape of alpha; the Renyi divergence itself at z = 0
+    divergence : nats, of the shape of alpha; at z = 0 it is the Renyi divergence itself
 
     Raises
     ------
@@ -38,14 +39,17 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
 
     Notes
     -----
-    The closed form is ours; the report gives the definition. At most: move the mean of mu by z towards that of nu. At
-    least: projected on the line through the means, a law mu' within z of mu is stochastically at least N(d - z,
-    sigma^2), and for d > z the ratio r of that law to N(0, sigma^2) increases, so by convexity E_nu[(dmu'/dnu)^alpha]
-    >= E_nu[r^alpha] + alpha (E_mu'[r^(alpha - 1)] - E_r[r^(alpha - 1)]) >= E_nu[r^alpha].
+    The closed form is ours. The report gives only the definition. It is an upper bound: move the mean of mu by z
+    towards
+    the mean of nu. It is also a lower bound. Let mu' be a law within z of mu. Projected on the line through the means,
+    mu' is stochastically at least N(d - z, sigma^2). For d > z the ratio r of that law to N(0, sigma^2) increases. So
+    by
+    convexity E_nu[(dmu'/dnu)^alpha] >= E_nu[r^alpha] + alpha (E_mu'[r^(alpha - 1)] - E_r[r^(alpha - 1)]) >=
+    E_nu[r^alpha].
 
     Examples
     --------
-    Half of the way 2 remains: 2 * 1^2 / 2.
+    Half of the distance 2 remains: 2 * 1^2 / 2.
 
     >>> float(shifted_renyi_gaussian(2, distance=2.0, sigma=1.0, z=1.0))
     1.0
@@ -55,7 +59,7 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
 
 
 def shift_cost(alpha, *, a: float, sigma: float):
-    r"""What hiding a shift of the length a in Gaussian noise costs: R_alpha of the noise N(0, sigma^2 I).
+    r"""The divergence that hides a shift of norm a in Gaussian noise: R_alpha of the noise N(0, sigma^2 I).
 
     .. math:: R_\alpha(\zeta, a) := \sup_{\|v\| \le a} D_\alpha(\zeta * v \| \zeta) = \frac{\alpha a^2}{2 \sigma^2}
 
@@ -65,7 +69,7 @@ def shift_cost(alpha, *, a: float, sigma: float):
     ----------
     alpha : order > 1, or an array of orders
     a : float >= 0
-    sigma : float > 0, standard deviation of the noise on the iterate, gamma sigma where it is on the gradient
+    sigma : float > 0, standard deviation of the noise on the iterate; gamma sigma for noise on the gradient
 
     Returns
     -------
@@ -77,8 +81,8 @@ def shift_cost(alpha, *, a: float, sigma: float):
 
     Notes
     -----
-    The report gives the value for Gaussian noise and leaves R_alpha undefined for other noise; the supremum is the
-    definition with which Lemma 3.3 is true.
+    The report gives the value for Gaussian noise and leaves R_alpha undefined for other noise. With the supremum as the
+    definition, Lemma 3.3 is true.
 
     Examples
     --------
@@ -112,7 +116,7 @@ def after_noise(z: float, epsilon, *, alpha, a: float, sigma: float):
 
     Raises
     ------
-    ValueError : if an argument is out of range, or a is more than z
+    ValueError : if an argument is out of range, or if a is more than z
 
     Examples
     --------
@@ -127,7 +131,7 @@ def after_noise(z: float, epsilon, *, alpha, a: float, sigma: float):
 
 
 def after_step(z: float, epsilon, *, C: float, s: float):
-    r"""Lemma 3.4: a C-Lipschitz step, applied to mu, and another that is never more than s away, applied to nu.
+    r"""Lemma 3.4: apply a C-Lipschitz step to mu, and to nu another step that is always within the distance s of it.
 
     .. math:: D_\alpha^{(C z + s)}(\psi(X) \| \psi'(X')) \le D_\alpha^{(z)}(X \| X')
 
@@ -136,12 +140,12 @@ def after_step(z: float, epsilon, *, C: float, s: float):
     Parameters
     ----------
     z, epsilon : the shift and the bound before the step, as in `after_noise`
-    C : float >= 0, Lipschitz constant of psi or of psi', one of them is enough
-    s : float >= 0, supremum of the distance between psi(u) and psi'(u); 0 where both data sets give the same record
+    C : float >= 0, Lipschitz constant of psi or of psi'; one of them is enough
+    s : float >= 0, supremum of the distance between psi(u) and psi'(u); 0 if both data sets have the same record
 
     Returns
     -------
-    z, epsilon : the shift after the step; the bound stays
+    z, epsilon : the shift after the step, and the same bound
 
     Raises
     ------
@@ -157,7 +161,7 @@ def after_step(z: float, epsilon, *, C: float, s: float):
 
 
 def check_alpha(alpha) -> np.ndarray:
-    """The order or orders as a float array, or a ValueError unless all are above 1 and finite."""
+    """The order or orders as a float array. Raises ValueError unless all are above 1 and finite."""
     alpha = np.asarray(alpha, float)
     for order in alpha[~((alpha > 1) & (alpha < math.inf))].ravel()[:1]:
         check_order(order)

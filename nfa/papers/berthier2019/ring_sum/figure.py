@@ -1,7 +1,7 @@
-"""The masked ring sum of Berthier (2019), Section 5.4, Figure 13: what a mask on real numbers hides, and its price.
+"""The masked ring sum of Berthier (2019), Section 5.4, Figure 13: what a mask on real numbers hides and what it loses.
 
-The report has "arbitrarily large noise". The larger it is the less the next node learns, and the fewer digits of the
-sum are left; integers modulo m with a uniform mask have neither.
+The report has "arbitrarily large noise". If the noise is larger, the next node learns less, but the sum loses more
+digits. Integers modulo m with a uniform mask have neither problem.
 """
 
 from pathlib import Path
@@ -13,14 +13,14 @@ from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import compare
 from nfa.papers.berthier2019.ring_sum.ring_sum import gaussian_mask_error, gaussian_mask_leak
 
-SIZES = [1e1, 1e3, 1e6, 1e9, 1e12, 1e15]  # of the mask, standard deviations
-DELTA, VALUES = 1.0, 200  # two values Delta apart; how many values in (0, 1) a mask is added to and taken off
+SIZES = [1e1, 1e3, 1e6, 1e9, 1e12, 1e15]  # standard deviations of the mask
+DELTA, VALUES = 1.0, 200  # distance of the two values; how many values in (0, 1) are masked and unmasked
 
 Rows = list[dict[str, Any]]
 
 
 def lost(M: float) -> float:
-    """The largest error that a mask M leaves in `VALUES` numbers spread over (0, 1), as 64-bit floats have it.
+    """The largest error of `VALUES` numbers in (0, 1) after a mask M is added and subtracted in 64-bit floats.
 
     Source: [berthier2019:ring]
     """
@@ -42,7 +42,7 @@ def rows() -> Rows:
 
 
 def summary(found: Rows) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     best = min(found, key=lambda row: max(row["ours"], row["lost"]))
     return [
         f"The next node distinguishes two values {DELTA:g} apart with the advantage erf(1 / (2 sqrt2 M)) over"
@@ -71,7 +71,7 @@ def notes(found: Rows) -> list[str]:
 
 
 def draw(path: Path, found: Rows) -> None:
-    """Leak and loss over the size of the mask; a PNG."""
+    """Draw leak and loss over the size of the mask to a PNG file."""
     from nfa.experiments.plots import new_figure, save_figure, tidy
 
     figure = new_figure("A mask on real numbers leaks less and costs more the larger it is", 9)

@@ -1,7 +1,7 @@
-"""The sum of what n nodes hold, found by a ring of nodes of which none learns more: Berthier (2019), Section 5.4.
+"""A ring of n nodes computes the sum of their numbers, and no node learns more: Berthier (2019), Section 5.4.
 
 The report sketches it with "arbitrarily large noise". Here the numbers are integers modulo m and the noise is one
-uniform mask, for which secrecy is exact; `gaussian_mask_leak` says what noise on real numbers gives away instead.
+uniform mask, so secrecy is exact. `gaussian_mask_leak` computes how much noise on real numbers reveals instead.
 """
 
 import math
@@ -15,35 +15,37 @@ View = dict[str, np.ndarray]
 
 
 def ring_views(x: np.ndarray, mask: np.ndarray, modulus: int) -> tuple[np.ndarray, list[View]]:
-    r"""One round of the masked ring: the sum, and everything that each node has seen.
+    r"""One round of the masked ring: the sum, and everything that each node has received.
 
     .. math:: v_1 = r + x_1, \qquad v_i = v_{i-1} + x_i, \qquad S = v_n - r \pmod m
 
-    Node 1 draws the mask r and sends v_1 to node 2; node i adds its own x_i and sends v_i on; node n sends v_n back to
-    node 1, which takes the mask off and tells everybody S.
+    Node 1 draws the mask r and sends v_1 to node 2. Node i adds its own x_i and sends v_i on. Node n sends v_n back to
+    node 1, which subtracts the mask and sends S to all nodes.
 
     Source: [berthier2019:ring] [berthier2019:poor-man]
 
     Parameters
     ----------
-    x : (n, d) integer array, row i what node i + 1 holds; n >= 2
+    x : (n, d) integer array; row i is the value of node i + 1; n >= 2
     mask : (d,) integer array, r
     modulus : int m >= 2, at most 2**62; entries of x and mask lie in 0 .. m - 1
 
     Returns
     -------
     S : (d,) array, the sum modulo m
-    views : list of n dicts, by name what a node holds and receives: "own", "received" and "sum", and node 1's "mask"
+    views : list of n dicts, what each node holds and receives by name: "own", "received" and "sum"; node 1 also "mask"
 
     Raises
     ------
-    ValueError : if a shape does not fit, or an entry is no integer or outside 0 .. m - 1
+    ValueError : if a shape does not fit, or if an entry is no integer or outside 0 .. m - 1
 
     Notes
     -----
-    Guarantee, for a uniform mask that only node 1 knows: given its own x_i and S, what node i sees has one law
-    whatever the others hold. Node 1 receives S + r, which it could compute from S. Without collusion, that is: nodes
-    i - 1 and i + 1 together know v_i - v_{i-1} = x_i. With n = 2 the sum itself tells each node what the other holds.
+    Guarantee, for a uniform mask that only node 1 knows: given x_i and S, what node i receives has the same law for all
+    values of the others. Node 1 receives S + r, which it could compute from S. The guarantee does not cover collusion:
+    nodes i - 1 and i + 1 together know v_i - v_{i-1} = x_i. With n = 2, the sum itself reveals to each node the value
+    of
+    the other.
 
     Examples
     --------
@@ -69,12 +71,13 @@ def ring_views(x: np.ndarray, mask: np.ndarray, modulus: int) -> tuple[np.ndarra
 
 
 def ring_sum(x: np.ndarray, modulus: int, rng: np.random.Generator) -> tuple[np.ndarray, list[View]]:
-    """`ring_views` with a uniform mask, for n >= 3 nodes as the report asks.
+    """`ring_views` with a uniform mask, for n >= 3 nodes as the report requires.
 
     Source: [berthier2019:ring]
 
-    Raises ValueError as `ring_views` does, and for n < 3: of two nodes, each can subtract its own number from the sum.
-    The mask is as secret as rng: one that is seeded hides nothing from who knows the seed.
+    Raises ValueError as `ring_views` does, and for n < 3, because each of two nodes can subtract its own number from
+    the
+    sum. The mask is only as secret as rng: anyone who knows the seed of rng knows the mask.
 
     Examples
     --------
@@ -91,10 +94,10 @@ def ring_sum(x: np.ndarray, modulus: int, rng: np.random.Generator) -> tuple[np.
 
 
 def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
-    """Real numbers as residues: the nearest multiples of the resolution, negative ones counted down from the modulus.
+    """Real numbers as residues: the nearest multiples of the resolution. Negative ones become modulus minus a multiple.
 
-    Raises ValueError unless every value is finite and its multiple lies in -m/2 < k < m/2. A sum must fit there too, or
-    `decode` gives it modulo m: take m larger than 2 n max abs(value) / resolution.
+    Raises ValueError unless every value is finite and its multiple k lies in -m/2 < k < m/2. A sum must lie there too.
+    Otherwise `decode` returns it modulo m. So choose m larger than 2 n max abs(value) / resolution.
 
     Source: [berthier2019:ring]
 
@@ -113,7 +116,7 @@ def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
 
 
 def decode(residues: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
-    """Back from residues to real numbers in -m/2 .. m/2 resolutions: the inverse of `encode` up to the rounding there.
+    """Real numbers from residues, in -m/2 .. m/2 resolutions: the inverse of `encode` up to its rounding.
 
     Source: [berthier2019:ring]
 
@@ -129,14 +132,14 @@ def decode(residues: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
 
 
 def gaussian_mask_leak(Delta: float, M: float) -> float:
-    r"""What a mask N(0, M^2) on real numbers gives away: the total variation of v_1 for two values Delta apart.
+    r"""The total variation of v_1 for two values Delta apart, if the mask on real numbers is N(0, M^2).
 
     .. math:: \mathrm{TV}(N(x, M^2), N(x + \Delta, M^2)) = \mathrm{erf}\Big(\frac{\Delta}{2 \sqrt2 \, M}\Big)
 
     Source: [berthier2019:ring]
 
-    Node 2 tells the two values apart with the advantage TV over guessing, so it vanishes only as M grows, and a large
-    M costs digits: see `gaussian_mask_error`. Raises ValueError unless Delta >= 0 and M > 0, both finite.
+    Node 2 distinguishes the two values with the advantage TV over guessing. The advantage vanishes only if M grows, and
+    a large M loses digits: see `gaussian_mask_error`. Raises ValueError unless Delta >= 0 and M > 0, both finite.
 
     Examples
     --------
@@ -149,11 +152,11 @@ def gaussian_mask_leak(Delta: float, M: float) -> float:
 
 
 def gaussian_mask_error(value: float, mask: float) -> float:
-    """What is lost of a 64-bit float when a mask is added and taken off again: (value + mask) - mask - value.
+    """The error of a 64-bit float after a mask is added and subtracted: (value + mask) - mask - value.
 
     Source: [berthier2019:ring]
 
-    Raises ValueError if one of them or their sum is not finite.
+    Raises ValueError if value, mask or their sum is not finite.
 
     Examples
     --------
@@ -171,7 +174,7 @@ def _check_modulus(modulus: int) -> None:
 
 
 def _residues(name: str, values: np.ndarray, modulus: int, ndim: int) -> np.ndarray:
-    """The values as 64-bit integers, checked: sums of two of them do not overflow."""
+    """The values as 64-bit integers, checked so that sums of two of them do not overflow."""
     _check_modulus(modulus)
     values = np.asarray(values)
     if values.ndim != ndim or values.size == 0 or values.dtype.kind not in "ui":

@@ -1,7 +1,7 @@
-"""What the outputs of a shuffled pass say about the record that comes next.
+"""What the outputs of a shuffled pass reveal about the next record.
 
-Given the outputs so far, phi[j][k] is the density of output j if record k was used for it. The functions work in
-whatever numbers they are given: exact in fractions, rounded in floats. Records and rows count from 0.
+phi[j][k] is the density of output j if record k was used for it, given the outputs so far. The functions compute in the
+type of their arguments: exactly in fractions, rounded in floats. Records and rows count from 0.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,23 +10,23 @@ from itertools import combinations
 from math import comb, exp, inf, isfinite
 from typing import Any
 
-Number = Any  # Fraction, int (taken as a fraction) or float
-LARGEST = 20  # records; there are 2^20 sets of them
+Number = Any  # Fraction, int (treated as a fraction) or float
+LARGEST = 20  # most records; there are 2^20 sets of them
 
 
 def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Number]:
-    r"""The probability u_k that each record was among those used, given the outputs.
+    r"""The probability u_k, given the outputs, that each record was among those used.
 
     .. math:: u_k = \frac{\sum_{M \ni k} \prod_j \phi_j(M(j))}{\sum_M \prod_j \phi_j(M(j))}
 
-    over the injective maps M of outputs to records: all orders of a uniform permutation are equally likely before.
+    The sums are over the injective maps M of outputs to records, because all orders are equally likely a priori.
 
     Source: [berthier2019:sec4.4.2-belief]
 
     Parameters
     ----------
     phi : m rows of n numbers >= 0
-    n : int, records; needed for m = 0 only
+    n : int, number of records; needed only for m = 0
 
     Returns
     -------
@@ -34,11 +34,11 @@ def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Num
 
     Raises
     ------
-    ValueError : if phi is no such table, has more rows than records, or no order of the records explains the outputs
+    ValueError : if phi is no such table, if it has more rows than records, or if no order explains the outputs
 
     Examples
     --------
-    The one output so far is twice as likely under record 0 as under each other.
+    The density of the only output is twice as large under record 0 as under each other record.
 
     >>> inclusion([[2, 1, 1]])
     [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)]
@@ -52,7 +52,7 @@ def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Num
 
 
 def beliefs(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Number]:
-    r"""The probability that each record comes next, given the outputs; never more than 1 / (n - m).
+    r"""The probability that each record comes next, given the outputs. It is at most 1 / (n - m).
 
     .. math:: p(s_t = k \mid \theta_{[1:t-1]}) = \frac{1 - u_k}{n - m}, \qquad m = t - 1
 
@@ -68,12 +68,13 @@ def beliefs(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Numbe
 
     Raises
     ------
-    ValueError : as `inclusion`, or if no record is left
+    ValueError : as in `inclusion`, or if no record is left
 
     Notes
     -----
-    The outputs speak of the records used; given which those are, the next is uniform on the rest. The report's bound
-    1 / (n - t + 1) is this with u_k >= 0. By sets of used records: 2^n steps instead of n! orders.
+    The outputs depend only on the records used. Given the set of these, the next record is uniform on the others. The
+    report's bound 1 / (n - t + 1) follows with u_k >= 0. The computation over sets of used records takes 2^n steps
+    instead of n! orders.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def beliefs(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Numbe
 
 
 def non_common_mass(p: Sequence[Number], q: Sequence[Number]) -> Number:
-    r"""How much of two mixtures over records is not common, where record 0 is the one replaced.
+    r"""The share of two mixtures over records that is not common, if record 0 is replaced.
 
     .. math:: 1 - \sum_{k \ge 1} \min(p_k, q_k)
 
@@ -95,11 +96,11 @@ def non_common_mass(p: Sequence[Number], q: Sequence[Number]) -> Number:
 
     Parameters
     ----------
-    p, q : the weights of the n records under D and D'; weights of record 0 belong to different laws
+    p, q : weights of the n records under D and D'; the two weights of record 0 belong to different laws
 
     Returns
     -------
-    c : number; p = (1 - c) O + c A and q = (1 - c) O + c B with one O, and no smaller c allows that
+    c : number; p = (1 - c) O + c A and q = (1 - c) O + c B with one O, and this c is the smallest possible
 
     Examples
     --------
@@ -125,11 +126,11 @@ def batch_densities(gradients: Sequence[float], output: float, *, sigma: float, 
 
     Returns
     -------
-    phi : dict of sets of b records to densities, the largest 1
+    phi : dict from sets of b records to densities, scaled so that the largest is 1
 
     Raises
     ------
-    ValueError : if sigma is not positive, or a number not finite
+    ValueError : if sigma is not positive, or if a number is not finite
 
     Examples
     --------
@@ -153,8 +154,8 @@ def next_batch(phi: Mapping[frozenset[int], Number], *, n: int, b: int) -> dict[
 
     Parameters
     ----------
-    phi : the density of the first output for each of the sets of b records that are possible, not all 0
-    n, b : ints, records and batch size, 2 b <= n
+    phi : the density of the first output for each possible set of b records, not all 0
+    n, b : ints, number of records and batch size, 2 b <= n
 
     Returns
     -------
@@ -162,7 +163,7 @@ def next_batch(phi: Mapping[frozenset[int], Number], *, n: int, b: int) -> dict[
 
     Examples
     --------
-    If the first batch is known to be {0, 1}, the second is any other pair.
+    If the first batch is known to be {0, 1}, the second is one of the other pairs.
 
     >>> {tuple(S): str(w) for S, w in next_batch({frozenset({0, 1}): 1}, n=4, b=2).items() if w}
     {(2, 3): '1'}
@@ -177,13 +178,13 @@ def next_batch(phi: Mapping[frozenset[int], Number], *, n: int, b: int) -> dict[
 
 
 def non_common_mass_of_batches(p: Mapping[frozenset[int], Number], q: Mapping[frozenset[int], Number]) -> Number:
-    r"""How much of two mixtures over batches is not common, where record 0 is the one replaced.
+    r"""The share of two mixtures over batches that is not common, if record 0 is replaced.
 
     Source: [berthier2019:conj1]
 
     Parameters
     ----------
-    p, q : from `next_batch` under D and D'
+    p, q : from `next_batch`, under D and D'
 
     Returns
     -------
@@ -191,12 +192,13 @@ def non_common_mass_of_batches(p: Mapping[frozenset[int], Number], q: Mapping[fr
 
     Notes
     -----
-    For batches of one it is at most 1 / (n - m), by the proposition of `nfa.papers.berthier2019.shuffling.our_proof`.
-    For larger batches **it can exceed b / (n - m)**, and that proof says nothing of them. With n = 6 and b = 2, an
-    output that is only possible for {0, 1} under D, and for {2, 3} under D', leaves 5/6 where b / (n - b) is 1/2; a
-    second output that tells the batch has that total variation. Sums of clipped gradients with Gaussian noise exceed
-    it, too, up to sigma = L / 2 at least, but a small search over these (n = 4 and 6, batches of two, sigma from L /
-    10 to 2 L, the orders 2 and 4) found no Renyi divergence above the bound at the weight b / (n - b).
+    For batches of one, it is at most 1 / (n - m), by the proposition of
+    `nfa.papers.berthier2019.shuffling.our_proof`. For larger batches **it can exceed b / (n - m)**, and the proof does
+    not cover them. Take n = 6 and b = 2, and an output that is only possible for {0, 1} under D, and for {2, 3} under
+    D'. It leaves 5/6, while b / (n - b) is 1/2. If a second output identifies the batch, its total variation is this
+    5/6. Sums of clipped gradients with Gaussian noise exceed b / (n - m) too, at least up to sigma = L / 2. But a small
+    search over these found no Renyi divergence above the bound at the weight b / (n - b). The search had n = 4 and 6,
+    batches of two, sigma from L / 10 to 2 L, and the orders 2 and 4.
 
     Examples
     --------
@@ -210,7 +212,7 @@ def non_common_mass_of_batches(p: Mapping[frozenset[int], Number], q: Mapping[fr
 
 
 def used_sets(phi: Sequence[Sequence[Number]]) -> dict[int, Number]:
-    """The weight of each set of used records, a bit mask: the sum over the injective maps onto it. No row: {0: 1}.
+    """The weight of each set of used records, as a bit mask: the sum over the injective maps onto it. No row: {0: 1}.
 
     Source: [berthier2019:sec4.4.2-belief]
 
@@ -233,7 +235,7 @@ def used_sets(phi: Sequence[Sequence[Number]]) -> dict[int, Number]:
 
 
 def table(phi: Iterable[Iterable[Number]], n: int | None) -> tuple[list[list[Number]], int]:
-    """The rows with whole numbers as fractions, each divided by its largest entry, which changes no belief."""
+    """The rows, with whole numbers as fractions. Each row is divided by its largest entry, which changes no belief."""
     rows = [[Fraction(f) if isinstance(f, int) else f for f in row] for row in phi]
     n = len(rows[0]) if rows else n
     if n is None or any(len(row) != n for row in rows):

@@ -1,12 +1,14 @@
-"""Privacy of SGD with shuffling: the two conjectures of Berthier's report, as printed. They are not guarantees.
+"""Privacy of SGD with shuffling: the two conjectures of Berthier's report as printed. They are not guarantees.
 
-Algorithm 1 makes e / tau passes. Each shuffles the n records afresh, takes floor(tau n) steps of batch size one with
-gradients clipped to L and noise N(0, sigma^2 I) on each, and releases every iterate. Neighbours replace one record.
+Algorithm 1 makes e / tau passes. Each pass shuffles the n records afresh and takes floor(tau n) steps of batch size
+one.
+Each step clips the gradient to L, adds noise N(0, sigma^2 I) to it and releases the iterate. Neighbours replace one
+record.
 
-The formulas here leave out the O(...) of the conjectures. `nfa.papers.berthier2019.shuffling.our_bound` keeps every
-term; the proof for it stands in `nfa.papers.berthier2019.shuffling.our_proof`, is ours, and nobody else has reviewed
-it. No accountant calls either: `nfa.privacy.accountant` counts a pass as one full release (berthier2019:lem3.1), which
-holds for tau = 1 too.
+The formulas here omit the O(...) of the conjectures. `nfa.papers.berthier2019.shuffling.our_bound` includes every term.
+Its proof is in `nfa.papers.berthier2019.shuffling.our_proof`. The proof is ours, and nobody else has reviewed it. No
+accountant calls either module: `nfa.privacy.accountant` counts a pass as one full release (berthier2019:lem3.1), which
+also holds for tau = 1.
 """
 
 import math
@@ -19,7 +21,7 @@ from nfa.sampling import pass_length
 
 
 def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: float = 16.0) -> np.ndarray:
-    r"""Conjecture 1 without its O(...): the Renyi curve of one step given the outputs before it. Not a bound.
+    r"""Conjecture 1 without its O(...): the Renyi curve of one step, given the outputs before it. It is not a bound.
 
     .. math:: \varepsilon_t(\alpha) = \frac{C \alpha L^2}{(n - t + 1)^2 \sigma^2}
 
@@ -28,13 +30,15 @@ def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: f
     Parameters
     ----------
     orders : (k,) array of orders > 1
-    n : int >= 1, records
-    t : int in 1 .. n; Conjecture 1 has it as the number of outputs already seen, so that the step is number t + 1;
-        section 4.4.2 and Conjecture 2 have it as the number of the step. The weight of a record at step t is
-        1 / (n - t + 1), so the second is the natural one; the shift by one is within the O(...)
+    n : int >= 1, number of records
+    t : int in 1 .. n. In Conjecture 1, it is the number of outputs already seen, so the step is number t + 1. In
+        section
+        4.4.2 and Conjecture 2, it is the number of the step. The weight of a record at step t is 1 / (n - t + 1), so
+        the
+        second meaning is the natural one. The difference of one is within the O(...)
     L : float > 0, clip norm
     sigma : float >= 2 L, noise std on each coordinate of the gradient
-    C : float, at least 16 in the report; its experiments take 16
+    C : float, at least 16 in the report; its experiments use 16
 
     Returns
     -------
@@ -46,8 +50,8 @@ def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: f
 
     Notes
     -----
-    The O((n - t + 1)^-3) that is left out is not small at large orders. At n = 1000 and sigma = 2 L this formula is
-    below the exact divergence from alpha = 14 on.
+    The omitted O((n - t + 1)^-3) is not small at large orders. At n = 1000 and sigma = 2 L this formula is below the
+    exact divergence from alpha = 14 on.
 
     Examples
     --------
@@ -61,7 +65,7 @@ def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: f
 
 
 def conjectured_rdp(orders, *, n: int, e: float, tau: float, L: float, sigma: float, C: float = 16.0) -> np.ndarray:
-    r"""Conjecture 2 without its O(...): the Renyi curve of the whole run. Not a bound.
+    r"""Conjecture 2 without its O(...): the Renyi curve of the whole run. It is not a bound.
 
     .. math:: \varepsilon(\alpha) = \frac{C e \alpha L^2}{n (1 - \tau) \sigma^2}
 
@@ -70,9 +74,9 @@ def conjectured_rdp(orders, *, n: int, e: float, tau: float, L: float, sigma: fl
     Parameters
     ----------
     orders : (k,) array of orders > 1
-    n : int >= 1, records
+    n : int >= 1, number of records
     e : float > 0, expected number of times that a record is used
-    tau : float in (0, 1), share of the records in a pass; tau n >= 1
+    tau : float in (0, 1), share of the records that a pass uses; tau n >= 1
     L, sigma, C : as in `conjectured_step_rdp`
 
     Returns
@@ -85,8 +89,9 @@ def conjectured_rdp(orders, *, n: int, e: float, tau: float, L: float, sigma: fl
 
     Notes
     -----
-    From Conjecture 1 by e / tau sum_{j <= tau n} (n - j + 1)^-2 <= e / (n (1 - tau)). With C = 16 it exceeds 2 alpha
-    L^2 / sigma^2 a pass, which holds without any conjecture, where n (1 - tau) < 8 tau.
+    It follows from Conjecture 1 by e / tau sum_{j <= tau n} (n - j + 1)^-2 <= e / (n (1 - tau)). The bound 2 alpha L^2
+    /
+    sigma^2 for each pass holds without any conjecture. With C = 16, the formula exceeds it if n (1 - tau) < 8 tau.
 
     Examples
     --------
@@ -101,7 +106,7 @@ def conjectured_rdp(orders, *, n: int, e: float, tau: float, L: float, sigma: fl
 def conjectured_sigma2(
     *, epsilon: float, alpha: float, n: int, e: float, tau: float, L: float, C: float = 16.0
 ) -> float:
-    r"""Conjecture 2 as printed, without its O(...): the variance of the noise for a Renyi epsilon. Not a guarantee.
+    r"""Conjecture 2 as printed, without its O(...): the variance of the noise for a Renyi epsilon. It is no guarantee.
 
     .. math:: \sigma^2 = \max\Big( \frac{C e \alpha L^2}{n (1 - \tau) \varepsilon(\alpha)},\ 4 L^2 \Big)
 
@@ -147,12 +152,12 @@ def conjectured_epsilon(
     largest_order: float = math.inf,
     summed: bool = False,
 ) -> tuple[float, float]:
-    r"""The epsilon that the leading term of the conjectures gives, one reading of Figure 12. Not a guarantee.
+    r"""The epsilon from the leading term of the conjectures, one reading of Figure 12. It is no guarantee.
 
     .. math:: \epsilon = \min_{1 < \alpha \le A} R \alpha + \frac{\log(1/\delta)}{\alpha - 1},
               \qquad R = \frac{C e L^2}{n (1 - \tau) \sigma^2}
 
-    Without a largest order A it is R + 2 (R log(1/delta))^(1/2), at alpha = 1 + (log(1/delta) / R)^(1/2).
+    Without a largest order A, it is R + 2 (R log(1/delta))^(1/2), at alpha = 1 + (log(1/delta) / R)^(1/2).
 
     Source: [berthier2019:conj1] [berthier2019:conj2]
 
@@ -161,7 +166,8 @@ def conjectured_epsilon(
     n, e, tau, L, sigma, C : as in `conjectured_rdp`
     delta : float in (0, 1)
     largest_order : float > 1, the A of the equation
-    summed : take R = C e L^2 / (tau sigma^2) sum_{j <= tau n} (n - j + 1)^-2, Conjecture 1 summed, for its bound
+    summed : if True, replace the bound by the sum of Conjecture 1, R = C e L^2 / (tau sigma^2) sum_{j <= tau n}
+        (n - j + 1)^-2
 
     Returns
     -------
@@ -174,7 +180,8 @@ def conjectured_epsilon(
 
     Notes
     -----
-    For few epochs the order is one where the leading term is no bound: 49 at e = 1 and n = 1000, where 13 is the last.
+    For few epochs, the leading term is no bound at the order used: 49 at e = 1 and n = 1000, while 13 is the last order
+    at which it is a bound.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Exact Renyi divergences of mixtures of Gaussians: one step of SGD that draws its record, or a whole small pass."""
+"""Exact Renyi divergences of mixtures of Gaussians: for one step of SGD with a random record, or a whole small pass."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -11,11 +11,11 @@ from nfa import require
 from nfa.privacy.divergences import LogDensity, check_order, renyi_density
 from nfa.privacy.subsampling import poisson_gaussian
 
-Mixture = tuple[Sequence[float], Sequence[float]]  # weights and centres
+Mixture = tuple[Sequence[float], Sequence[float]]  # (weights, centres)
 
 
 def mixture_renyi(p: Mixture, q: Mixture, *, sigma: float, alpha: float) -> float:
-    r"""Renyi divergence of two mixtures of Gaussians of one variance on the line, by quadrature, in nats.
+    r"""Renyi divergence of two mixtures of Gaussians with one variance on the line, by quadrature, in nats.
 
     .. math:: D_\alpha\Big( \sum_k p_k N(g_k, \sigma^2) \,\Big\|\, \sum_k q_k N(g'_k, \sigma^2) \Big)
 
@@ -33,11 +33,11 @@ def mixture_renyi(p: Mixture, q: Mixture, *, sigma: float, alpha: float) -> floa
 
     Raises
     ------
-    ValueError : if weights or a number are out of range, or the quadrature does not converge
+    ValueError : if weights or a number are out of range, or if the quadrature does not converge
 
     Examples
     --------
-    At alpha = 2 a half-half mixture of N(0, 1) and N(m, 1) is log(1 + (e^{m^2} - 1) / 4) from N(0, 1).
+    At alpha = 2, a half-half mixture of N(0, 1) and N(m, 1) has the divergence log(1 + (e^{m^2} - 1) / 4) from N(0, 1).
 
     >>> d = mixture_renyi(([0.5, 0.5], [0.0, 1.0]), ([1.0], [0.0]), sigma=1.0, alpha=2)
     >>> bool(np.isclose(d, np.log(1 + (np.e - 1) / 4), rtol=1e-9))
@@ -63,7 +63,7 @@ def _log_density(mixture: Mixture, sigma: float) -> LogDensity:
 
 
 def worst_pair(orders, *, c: float, x: float) -> np.ndarray:
-    r"""The divergence of one step of weight c at the centres that are the worst we know, exact at integer orders.
+    r"""The divergence of one step of weight c at the worst centres that we know, exact at integer orders.
 
     .. math:: D_\alpha((1 - c) N(-L, \sigma^2) + c N(L, \sigma^2) \| N(-L, \sigma^2)), \qquad x = 4 L^2 / \sigma^2
 
@@ -86,8 +86,8 @@ def worst_pair(orders, *, c: float, x: float) -> np.ndarray:
 
     Notes
     -----
-    SGD with replacement attains it with c = 1 / n, so every bound for a step is at least this. That no other centres
-    are worse is not proved; searches at the orders 2, 4, 8 and 16 found none.
+    SGD with replacement attains it with c = 1 / n, so every bound for a step is at least this value. We have no proof
+    that no other centres are worse; searches at the orders 2, 4, 8 and 16 found none.
 
     Examples
     --------
@@ -101,12 +101,13 @@ def worst_pair(orders, *, c: float, x: float) -> np.ndarray:
 
 
 def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: float, alpha: float) -> float:
-    r"""Renyi divergence of all iterates of a pass of k steps, on constant gradients, D from D', in nats.
+    r"""Renyi divergence, in nats, of all iterates of a pass of k steps on constant gradients, D from D'.
 
     .. math:: D_\alpha\Big( \frac{1}{|S|} \sum_{s \in S} \prod_{j=1}^k N(g_{s_j}, \sigma^2) \,\Big\|\,
               \frac{1}{|S|} \sum_{s \in S} \prod_{j=1}^k N(g'_{s_j}, \sigma^2) \Big)
 
-    over the sequences S of k different records: linear losses, whose noisy gradients tell as much as the iterates.
+    S is the set of sequences of k different records. For linear losses, the noisy gradients reveal as much as the
+    iterates.
 
     Source: [berthier2019:conj1]
 
@@ -120,7 +121,7 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
 
     Returns
     -------
-    divergence : float >= 0, to about 1e-9; by the trapezoidal rule, which converges exponentially here
+    divergence : float >= 0, to about 1e-9, by the trapezoidal rule, which converges exponentially here
 
     Raises
     ------
@@ -128,7 +129,7 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
 
     Examples
     --------
-    One record among two, and one step, at sigma = 2: log(1 + (e - 1) / 4).
+    One of two records, and one step, at sigma = 2: log(1 + (e - 1) / 4).
 
     >>> d = pass_renyi([1.0, -1.0], -1.0, k=1, sigma=2.0, alpha=2)
     >>> bool(np.isclose(d, np.log(1 + (np.e - 1) / 4), rtol=1e-9))
@@ -141,7 +142,7 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
     require.positive(sigma=sigma)
     worlds = np.array([gradients, [replaced, *gradients[1:]]], float)
     middle, G = (worlds.max() + worlds.min()) / 2, max((worlds.max() - worlds.min()) / 2, 1e-9 * sigma)
-    # Zeros of the densities lie pi sigma^2 / (2 G) off the real axis, so that this step leaves an error near e^-59.
+    # The densities have zeros pi sigma^2 / (2 G) off the real axis, so the error of this step width is near e^-59.
     h = min(sigma / 3, sigma**2 / (6 * G))
     reach = (2 * alpha - 1) * G + 9 * sigma
     grid = middle + h * np.arange(-int(reach / h) - 1, int(reach / h) + 2)
@@ -153,7 +154,7 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
 
 
 def _log_pass(logs: np.ndarray, k: int) -> np.ndarray:
-    """Log of the mean over the sequences of k records of the products of their densities, on the grid to the k."""
+    """Log of the mean over the sequences of k records of the products of their densities, on the k-dimensional grid."""
     sequences = list(permutations(range(len(logs)), k))
     mixed = np.full((logs.shape[1],) * k, -np.inf)
     for sequence in sequences:

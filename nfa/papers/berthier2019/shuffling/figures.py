@@ -1,6 +1,6 @@
-"""Sections 4.3 to 4.5 of Berthier's report: the toy example in exact fractions, and Conjecture 1 against exact numbers.
+"""Sections 4.3 to 4.5 of Berthier's report: the toy example in exact fractions, and exact numbers for Conjecture 1.
 
-Both follow from formulas; nothing is trained.
+Both follow from formulas, so nothing is trained.
 """
 
 import math
@@ -23,11 +23,11 @@ from nfa.privacy.divergences import total_variation
 _TOML = tomllib.loads(files("nfa.papers.berthier2019.shuffling").joinpath("numbers.toml").read_text(encoding="utf-8"))
 REPLACEMENT = {"with": True, "without": False}
 PRINTED = {"with": math.log(1.75), "without": math.log(4)}  # section 4.5, at p = 1/2
-SHARES = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(9, 10)]  # of outputs that are theta itself
+SHARES = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(9, 10)]  # probabilities that the output is theta
 
 ORDERS = (2, 4, 8, 13, 14, 16, 64)
 LEFT = (1000, 501, 101, 11, 5, 2)  # records not yet used, n - t + 1
-L, SIGMA = 1.0, 2.0  # the least noise that the conjecture allows
+L, SIGMA = 1.0, 2.0  # SIGMA is the least noise that the conjecture allows
 
 
 # --- Figure 9 ------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def _told(law: dict[int, Fraction]) -> str:
 
 
 def fig9_summary(rows: list[dict[str, Any]]) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     half = {row["replacement"]: row for row in rows if row["p"] == "1/2"}
     inside = all(row["verdict"] == "inside" for row in half.values())
     return [
@@ -71,7 +71,7 @@ def fig9_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def noisy_rows() -> list[dict[str, Any]]:
-    """The same with quadratic losses and Gaussian noise: D_2 and total variation of the last iterate."""
+    """The same table for quadratic losses and Gaussian noise: D_2 and total variation of the last iterate."""
     rows = []
     for sigma in (1.0, 2.0):
         for sampling, replacement in REPLACEMENT.items():
@@ -82,7 +82,7 @@ def noisy_rows() -> list[dict[str, Any]]:
 
 
 def fig9_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """Sections of the report: how to read the table, and the same with noise and quadratic losses."""
+    """Sections of the report: how to read the table, and the same example with noise and quadratic losses."""
     tv = {}
     for name, replacement in REPLACEMENT.items():
         p, q = (list(toy((1, other), p=0.5, replacement=replacement).values()) for other in (1, 2))
@@ -134,7 +134,7 @@ def _step(left: int, alpha: int) -> dict[str, Any]:
 
 
 def conj1_summary(rows: list[dict[str, Any]]) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     outside = [row for row in rows if row["verdict"] != "inside"]
     first = {left: min(row["order"] for row in outside if row["n - t + 1"] == left) for left in LEFT if left > 2}
     orders = range(2, 65)
@@ -153,7 +153,7 @@ def conj1_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def conj1_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """Sections of the report: what the columns are, what is proved, and how to check."""
+    """Sections of the report: what the columns mean, what is proved, and how to check it."""
     return _TOML["conj1"]["notes"].splitlines()
 
 

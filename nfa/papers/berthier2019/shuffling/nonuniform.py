@@ -1,7 +1,7 @@
-"""Amplification by subsampling with unequal weights, and the divergence of three laws that its proof is about.
+"""Amplification by subsampling with unequal weights, and the divergence of three laws that its proof uses.
 
-One record is drawn, record i with the probability w_i <= c, whatever the data are, and a mechanism runs on it.
-Neighbours replace one record. Orders are integers, epsilons are in nats.
+A mechanism runs on one random record. Record i has the probability w_i <= c, which does not depend on the data.
+Neighbours replace one record. Orders are integers, and epsilons are in nats.
 """
 
 import math
@@ -30,22 +30,23 @@ def ternary_chi(p, q, r, *, j: float) -> float:
 
     Returns
     -------
-    divergence : float >= 0; inf where p and q differ and r has no mass, for j > 1; twice the total variation for j = 1
+    divergence : float >= 0; for j > 1, inf if p and q differ on an outcome without mass under r; for j = 1, twice the
+        total variation
 
     Raises
     ------
-    ValueError : if the shapes differ, an argument is not a law, or j is below 1
+    ValueError : if the shapes differ, if an argument is not a law, or if j is below 1
 
     Notes
     -----
-    The report does not define it; the definition is that of its source (from memory), which calls a mechanism
+    The report does not define it. This is the definition of its source (from memory). The source calls a mechanism
     zeta-ternary-|chi|^alpha private if D_{|chi|^j} <= zeta(j)^j for the laws on any three mutually adjacent data sets.
-    Lemma 4.1: run on one record drawn with weights of at most c, it is so with c zeta in place of zeta. Replace-one is
-    meant: three data sets of one size that differ in the same record.
+    Lemma 4.1: if the mechanism runs on one record drawn with weights of at most c, it has this property with c zeta in
+    place of zeta. Adjacent means replace-one: three data sets of one size that differ in the same record.
 
     Examples
     --------
-    (1/2)^2 / (1/2) twice.
+    The two terms are (1/2)^2 / (1/2) each.
 
     >>> ternary_chi([0.75, 0.25], [0.25, 0.75], [0.5, 0.5], j=2)
     1.0
@@ -62,7 +63,7 @@ def ternary_chi(p, q, r, *, j: float) -> float:
 
 
 def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
-    r"""Theorem 4.2, its sum from j = 3: one record drawn with weights of at most c.
+    r"""Theorem 4.2 with its sum from j = 3: one record is drawn with weights of at most c.
 
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big(1 + 4 c^2 \binom{\alpha}{2} (e^{\epsilon(2)} - 1)
               + 2 \sum_{j=3}^\alpha c^j \binom{\alpha}{j} e^{(j-1) \epsilon(j)} \Big)
@@ -72,12 +73,12 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
     Parameters
     ----------
     orders : (k,) array of integers >= 2
-    c : float in (0, 1], at least the largest weight, and so at least 1 / n
-    curve : function orders -> nats, the mechanism's Renyi curve on one record, for any two records
+    c : float in (0, 1], at least the largest weight, so at least 1 / n
+    curve : function orders -> nats, the Renyi curve of the mechanism on one record, for any two records
 
     Returns
     -------
-    rdp : (k,) array, nats, under replace-one; inf where the curve is. It can exceed the curve, which holds too
+    rdp : (k,) array, nats, under replace-one; inf where the curve is inf. It can exceed the curve, which also holds
 
     Raises
     ------
@@ -86,12 +87,12 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
     Notes
     -----
-    The weights may not depend on the data. For shuffled batches, given the outputs so far, they do: the theorem does
-    not cover a step of SGD with shuffling.
+    The weights must not depend on the data. For shuffled batches, given the outputs so far, they do depend on them, so
+    the theorem does not cover a step of SGD with shuffling.
 
     Examples
     --------
-    The weights 1/n are those of Theorem 3.2. Here 1 + 4 (1/4) (3 - 1) = 3, as in no amplification at all.
+    With the weights 1/n, this is Theorem 3.2. Here 1 + 4 (1/4) (3 - 1) = 3, the same as without amplification.
 
     >>> rdp = subsampled_nonuniform([2], c=0.5, curve=lambda a: np.log(3) * a / 2)
     >>> round(float(np.exp(rdp[0])), 12)
@@ -102,7 +103,7 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
 
 def printed_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
-    r"""Theorem 4.2 as printed, its sum from j = 1: true, and of no use.
+    r"""Theorem 4.2 as printed, with its sum from j = 1: true but useless.
 
     .. math:: \frac{1}{\alpha - 1} \log \Big(1 + 4 c^2 \binom{\alpha}{2} (e^{\epsilon(2)} - 1)
               + 2 \sum_{j=1}^\alpha c^j \binom{\alpha}{j} e^{(j-1) \epsilon(j)} \Big)
@@ -115,11 +116,11 @@ def printed_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
     Returns
     -------
-    rdp : (k,) array, nats; the printed terms are all positive, so it is never below `subsampled_nonuniform`
+    rdp : (k,) array, nats; the additional printed terms are all positive, so it is at least `subsampled_nonuniform`
 
     Notes
     -----
-    The term of j = 1 is 2 c alpha: of the order c, where the gain from subsampling is of the order c^2.
+    The term with j = 1 is 2 c alpha, so it is of order c, while subsampling gains a factor of order c^2.
 
     Examples
     --------
@@ -139,7 +140,7 @@ def printed_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
 
 def high_noise_limit() -> float:
-    r"""How large the divergence of order 2 may be in the report's high-noise regime: up to where e^x - 1 is below 2 x.
+    r"""The largest divergence of order 2 in the report's high-noise regime: e^x - 1 is at most 2 x up to this x.
 
     .. math:: \max \{x : 4 (e^x - 1) \le 8 x\} = -\tfrac12 - W_{-1}(-\tfrac12 e^{-1/2})
 
@@ -147,13 +148,14 @@ def high_noise_limit() -> float:
 
     Returns
     -------
-    x : float; for Gaussian noise, the largest (sensitivity / sigma)^2 for which the report's step is true
+    x : float; for Gaussian noise, the largest (sensitivity / sigma)^2 at which the report's step is true
 
     Notes
     -----
-    The report's sentence, 4 (e^epsilon(2) - 1) <= 8 / sigma^2, has epsilon(2) = 1 / sigma^2, a sensitivity of 1. With
-    its own sensitivity 2 L it reads 4 (e^epsilon(2) - 1) <= 32 L^2 / sigma^2, which is where the 16 of Conjecture 1
-    comes from: 32 alpha (alpha - 1) / 2 over alpha - 1.
+    The report's sentence, 4 (e^epsilon(2) - 1) <= 8 / sigma^2, has epsilon(2) = 1 / sigma^2, which is a sensitivity of
+    1. With the report's own sensitivity 2 L, it becomes 4 (e^epsilon(2) - 1) <= 32 L^2 / sigma^2. The 16 of Conjecture
+       1
+    comes from this: 32 alpha (alpha - 1) / 2 over alpha - 1.
 
     Examples
     --------

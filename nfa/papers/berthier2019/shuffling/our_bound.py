@@ -1,10 +1,10 @@
-"""Privacy of SGD with shuffling: the bound of Conjecture 1 with all its terms, by our own, unreviewed proof.
+"""Privacy of SGD with shuffling: the bound of Conjecture 1 with all its terms, by our own unreviewed proof.
 
-For the setting see `nfa.papers.berthier2019.shuffling.conjectures`; x = 4 L^2 / sigma^2 is the largest distance of two
-gradients of a step, 2 L, over the noise, squared. **Nobody else has reviewed the proof**
-(`nfa.papers.berthier2019.shuffling.our_proof` has it, with its hypotheses: batch size one, one record replaced, fresh
-noise in each step). So no accountant calls this module: its numbers are had by asking for them by name, and what comes
-back is called `Unreviewed`.
+For the setting, see `nfa.papers.berthier2019.shuffling.conjectures`. x = 4 L^2 / sigma^2 is the square of the largest
+distance of two gradients of a step, 2 L, over the noise. **Nobody else has reviewed the proof.**
+`nfa.papers.berthier2019.shuffling.our_proof` has the proof with its hypotheses: batch size one, one record replaced,
+fresh noise in each step. So no accountant calls this module. You get its numbers only if you call it by name, and the
+result is called `Unreviewed`.
 """
 
 import math
@@ -21,22 +21,22 @@ from nfa.privacy.rdp import INTEGER_ORDERS, check_orders, to_dp
 from nfa.privacy.subsampling_sums import log_binomials, log_expm1
 from nfa.sampling import pass_length
 
-ROUNDING = 1e-14  # relative, of the floats e / tau: by so much it may be above a whole number of steps
+ROUNDING = 1e-14  # relative rounding error of e / tau: it may be above a whole number of steps by this much
 UNREVIEWED = "our own proof of Conjecture 1, unreviewed (nfa.papers.berthier2019.shuffling.our_proof)"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Unreviewed:
-    """What our unreviewed proof says a run of Algorithm 1 spends. It is not a `Guarantee` of the accountant.
+    """What a run of Algorithm 1 spends by our unreviewed proof. It is not a `Guarantee` of the accountant.
 
     Parameters
     ----------
-    epsilon, delta : floats; one record replaced, all iterates released
-    order : float, the Renyi order that gave epsilon; None where epsilon is inf
+    epsilon, delta : floats, if one record is replaced and all iterates are released
+    order : float, the Renyi order that gave epsilon; None if epsilon is inf
     adjacency : str, always "replace-one"
     passes : float, e / tau
     steps_per_pass : int, floor(tau n)
-    steps : int, of the whole run: passes times steps per pass, rounded up
+    steps : int, steps of the whole run: passes times steps per pass, rounded up
     bound : str, `UNREVIEWED`
     conversion : str
     orders, rdp : (k,) arrays, the Renyi curve of the whole run, nats
@@ -56,28 +56,30 @@ class Unreviewed:
 
 
 def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -> np.ndarray:
-    r"""The bound behind Conjecture 1 with all its terms: one step, given all outputs before it. Unreviewed.
+    r"""The bound behind Conjecture 1 with all its terms, for one step given all outputs before it. Unreviewed.
 
     .. math:: B(c, \alpha, x) = \frac{1}{\alpha - 1} \log\Big(1 + c^2 \binom{\alpha}{2} 4 (e^x - 1)
               + 2 \sum_{j=3}^\alpha c^j \binom{\alpha}{j} e^{j (j-1) x / 2} \Big),
               \qquad x = \frac{4 L^2}{\sigma^2},\ c = \frac{1}{n - t + 1}
 
-    With the cap it is min{4 (e^x - 1), 2 e^x} in the first term, and never more than 2 alpha L^2 / sigma^2, the step
-    with its record known.
+    With the cap, the first term has min{4 (e^x - 1), 2 e^x}, and the result is at most 2 alpha L^2 / sigma^2, the value
+    of the step if its record is known.
 
     Source: [berthier2019:conj1] [ours:conjecture-1]
 
     Parameters
     ----------
     orders : (k,) array of integers >= 2
-    c : float in (0, 1], or an array (m,) of them: 1 / (records not yet used before the step)
+    c : float in (0, 1], or an array (m,) of them: 1 / (number of records not yet used before the step)
     L : float > 0, clip norm
-    sigma : float > 0, noise std on each coordinate of the gradient; the report has sigma >= 2 L, the proof needs none
-    cap : whether to take the minima
+    sigma : float > 0, noise std on each coordinate of the gradient; the report has sigma >= 2 L, our proof needs no
+        such
+        bound
+    cap : whether to take the two minima
 
     Returns
     -------
-    rdp : (k,) array, or (m, k); nats
+    rdp : (k,) array, or (m, k), in nats
 
     Raises
     ------
@@ -86,9 +88,9 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
 
     Notes
     -----
-    The same formula as `nfa.privacy.subsampling.without_replacement_berthier` (with the cap: `without_replacement`)
-    at the rate c. That it holds for a shuffled pass, where the weights depend on the data, is the point of the proof:
-    see `nfa.papers.berthier2019.shuffling.our_proof` for its hypotheses (batch size one among them).
+    The formula is that of `nfa.privacy.subsampling.without_replacement_berthier` (with the cap: `without_replacement`)
+    at the rate c. The proof shows that it holds for a shuffled pass, where the weights depend on the data. See
+    `nfa.papers.berthier2019.shuffling.our_proof` for its hypotheses (batch size one among them).
 
     Examples
     --------
@@ -107,7 +109,7 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
         raise NoGuarantee("berthier2019:conj1", f"the proof is for integer orders, got {alpha:g}: give integer orders")
     x, largest = 4 * (L / sigma) ** 2, int(orders[-1])
     j = np.arange(largest + 1)
-    terms = math.log(2) + j * (j - 1) * x / 2  # of the ratio's j-th moment
+    terms = math.log(2) + j * (j - 1) * x / 2  # logs of the ratio's j-th moments
     terms[2] = math.log(4) + log_expm1(x)
     if cap:
         terms[2] = min(terms[2], math.log(2) + x)
@@ -137,11 +139,11 @@ def remainder_constant(alpha: int, *, L: float, sigma: float) -> float:
 
     Returns
     -------
-    K : float; 0 at alpha = 2, inf where it is beyond the largest float
+    K : float; 0 at alpha = 2, inf if it is above the largest float
 
     Examples
     --------
-    It is no constant over the orders. At alpha = 3 and x = 1 it is e^3; at 14 it exceeds 10^38.
+    It depends strongly on the order. At alpha = 3 and x = 1 it is e^3; at alpha = 14 it exceeds 10^38.
 
     >>> round(math.log(remainder_constant(3, L=1.0, sigma=2.0)), 12)
     3.0
@@ -161,15 +163,15 @@ def corrected_pass_rdp(orders, *, n: int, k: int, L: float, sigma: float, cap: b
 
     .. math:: \sum_{t=1}^k B\Big(\frac{1}{n - t + 1}, \alpha, x\Big)
 
-    With the cap it is never more than 2 alpha L^2 / sigma^2, the pass with its permutation known.
+    With the cap, it is at most 2 alpha L^2 / sigma^2, the value of the pass if its permutation is known.
 
     Source: [berthier2019:conj1] [berthier2019:conj2]
 
     Parameters
     ----------
     orders : (m,) array of integers >= 2
-    n : int >= 1, records
-    k : int in 1 .. n, steps of a pass
+    n : int >= 1, number of records
+    k : int in 1 .. n, number of steps of a pass
     L, sigma, cap : as in `corrected_step_rdp`
 
     Returns
@@ -207,7 +209,7 @@ def corrected_epsilon(
     orders=None,
     conversion: str = "mironov2017",
 ) -> Unreviewed:
-    r"""What a run of Algorithm 1 spends by our proof of Conjecture 1, every term kept. Unreviewed; replace-one.
+    r"""What a run of Algorithm 1 spends by our proof of Conjecture 1, with every term. Unreviewed; replace-one.
 
     .. math:: \epsilon(\alpha) = w P(k) + P(r), \qquad P(j) = \sum_{t=1}^j B\Big(\frac{1}{n-t+1}, \alpha, x\Big),
               \qquad k = \lfloor \tau n \rfloor,\ \lceil k e / \tau \rceil = w k + r,\ 0 \le r < k
@@ -216,12 +218,12 @@ def corrected_epsilon(
 
     Parameters
     ----------
-    n : int >= 1, records
+    n : int >= 1, number of records
     e : float > 0, expected number of times that a record is used; a run may stop inside its last pass
-    tau : float in (0, 1], share of the records in a pass; tau n >= 1
+    tau : float in (0, 1], share of the records that a pass uses; tau n >= 1
     L, sigma, cap : as in `corrected_step_rdp`
     delta : float in (0, 1)
-    orders : increasing integers >= 2; None: 2 .. 256
+    orders : increasing integers >= 2; None means 2 .. 256
     conversion : "mironov2017" or "canonne2020"
 
     Returns
@@ -239,12 +241,12 @@ def corrected_epsilon(
 
     Notes
     -----
-    Guarantee: at least the Renyi divergence of all iterates of the run, wherever it stops, if the proof is right. Each
-    B holds given all outputs before its step, and so does the cap of a pass, so that w passes and r steps add up.
+    Guarantee, if the proof is right: at least the Renyi divergence of all iterates of the run, wherever the run stops.
+    Each B holds given all outputs before its step, and so does the cap of a pass. So w passes and r steps add up.
 
-    A pass that stops early does not count by its share. Its steps cost more and more, so that a share is enough without
-    the cap. With it, few steps can spend nearly what the whole pass is capped at: at n = 2, sigma = L and delta = 1e-5
-    the first step of a whole pass has epsilon 8.98, and half of the capped pass gives 7.84.
+    A pass that stops early costs more than its share. Without the cap, the share would be enough, because each step
+    costs more than the one before. With the cap, few steps can cost nearly as much as the capped whole pass. At n = 2,
+    sigma = L and delta = 1e-5, the first step of a whole pass has epsilon 8.98, but half of the capped pass gives 7.84.
 
     Examples
     --------
@@ -258,7 +260,7 @@ def corrected_epsilon(
     k = pass_length(tau, n)
     steps = math.ceil(e / tau * k * (1 - ROUNDING))
     passes, rest = divmod(steps, k)
-    parts = [(passes, k), (min(rest, 1), rest)]  # how often, and how many steps: whole passes, and one that stops early
+    parts = [(passes, k), (min(rest, 1), rest)]  # (how often, number of steps): whole passes, and one that stops early
     curves = [uses * corrected_pass_rdp(orders, n=n, k=j, L=L, sigma=sigma, cap=cap) for uses, j in parts if uses]
     rdp = np.sum(curves, axis=0)
     epsilon, order = to_dp(orders, rdp, delta=delta, conversion=conversion)

@@ -1,6 +1,6 @@
 r"""A proof of Conjecture 1 for batch size one. It is ours, and **nobody else has reviewed it**.
 
-The functions below compute each object of the proof in exact fractions, so that a reader can try to break it.
+The functions below compute each object of the proof in exact fractions, so that you can try to refute it.
 
 **Hypotheses.** (H1) n is fixed; D and D' differ in the value of one record, record 0 (replace-one). (H2) Every pass
 draws a fresh, uniform permutation s of the records, independent of the past given the data. (H3) Batch size one: step
@@ -98,7 +98,7 @@ Record = TypeVar("Record", bound=Hashable)
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Weights of the n records in the laws of the proposition; slot 0 is N_0 in A and N'_0 in B, and empty in O.
+    """Weights of the n records in the laws of the proposition. Slot 0 is N_0 in A, N'_0 in B, and empty in O.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n
     ----------
     phi : m rows of n densities >= 0, under D; column 0 is the record that is replaced
     replaced : m densities, column 0 under D'
-    n : int, records; needed for m = 0 only
+    n : int, number of records; needed only for m = 0
 
     Returns
     -------
@@ -129,11 +129,11 @@ def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n
 
     Raises
     ------
-    ValueError : if a table is wrong, or the other n - 1 records alone cannot explain the outputs (remark 1)
+    ValueError : if a table is wrong, or if the other n - 1 records alone cannot explain the outputs (remark 1)
 
     Examples
     --------
-    Three records, one output, twice as likely under record 0 as under the others; under D' impossible with it.
+    Three records and one output, whose density is twice as large under record 0. Under D' record 0 cannot give it.
 
     >>> parts = decomposition([[2, 1, 1]], [0])
     >>> [str(weight) for weight in parts.A], [str(weight) for weight in parts.B], [str(w) for w in parts.O]
@@ -157,14 +157,14 @@ def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n
 
 
 def _own_part(others: list[list[Number]], own: list[Number], b: list[Number]) -> list[Number]:
-    """A: weight 1 - u_0 on record 0 and u_0 pi on the others, with u_0 pi_k = sum_j P(0 used at j) (b_k - a_k^(j))."""
+    """A: weight 1 - u_0 on record 0, u_0 pi on the others, where u_0 pi_k = sum_j P(0 used at j) (b_k - a_k^(j))."""
     absent = Fraction(1) * sum(used_sets(others).values())
     without = [others[:j] + others[j + 1 :] for j in range(len(others))]
     at = [density * sum(used_sets(rows).values()) for density, rows in zip(own, without, strict=True)]
     total = absent + sum(at)
     part = [absent / total] + [Fraction(0)] * len(b)
     for weight, rows in zip(at, without, strict=True):
-        if weight:  # else no history used record 0 at this step
+        if weight:  # otherwise no history used record 0 at this step
             a = inclusion(rows, len(b))
             for k, (b_k, a_k) in enumerate(zip(b, a, strict=True)):
                 part[k + 1] += weight / total * (b_k - a_k)
@@ -172,7 +172,7 @@ def _own_part(others: list[list[Number]], own: list[Number], b: list[Number]) ->
 
 
 def path_end(M: Mapping[Row, Record], without: Mapping[Row, Record], j: Row) -> Record:
-    """The record at which the path from row j ends, in the edges of two injective maps, the second without row j.
+    """The record at which the path from row j ends, in the edges of two injective maps. The second lacks row j.
 
     Source: [berthier2019:conj1]
 
@@ -184,11 +184,11 @@ def path_end(M: Mapping[Row, Record], without: Mapping[Row, Record], j: Row) -> 
 
     Returns
     -------
-    record : covered by M and not by the other map
+    record : the record that M covers and the other map does not
 
     Examples
     --------
-    Row 0 goes to record a; there row 1 comes in by the other map, and goes to b in M.
+    M maps row 0 to record a. The other map has row 1 at a, and M maps row 1 to b.
 
     >>> path_end({0: "a", 1: "b"}, {1: "a"}, 0)
     'b'
@@ -203,23 +203,23 @@ def path_end(M: Mapping[Row, Record], without: Mapping[Row, Record], j: Row) -> 
 def exchange(
     M: Mapping[Row, Record], without: Mapping[Row, Record], record: Record
 ) -> tuple[dict[Row, Record], dict[Row, Record]]:
-    """Swap two injective maps on the path from a record that one of them covers to the other end of the path.
+    """Swap two injective maps on a path: from a record that only one of them covers to the other end of the path.
 
     Source: [berthier2019:conj1] [ours:conjecture-1]
 
     Parameters
     ----------
-    M, without : injective maps, the second without one row of the first
-    record : covered by exactly one of them, and not the end of the path from that row
+    M, without : injective maps; the second lacks one row of the first
+    record : covered by exactly one of them, and not the end of the path from the missing row
 
     Returns
     -------
-    M, without : the two maps after the exchange: on the same rows, injective, with the same edges in all; the record
-        and the other end have changed sides. Exchanging again undoes it
+    M, without : the two maps after the exchange: on the same rows, injective, with the same edges in total. The record
+        and the other end have changed sides. A second exchange undoes the first
 
     Raises
     ------
-    ValueError : if both maps or none cover the record, or it is the end of the path from the row that is missing
+    ValueError : if both maps or none cover the record, or if it is the end of the path from the missing row
 
     Examples
     --------

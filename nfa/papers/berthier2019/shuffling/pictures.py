@@ -1,4 +1,4 @@
-"""Pictures of shuffled SGD: the toy example's output probabilities, and one step's divergence. To files only."""
+"""Pictures of shuffled SGD, drawn only to files: the toy example's output probabilities, and one step's divergence."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -26,7 +26,7 @@ def toy_figure(
     shares: Sequence[float],
     curves: Mapping[str, Sequence[float]],
 ) -> None:
-    """Bars of the output probabilities on two neighbours, with and without replacement, and epsilon over p; a PNG.
+    """Draw the output probabilities on two neighbours, with and without replacement, and epsilon over p, to a PNG.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def step_figure(
     lefts: Sequence[int],
     by_left: Mapping[int, Mapping[str, Sequence[float]]],
 ) -> None:
-    """The divergence of one step against the Renyi order, and against how many records are left; a PNG.
+    """Draw the divergence of one step over the Renyi order, and over the number of records left, to a PNG file.
 
     Parameters
     ----------
     path : file to write
     orders : Renyi orders
-    by_order : {line: divergences at these orders, 1000 records left}
+    by_order : {line: divergences at these orders, with 1000 records left}
     lefts : numbers of records left
     by_left : {order: {line: divergences at these numbers}}
     """

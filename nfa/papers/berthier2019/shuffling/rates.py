@@ -1,7 +1,7 @@
-"""How close SGD comes to the minimiser with replacement and without, exactly, for quadratic losses on the line.
+"""The exact distance of SGD from the minimiser, with and without replacement, for quadratic losses on the line.
 
-Berthier (2019, Sections 4.1 and 4.6.3). Record i has the loss a_i (theta - x_i)^2 / 2, so that a step is affine and
-the first two moments of the distance to the minimiser obey a recursion; the orders of a pass are enumerated.
+This is Berthier (2019, Sections 4.1 and 4.6.3). Record i has the loss a_i (theta - x_i)^2 / 2. So a step is affine, and
+the first two moments of the distance to the minimiser satisfy a recursion. We enumerate the orders of a pass.
 """
 
 from itertools import permutations
@@ -15,7 +15,7 @@ from nfa import require
 def squared_distance(
     a, x, *, gamma: float, passes: int, replacement: bool, sigma: float = 0.0, theta0: float = 0.0
 ) -> float:
-    r"""E (theta - theta*)^2 after so many passes of SGD, one record a step, with noise N(0, sigma^2) on each gradient.
+    r"""E (theta - theta*)^2 after some passes of SGD, one record per step, with noise N(0, sigma^2) on each gradient.
 
     .. math:: \theta \leftarrow \theta - \gamma \big( a_i (\theta - x_i) + \eta \big), \qquad
               \theta^* = \frac{\sum_i a_i x_i}{\sum_i a_i}
@@ -27,9 +27,9 @@ def squared_distance(
     a, x : (n,) arrays, curvatures > 0 and minima of the records' losses; n <= 7 without replacement
     gamma : float > 0, the learning rate, the same at all steps
     passes : int >= 1; a pass has n steps
-    replacement : each step draws its record afresh; otherwise each pass is a fresh uniform order of all of them
+    replacement : if True, each step draws its record afresh; otherwise each pass uses all records in a uniform order
     sigma : float >= 0
-    theta0 : float, where it starts
+    theta0 : float, the starting point
 
     Raises
     ------
@@ -37,7 +37,8 @@ def squared_distance(
 
     Examples
     --------
-    One pass over -1 and 1 at gamma = 1/2 ends in 1/4 or -1/4 without replacement, and in 3/4 or -3/4 too with it.
+    One pass over -1 and 1 at gamma = 1/2 ends in 1/4 or -1/4 without replacement. With replacement, 3/4 and -3/4 are
+    possible too.
 
     >>> [squared_distance([1, 1], [-1, 1], gamma=0.5, passes=1, replacement=r) for r in (False, True)]
     [0.0625, 0.3125]
@@ -54,7 +55,7 @@ def squared_distance(
     kept, pull = 1 - gamma * a, gamma * a * (x - goal)  # a step: off <- kept off + pull - gamma eta
     orders = [[i] for i in range(len(a))] if replacement else list(permutations(range(len(a))))
     laws = [_of_order(kept[list(s)], pull[list(s)]) for s in orders]
-    K, b, spread = np.array(laws).T  # of one step with replacement, of one pass without
+    K, b, spread = np.array(laws).T  # of one step with replacement, or of one pass without
     KK, Kb, bb, K, b = (float(np.mean(v)) for v in (K**2, K * b, b**2, K, b))
     bb += (gamma * sigma) ** 2 * float(np.mean(spread))
     first, second = float(theta0 - goal), float(theta0 - goal) ** 2
@@ -64,6 +65,6 @@ def squared_distance(
 
 
 def _of_order(kept: np.ndarray, pull: np.ndarray) -> tuple[float, float, float]:
-    """What steps in this order do: the distance becomes K off + b, and unit noises add up to the variance spread."""
+    """The effect of steps in this order: the distance becomes K off + b, and unit noises add the variance spread."""
     later = [prod(kept[j + 1 :]) for j in range(len(kept))]
     return prod(kept), float(pull @ later), float(np.square(later).sum())

@@ -1,8 +1,9 @@
 """A pass over shuffled records with a small learning rate: Proposition 3.1 of the report, and the sum behind it.
 
-The steps of a beta-smooth loss are C-Lipschitz with C = 1 + gamma beta. The report lets gamma fall with the number n of
-records, as 1 / (beta sqrt(n)) or 1 / (beta n). The numbers that an accountant should use are those of
-`nfa.papers.berthier2019.perturbation.last_iterate`; these show how they behave.
+The steps on a beta-smooth loss are C-Lipschitz with C = 1 + gamma beta. In the report, gamma decreases with the number
+n
+of records, as 1 / (beta sqrt(n)) or 1 / (beta n). For an accountant, use
+`nfa.papers.berthier2019.perturbation.last_iterate`. The functions here show how its numbers behave.
 """
 
 import math
@@ -14,8 +15,8 @@ from nfa.mechanism import NoGuarantee
 from nfa.papers.berthier2019.perturbation.iteration import noise_share
 from nfa.papers.berthier2019.perturbation.shifted import check_alpha, check_position
 
-RATES = ("1/sqrt(n)", "1/n")  # gamma beta, and so C - 1
-# n S - log(n) in the limit, for C = 1 + 1/n: Euler's constant + log((e^2 - 1) / 2)
+RATES = ("1/sqrt(n)", "1/n")  # gamma beta, which is C - 1
+# The limit of n S - log(n) for C = 1 + 1/n: Euler's constant + log((e^2 - 1) / 2)
 OFFSET = np.euler_gamma + math.log(math.expm1(2) / 2)
 
 
@@ -63,12 +64,12 @@ def asymptotic_mean_share(n: int, *, rate: str) -> float:
 
     Raises
     ------
-    ValueError : if n or the rate is not one of those
+    ValueError : if n or the rate is out of range
 
     Notes
     -----
-    The constant is Euler's + log((e^2 - 1) / 2). The report's rates are log(n) / sqrt(n), too large by a factor without
-    bound, and log(n) / n, which S exceeds.
+    The constant is Euler's + log((e^2 - 1) / 2). The report's rates are log(n) / sqrt(n), which is too large by an
+    unbounded factor, and log(n) / n, which S exceeds.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def asymptotic_mean_share(n: int, *, rate: str) -> float:
 
 
 def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str):
-    r"""Proposition 3.1 as printed, where it is proved: a pass over shuffled records with gamma = rate / beta.
+    r"""Proposition 3.1 as printed, where we can prove it: a pass over shuffled records with gamma = rate / beta.
 
     .. math:: \epsilon(\alpha) = \frac{4 \alpha L^2}{\sigma^2} \frac{\log n}{\sqrt n} \text{ for } \gamma
               = \frac{1}{\beta \sqrt n}, \qquad \frac{4 \alpha L^2}{\sigma^2} \frac{\log n}{n} \text{ for } \gamma
@@ -93,32 +94,34 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
     ----------
     alpha : order > 1, or an array of orders
     L, sigma : as in `nfa.papers.berthier2019.perturbation.iteration.rdp_iteration`
-    n : integer, records and steps
+    n : integer, number of records and steps
     rate : "1/sqrt(n)", for n >= 2, or "1/n", for n >= 4
 
     Returns
     -------
-    rdp : nats, of the shape of alpha; never less than
-        `nfa.papers.berthier2019.perturbation.last_iterate.rdp_shuffled_epoch`, which is the one to use
+    rdp : nats, of the shape of alpha; at least
+        `nfa.papers.berthier2019.perturbation.last_iterate.rdp_shuffled_epoch`, which you should use instead
 
     Raises
     ------
     ValueError : if an argument is out of range
-    NoGuarantee : if n is smaller, or sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders. Without this condition
+    NoGuarantee : if n is smaller, or if sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders. Without this
+        condition
         both bounds hold for n large enough, but at a given n Lemma 3.1 may exceed the second
 
     Notes
     -----
-    Why it holds: put w_i = `noise_share` of i and y = (alpha - 1) 2 alpha L^2 / sigma^2 <= 1. Lemma 3.1 gives
-    2 alpha L^2 / sigma^2 times log(mean e^(y w)) / y <= mean(e^w - 1), and w_i <= 1/i + l with l = 2 log C <= 2 rate.
+    Proof: write w_i = `noise_share` of i and y = (alpha - 1) 2 alpha L^2 / sigma^2 <= 1. Lemma 3.1 gives 2 alpha L^2 /
+    sigma^2 times log(mean e^(y w)) / y <= mean(e^w - 1), and w_i <= 1/i + l with l = 2 log C <= 2 rate.
 
     - For 1/sqrt(n): e^w - 1 <= 2 w, and 2 S <= 2 (2 / sqrt(n) + (1 + log n) / n), at most 2 log(n) / sqrt(n) from
       n = 20 on.
     - For 1/n: e^w - 1 <= w + 0.72 w^2, and the sums of w and w^2 are at most log(n) + 3 and pi^2 / 6 + (4 log(n) + 8)
       / n, so that n times the mean is at most 2 log(n) from n = 100 on.
 
-    For smaller n both were computed, at y = 1, where the ratio is largest. The report's own proof does not give the
-    second: the sum that it bounds is larger than log(n) / n.
+    For smaller n, we computed both at y = 1, where the ratio is largest. The report's own proof does not give the
+    second
+    bound, because the sum that it bounds is larger than log(n) / n.
 
     Examples
     --------
@@ -136,7 +139,7 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
         )
     largest = float(alpha.max())
     least = L * math.sqrt(2 * largest * (largest - 1))
-    if not sigma >= least * (1 - 1e-12):  # a few roundings of slack, at the edge itself
+    if not sigma >= least * (1 - 1e-12):  # a slack of a few roundings, for values at the limit itself
         raise NoGuarantee(
             "berthier2019:prop3.1",
             f"the bound is proved for sigma >= L sqrt(2 alpha (alpha - 1)), which is {least:g} at the order"

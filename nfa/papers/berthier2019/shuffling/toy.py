@@ -1,4 +1,4 @@
-"""Section 4.5 of Berthier's report: two steps of SGD, two records, and less privacy with shuffling than without."""
+"""Section 4.5 of Berthier's report: two steps of SGD on two records have less privacy with shuffling than without."""
 
 from collections import Counter
 from fractions import Fraction
@@ -6,25 +6,25 @@ from itertools import permutations, product
 
 OUTPUTS = (-2, 0, 2)
 
-# A step of size one from theta: theta -> STEPS[loss][theta]. The drawing of the two losses was not seen. Of the 81 ways
-# in which two steps can end in the three outputs, the report's two epsilons leave 6, which differ in the names of the
-# outputs only: equal losses end in one of them, the two orders of different losses in the two others.
+# A step of size one from theta: theta -> STEPS[loss][theta]. We have not seen the drawing of the two losses. There are
+# 81 ways in which two steps can end in the three outputs. The report's two epsilons leave 6 of them, which differ only
+# in the names of the outputs. Equal losses end in one output, and the two orders of different losses in the other two.
 STEPS = {1: {0: 1, 1: 0, -1: -2}, 2: {0: -1, -1: 0, 1: 2}}
 
 
 def toy(losses: tuple[int, int], *, p: Fraction | float, replacement: bool) -> dict[int, Fraction]:
     r"""The law of the output of the toy example of section 4.5, in exact fractions.
 
-    From theta = 0 two steps are made, each with the loss of one record, then with probability p theta is released, else
-    one of -2, 0 and 2 at random.
+    From theta = 0 two steps are made, each with the loss of one record. Then theta is released with probability p, and
+    otherwise one of -2, 0 and 2 at random.
 
     Source: [berthier2019:sec4.5]
 
     Parameters
     ----------
-    losses : the data set, the loss of each of the two records, 1 or 2
-    p : in [0, 1); a float is taken for the fraction that it is
-    replacement : draw a record afresh in each step; otherwise each record once, in random order
+    losses : the data set: the loss of each of the two records, 1 or 2
+    p : in [0, 1); a float is converted to the fraction that it represents exactly
+    replacement : if True, draw a record afresh in each step; otherwise use each record once, in random order
 
     Returns
     -------
@@ -32,7 +32,7 @@ def toy(losses: tuple[int, int], *, p: Fraction | float, replacement: bool) -> d
 
     Raises
     ------
-    ValueError : if a loss is not 1 or 2, or p is out of range
+    ValueError : if a loss is not 1 or 2, or if p is out of range
 
     Examples
     --------
@@ -48,7 +48,7 @@ def toy(losses: tuple[int, int], *, p: Fraction | float, replacement: bool) -> d
 
 
 def toy_ratio(*, p: Fraction | float, replacement: bool) -> Fraction:
-    r"""e^epsilon of the toy example, exact: the largest ratio of two probabilities on neighbours, one record replaced.
+    r"""e^epsilon of the toy example: the exact largest ratio of two probabilities on neighbours, one record replaced.
 
     .. math:: e^\epsilon = \max\Big( 1 + \frac{3 p}{4 (1 - p)}, \frac{1 + 2 p}{1 + p / 2} \Big)
               \text{ with replacement}, \qquad \frac{1 + 2 p}{1 - p} \text{ without}
@@ -57,7 +57,7 @@ def toy_ratio(*, p: Fraction | float, replacement: bool) -> Fraction:
 
     Parameters
     ----------
-    p : in [0, 1), the probability that theta itself is released; a float is taken for the fraction that it is
+    p : in [0, 1), the probability that theta itself is released; a float is converted to its exact fraction
     replacement : as in `toy`
 
     Returns
@@ -80,10 +80,11 @@ def toy_ratio(*, p: Fraction | float, replacement: bool) -> Fraction:
 
 
 def noisy_toy(losses: tuple[int, int], *, replacement: bool) -> tuple[list[float], list[float]]:
-    r"""The same with quadratic losses and noise: the last iterate after two noisy steps of size one from 0.
+    r"""The same example with quadratic losses and noise: the last iterate after two noisy steps of size one from 0.
 
-    With l_1(u) = u^2 - u and l_2(u) = u^2 + u a step is theta -> -theta + 1 or -theta - 1, plus N(0, sigma^2). The last
-    iterate is a mixture of Gaussians of variance 2 sigma^2.
+    With l_1(u) = u^2 - u and l_2(u) = u^2 + u, a step is theta -> -theta + 1 or -theta - 1, plus N(0, sigma^2). The
+    last
+    iterate is a mixture of Gaussians with variance 2 sigma^2.
 
     Source: [berthier2019:sec4.5]
 
@@ -107,7 +108,7 @@ def noisy_toy(losses: tuple[int, int], *, replacement: bool) -> tuple[list[float
 
 
 def _draws(losses: tuple[int, int], replacement: bool) -> list[tuple[int, ...]]:
-    """The losses of the first and the second step, all equally likely."""
+    """The losses of the first and the second step. All pairs are equally likely."""
     if len(losses) != 2 or not set(losses) <= set(STEPS):
         raise ValueError(f"losses must be two numbers, each 1 or 2, got {losses}")
     return list(product(losses, repeat=2) if replacement else permutations(losses))
