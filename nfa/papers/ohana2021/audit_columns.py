@@ -1,9 +1,9 @@
 """The audit of the step from columns to matrices in Ohana et al. (2021), below Proposition 3.
 
 The paper bounds the Renyi divergence of one column of an update and multiplies by the number of columns. Composition
-needs independent noise; the columns of an update share theirs. Three answers, from the practical to the exact: the span
-attack on Fashion-MNIST at the paper's noise; a distinguishing game on the rule itself where the claim is small enough
-for sampling to exceed it; and the divergence of the two laws.
+needs independent noise, but the columns of an update share theirs. The audit has three parts, from the practical to the
+exact. The first is the span attack on Fashion-MNIST at the paper's noise. The second is a distinguishing game on the
+rule itself, with a claim small enough for sampling to exceed it. The third is the divergence of the two laws.
 """
 
 import math
@@ -34,27 +34,27 @@ from nfa.rules.pdfa import pdfa
 
 NAME = "ohana2021:prop3-cols"
 SIZES, M, TAU_B = (784, 512, 512, 10), 256, 1.0
-# Equal bounds from below and above on |phi'| and on every entry of what a layer reads: r = 1, the best case of Equation
-# 17, in which its variances are equal and it holds for every column.
+# Equal bounds from below and above on |phi'| and on every entry that a layer reads, so r = 1. This is the best case of
+# Equation 17: its variances are equal and it holds for every column.
 BEST = Clips(gamma_min=1.0, gamma_max=1.0, tau_h_min=1.0, tau_h_max=1.0, tau_B=TAU_B)
 CLIPS: dict[str, Any] = {"tau_h_min": BEST.tau_h_min, "tau_h_max": BEST.tau_h_max, "floor": "signed"}
-SIGMA = 100.0  # 500 times the largest of the paper, so that the claim is small
-BATCHES = 3  # D, and as many D', of the span attack for every sigma
-CHUNK = 16  # updates held at a time
+SIGMA = 100.0  # 500 times the largest sigma of the paper, so that the claim is small
+BATCHES = 3  # batches D, and equally many D', of the span attack for every sigma
+CHUNK = 16  # updates in memory at the same time
 ORDERS = (1.01, 2.0, 10.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Neighbours:
-    """Two batches of real images that differ in the first record, and the rule that is run on them.
+    """Two batches of real images that differ in the first record, and the rule that the game runs on them.
 
     Parameters
     ----------
-    net : 784-512-512-10 with the identity as its activation, before training
+    net : 784-512-512-10 with the identity as activation, before training
     B : feedback matrices
-    x, y : pairs of (256, 784) and (256, 10) arrays, of world 0 and of world 1; every pixel is -1 or 1
-    direction : (784,) unit vector, orthogonal to every input of world 0 and not to the new one of world 1
-    gap : float > 0, how far the direction of the new input lies outside the span of the others
+    x, y : pairs of (256, 784) and (256, 10) arrays for world 0 and world 1; every pixel is -1 or 1
+    direction : (784,) unit vector, orthogonal to every input of world 0 but not to the new input of world 1
+    gap : float > 0, distance of the direction of the new input from the span of the others
     """
 
     net: Net
@@ -71,23 +71,23 @@ class Neighbours:
         return dW[1]
 
     def updates(self, world: int, rng: np.random.Generator, n: int) -> list[np.ndarray]:
-        """n runs, on all cores; each has a generator of its own, so that the number of cores changes nothing."""
+        """The updates of n runs, on all cores. Each run has its own generator, so the number of cores has no effect."""
         generators = [np.random.default_rng(int(seed)) for seed in rng.integers(2**63, size=n)]
         with ThreadPoolExecutor(min(n, os.cpu_count() or 1)) as pool:
             return list(pool.map(lambda one: self.update(world, one), generators))
 
     def residuals(self, updates: list[np.ndarray]) -> np.ndarray:
-        """Length of each update along the direction, relative to the whole: 0 in world 0, up to rounding."""
+        """Norm of each update along the direction, relative to the whole update: 0 in world 0, up to rounding."""
         return np.array([np.linalg.norm(dW @ self.direction) / np.linalg.norm(dW) for dW in updates])
 
 
 def neighbours(seed: int) -> Neighbours:
-    """Two neighbouring batches of embedded Fashion-MNIST images in black and white, as saturated inputs are.
+    """Two neighbouring batches of embedded Fashion-MNIST images in black and white, which are saturated inputs.
 
     Parameters
     ----------
-    seed : int >= 0; chooses images, weights and feedback. The replacement is, of all other images, the one farthest
-        from the span of the batch.
+    seed : int >= 0; chooses images, weights and feedback. The replacement is the image, among all others, with the
+        largest distance from the span of the batch.
     """
     streams = Streams(seed)
     images = data.load("fashion-mnist-small")
@@ -99,7 +99,7 @@ def neighbours(seed: int) -> Neighbours:
     h = layer_input(net, 1, x, **CLIPS)
     basis, _ = np.linalg.qr(h[:M].T)  # (784, 256)
     outside = h[M:] - (h[M:] @ basis) @ basis.T
-    outside -= (outside @ basis) @ basis.T  # once leaves rounding errors along the basis
+    outside -= (outside @ basis) @ basis.T  # a second time, because once leaves rounding errors along the basis
     gaps = np.linalg.norm(outside, axis=1)
     new = int(np.argmax(gaps))
     swapped = np.r_[M + new, 1:M]
@@ -114,9 +114,9 @@ def neighbours(seed: int) -> Neighbours:
 
 
 def play_the_game(pair: Neighbours, settings: AuditOptions, claimed: float) -> GameResult:
-    """Tell the two batches apart from one update; the threshold is that of float64, fixed before any trial.
+    """Distinguish the two batches from one update. The threshold is that of float64, fixed before any trial.
 
-    In world 0 the residual is the rounding error of a product of matrices, below 1e-12; in world 1 it is of the order
+    In world 0, the residual is the rounding error of a product of matrices, below 1e-12. In world 1, it is of the order
     of gap / sqrt(m).
     """
     return play(
@@ -134,7 +134,7 @@ def play_the_game(pair: Neighbours, settings: AuditOptions, claimed: float) -> G
 
 
 def exact_divergences(pair: Neighbours) -> dict[float, tuple[float, float]]:
-    """Renyi divergences of the two laws of layer 1's update, in both directions, for every one of `ORDERS`."""
+    """Renyi divergences of the two laws of layer 1's update, in both directions, for each of `ORDERS`."""
     laws = []
     for x, y in zip(pair.x, pair.y, strict=True):
         z, _ = forward(pair.net, x)
@@ -149,11 +149,11 @@ def exact_divergences(pair: Neighbours) -> dict[float, tuple[float, float]]:
 
 
 def audit(settings: AuditOptions) -> Report:
-    """Attack at the paper's noise, refute where the claim is small, and state what holds exactly.
+    """Attack at the paper's noise, refute the claim where it is small, and state what holds exactly.
 
     Source: [ohana2021:prop3-cols]
     """
-    with threadpool_limits(1):  # many small products: more threads get into each other's way
+    with threadpool_limits(1):  # many small products, which more threads would slow down
         if settings.picture:
             whole = photonic_audit(data_dir=settings.data_dir, trials=BATCHES, seed=settings.seed)
             dataset, attacks, repaired = whole.dataset, whole.attacks, whole.repaired
@@ -202,7 +202,7 @@ TARGET = Target(
 
 
 def claim(sigma: float, delta: float) -> float:
-    """What the paper's formulas give for one step on its network at r = 1; no valid guarantee for a record."""
+    """The epsilon of the paper's formulas for one step on its network at r = 1; no valid guarantee for a record."""
     return claimed_pdfa_epsilon(delta=delta, sizes=SIZES, T=1, m=M, sigma=sigma, clips=BEST)[0]
 
 
@@ -288,7 +288,7 @@ def _exact_part(exact: dict[float, tuple[float, float]]) -> Part:
 
 
 def _aucs(attacks: list[SpanAttack]) -> list[str]:
-    """The least AUC of every kind of attack."""
+    """The smallest AUC of each kind of attack."""
     kinds = ((True, 1), (True, 2), (True, 3), (False, 1), (False, 2))
     return [f"{min(a.auc for a in attacks if (a.batch_known, a.layer) == kind):.3g}" for kind in kinds]
 

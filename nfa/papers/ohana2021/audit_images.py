@@ -1,7 +1,7 @@
-"""The audit of photonic DFA on real images, and its picture: what published updates, or weights, tell of the records.
+"""The audit of photonic DFA on real images, and its picture: what published updates, or weights, reveal about records.
 
-The network, the clips and the ternarised error are those of Ohana et al. (2021), Section 4, with what their theory asks
-for: every layer's input clipped, an entrywise floor, noise on every layer. One update is enough.
+The network, the clips and the ternarised error are those of Ohana et al. (2021), Section 4. We add what their theory
+requires: the clip of every layer's input, an entrywise floor, and noise on every layer. The attack needs one update.
 """
 
 import math
@@ -20,11 +20,11 @@ from nfa.noise import Streams
 from nfa.papers.ohana2021.span_on_repaired import RepairedAudit, repaired_audit
 from nfa.papers.ohana2021.span_trials import VIEWS, Attacked, LabelRecovery, SpanAttack, recover_labels, span_attacks
 
-SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 100.0)  # those of Table 1, and 500 times the largest
+SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 100.0)  # the values of Table 1, and 500 times the largest
 LABEL_SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 100.0)
-IMAGES = 6000  # drawn from the training set
+IMAGES = 6000  # number of images that are drawn from the training set
 
-# Of the picture: Okabe and Ito's palette, as in `nfa.papers.ohana2021.pictures`.
+# The picture has Okabe and Ito's palette, as in `nfa.papers.ohana2021.pictures`.
 INSIDE = {VIEWS[0]: "#0072B2", VIEWS[1]: "#56B4E9", VIEWS[3]: "#009E73"}
 OUTSIDE, BEST, KNOWN = "#D55E00", "0.35", "#CC79A7"
 LAYER_STYLES = {1: "o-", 2: "s--", 3: "^:"}
@@ -32,13 +32,13 @@ LAYER_STYLES = {1: "o-", 2: "s--", 3: "^:"}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PhotonicAudit:
-    """Everything that `photonic_audit` has found.
+    """The results of `photonic_audit`.
 
     Parameters
     ----------
-    dataset, digest, note : which data, exactly; note is empty for a whole published data set
-    m, trials, seed : as given
-    attacks : list of SpanAttack, for every sigma, view and layer
+    dataset, digest, note : exact name and digest of the data; note is empty for a whole published data set
+    m, trials, seed : the arguments of `photonic_audit`
+    attacks : list of SpanAttack, one for each sigma, view and layer
     labels : list of LabelRecovery
     repaired : RepairedAudit
     """
@@ -70,15 +70,15 @@ def photonic_audit(
 
     Parameters
     ----------
-    data_dir : folder to look into first, as for `nfa.data.load`
-    dataset : name of a data set of 28 x 28 images; None: Fashion-MNIST if it is on this machine, else the embedded
-        subset of it; nothing is downloaded then
-    sigmas : noise of each projected error, floats > 0
-    m : int, batch size, 2 .. 511: fewer records than the inner layers, of 512 units, read numbers
-    trials : int >= 1, batches D for every sigma, and as many D' that differ in one record
+    data_dir : folder that is searched first, as for `nfa.data.load`
+    dataset : name of a data set of 28 x 28 images; None means Fashion-MNIST if it is on this machine, otherwise its
+        embedded subset, so that nothing is downloaded
+    sigmas : floats > 0, standard deviations of the noise on each projected error
+    m : int, batch size, 2 .. 511; it must be smaller than the 512 inputs of the inner layers
+    trials : int >= 1, number of batches D for every sigma, and of batches D' that differ from D in one record
     seed : int >= 0
-    feedback_scale : standard deviation of the entries of B; with 0.05 most projected errors reach tau_B, below 1/23
-        none do, and labels are harder to tell at the same sigma
+    feedback_scale : standard deviation of the entries of B; with 0.05, most projected errors reach tau_B. Below 1/23,
+        none do, and labels are harder to recover at the same sigma
 
     Returns
     -------
@@ -86,7 +86,7 @@ def photonic_audit(
 
     Raises
     ------
-    ValueError : if a number is out of range, or the data have too few images or another size
+    ValueError : if a number is out of range, or if the data have too few images or another size
     OSError : if the data cannot be read
     """
     for sigma in sigmas:
@@ -111,7 +111,7 @@ def photonic_audit(
 def prepare(
     *, data_dir: str | os.PathLike[str] | None, dataset: str | None, m: int, seed: int, feedback_scale: float
 ) -> tuple[data.Dataset, Attacked]:
-    """The data and the published things; arguments and errors as for `photonic_audit`."""
+    """The data, and what is published. Arguments and errors are those of `photonic_audit`."""
     if dataset is None:
         try:
             data.path("fashion-mnist", data_dir)
@@ -140,7 +140,7 @@ def prepare(
 
 
 def audit_figure(path: Path, audit: PhotonicAudit) -> None:
-    """Residuals, ROC curves, what isotropic noise does, and labels, as `photonic_audit` has found them.
+    """Draw the results of `photonic_audit`: residuals, ROC curves, the effect of isotropic noise, and labels.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def audit_figure(path: Path, audit: PhotonicAudit) -> None:
 
 
 def _residuals(axes, audit: PhotonicAudit) -> None:
-    """One row of histograms for every sigma, layer 1, batch unknown."""
+    """One row of histograms for every sigma: layer 1, batch unknown."""
     sigmas = sorted({attack.sigma for attack in audit.attacks})
     bins = np.logspace(-16, 0, 97)
     for row, sigma in enumerate(sigmas):
@@ -181,7 +181,7 @@ def _residuals(axes, audit: PhotonicAudit) -> None:
 
 
 def _curves(axes, audit: PhotonicAudit) -> None:
-    """ROC curves of layer 1: the paper's rule at the largest sigma, the repaired one, and the best test against it."""
+    """ROC curves of layer 1: the paper's rule at the largest sigma, the repaired rule, and the best test against it."""
     largest = max(attack.sigma for attack in audit.attacks)
     blind = [a for a in audit.attacks if (a.sigma, a.layer, a.batch_known, a.sees) == (largest, 1, False, VIEWS[3])]
     for attack in blind:
@@ -208,7 +208,7 @@ def _roc(axes, attack: SpanAttack, colour: str, name: str, width: float) -> None
 
 
 def _labels(axes, audit: PhotonicAudit) -> None:
-    """Share of labels recovered against sigma, a line a layer."""
+    """Share of recovered labels over sigma, one line for each layer."""
     for layer in sorted({found.layer for found in audit.labels}):
         own = [found for found in audit.labels if found.layer == layer]
         style = {"color": list(INSIDE.values())[(layer - 1) % 3], "markersize": 5, "linewidth": 1.6}
@@ -230,7 +230,7 @@ def _labels(axes, audit: PhotonicAudit) -> None:
 
 
 def _sweep(axes, audit: PhotonicAudit) -> None:
-    """AUC against the size of isotropic noise, layer 1, and the size that (epsilon, delta) asks for."""
+    """AUC over the size of isotropic noise, layer 1, and the size that (epsilon, delta) requires."""
     points = audit.repaired.sweep
     s = [point.noise_std for point in points]
     axes.plot(s, [point.optimal for point in points], "--", color=BEST, linewidth=1.6, label="best test there is")

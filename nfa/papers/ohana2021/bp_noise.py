@@ -1,7 +1,7 @@
-"""Under which reading of its noise does BP fall as in Table 1 of Ohana et al. (2021), from 75.2 to 66.8 %?
+"""Which reading of BP's noise has the fall in Table 1 of Ohana et al. (2021), from 75.2 to 66.8 %?
 
-The text has one sentence: noise "on the derivative of the loss once at the top of the network". The readings of it, and
-of what else is open, are in bp_noise.toml.
+The text has one sentence: noise "on the derivative of the loss once at the top of the network". The readings of this
+sentence, and of other open choices, are in bp_noise.toml.
 """
 
 import math
@@ -23,12 +23,12 @@ BP_NOISE = tomllib.loads(files("nfa.papers.ohana2021").joinpath("bp_noise.toml")
 READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in BP_NOISE["reading"]}
 BASE = next(iter(READINGS))
 PRINTED = {sigma: accuracy for sigma, accuracy in table1.PRINTED["BP"].items() if sigma != "non-private"}
-NEAREST = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")  # colours of so many readings; the others are grey
+NEAREST = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")  # colours of the nearest readings; others are grey
 BAND = table1.TABLE1.tolerance  # points
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """Every reading in the columns of the scale, but for those in which it is another reading's run.
+    """Every reading in the columns of the scale, except columns in which a reading has the run of another reading.
 
     Source: [ohana2021:exp-bp]
     """
@@ -59,7 +59,7 @@ def settings(sigma: str, *, reading: str, scale: str, seed: int) -> Settings:
     sigma : one of `PRINTED`
     reading : one of `READINGS`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; the runs of one seed share first weights, batches and draws, as far as they have the same
+    seed : int >= 0; runs of one seed share initial weights, batches and noise, as far as their settings allow it
     """
     read = READINGS[reading]
     base = table1.table1_settings("BP", sigma, reading=table1.NEAREST, scale=scale, seed=seed)
@@ -77,17 +77,17 @@ def _slug(name: str) -> str:
 
 
 def paper(key: Mapping[str, str]) -> float:
-    """What Table 1 prints for BP at a sigma, in percent."""
+    """The accuracy that Table 1 prints for BP at a sigma, in percent."""
     return PRINTED[key["sigma"]]
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why a run's accuracy cannot be held against Table 1's row of BP, or an empty text."""
+    """Why the accuracy of a run cannot be compared with Table 1's row of BP, or an empty text."""
     return table1.table1_not_comparable(replace(settings, rule="noisy_bp"), record)
 
 
 def falls(rows: Rows) -> Rows:
-    """A row a reading, the nearest to the paper's first: its accuracies, how far they fall, how far from the paper's.
+    """A row for each reading, the nearest to the paper first: its accuracies, their fall, their distance to the paper.
 
     Source: [ohana2021:exp-bp]
 
@@ -97,8 +97,8 @@ def falls(rows: Rows) -> Rows:
 
     Returns
     -------
-    rows : each with reading; accuracies, by sigma; fall, from sigma = 0 to the largest; noise, from the smallest with
-        noise to the largest; and distance, the mean over the columns with noise of how far it is from the paper
+    rows : each with reading; accuracies, by sigma; fall, from sigma = 0 to the largest; noise, the fall from the
+        smallest noise to the largest; and distance, the mean distance to the paper over the columns with noise
 
     Examples
     --------
@@ -111,9 +111,9 @@ def falls(rows: Rows) -> Rows:
     columns = [sigma for sigma in PRINTED if any(row["sigma"] == sigma for row in rows)]
     found = []
     for reading in dict.fromkeys(row["reading"] for row in rows):
-        other = READINGS[reading].get("shares", reading)  # whose run stands where this one has none
+        other = READINGS[reading].get("shares", reading)  # the reading whose run fills a column that this one lacks
         own = {s: known[name, s] for s in columns for name in (other, reading) if (name, s) in known}
-        if own.keys() > {"0"}:  # a fall is from no noise to some
+        if own.keys() > {"0"}:  # a fall needs one column without noise and one with noise
             found.append({"reading": reading, "accuracies": own} | _fall(own))
     return sorted(found, key=lambda one: one["distance"])
 
@@ -128,7 +128,7 @@ def _fall(row: Mapping[str, float]) -> dict[str, float]:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The readings beside the paper's row, and in words whether one of them falls as it does, as lines of Markdown."""
+    """The readings next to the paper's row, and a sentence on whether one of them falls equally, as Markdown lines."""
     found = falls(rows)
     if not found:
         return []
@@ -164,20 +164,20 @@ def notes(rows: Rows) -> list[str]:
 
 
 def extra_columns(runs: Trained) -> dict[str, Any]:
-    """What a row has beside its accuracy on the test set: that on the images held out."""
+    """Additional columns of a row: the accuracy on the held-out images."""
     held_out = [record["history"][-1].get("validation_accuracy") for _, record in runs]
     return {"held out": None if None in held_out else round(statistics.fmean(100 * value for value in held_out), 2)}
 
 
 def falls_figure(path: Path, falls: Rows, printed: Mapping[str, float], runs: Trained) -> None:
-    """A line a reading over the columns of the table, the paper's in black, the nearest in colour; a PNG.
+    """Draw a line for each reading over the columns of the table, the paper in black, the nearest in colour, to a PNG.
 
     Parameters
     ----------
     path : file to write
-    falls : as `falls` has them, the nearest first
+    falls : the result of `falls`, the nearest reading first
     printed : {sigma: accuracy} of the paper
-    runs : that they are of, to tell where they stopped
+    runs : the runs of the table, which tell where they stopped
     """
     figure = new_figure("BP under noise: the paper's row, and readings of how the noise enters", 10, runs)
     axes = figure.subplots()
@@ -191,7 +191,7 @@ def falls_figure(path: Path, falls: Rows, printed: Mapping[str, float], runs: Tr
     axes.plot(range(len(columns)), values, "D-", color="black", linewidth=2.4, label="the paper's", zorder=5)
     axes.plot([], [], color="0.8", label="other readings")
     shown = [value for one in falls[: len(NEAREST)] for value in one["accuracies"].values()] + values
-    axes.set_ylim(min(shown, default=0.0) - 5, max(shown, default=100.0) + 5)  # other readings may leave the picture
+    axes.set_ylim(min(shown, default=0.0) - 5, max(shown, default=100.0) + 5)  # other readings may be outside
     axes.set_xticks(range(len(columns)), columns)
     axes.set_xlabel(r"$\sigma$", fontsize=12)
     axes.set_title("final test accuracy (%)", loc="left", fontsize=12)

@@ -1,13 +1,14 @@
-r"""What Ohana et al. (2021), Section 3.3 and Appendix A, claim of photonic DFA's privacy: column, matrix, training run.
+r"""The claims of Ohana et al. (2021), Section 3.3 and Appendix A, on the privacy of photonic DFA: column, matrix, run.
 
-The letters are the paper's: alpha the order; m the batch size; n_l the rows of the layer's matrix; sigma the standard
-deviation of each entry of g_i; the bounds gamma_min, gamma_max, tau_h_min, tau_h_max and tau_B, and the r that follows
-from them, are those of `nfa.papers.ohana2021.column_bound.Clips`.
+The letters are the paper's. alpha is the order, m the batch size, n_l the number of rows of the layer's matrix, and
+sigma the standard deviation of each entry of g_i. The bounds gamma_min, gamma_max, tau_h_min, tau_h_max and tau_B, and
+the r that follows from them, are those of `nfa.papers.ohana2021.column_bound.Clips`.
 
-Every function is called ``claimed_``: its formula does not hold as published, and its Notes say what of it does. Those
-of Appendix A hold for a column under its conditions, and none for the matrix. No accountant calls them.
-`nfa.papers.ohana2021.column_bound` has a bound for one column that holds in both directions,
-`nfa.papers.ohana2021.exact` the exact divergences, `nfa.papers.ohana2021.labels` the guarantee that does hold.
+Every function has a name ``claimed_``, because its formula does not hold as published. Its Notes state which part
+holds.
+The formulas of Appendix A hold for a column under its conditions, but none holds for the matrix. No accountant calls
+these functions. `nfa.papers.ohana2021.column_bound` has a bound for one column that holds in both directions,
+`nfa.papers.ohana2021.exact` the exact divergences, and `nfa.papers.ohana2021.labels` a guarantee that holds.
 """
 
 import itertools
@@ -41,12 +42,12 @@ def claimed_column_renyi(
     alpha : float > 1, finite
     m, n_l : ints >= 1
     sigma : float > 0
-    clips : Clips, the bounds on phi', on what the layer reads and on the projected errors
-    version : "published"; "preprint", whose first term is n_l times larger
+    clips : Clips, the bounds on phi', on the layer's inputs and on the projected errors
+    version : "published", or "preprint", whose first term is n_l times larger
 
     Returns
     -------
-    epsilon : float, nats; inf for clips without a floor or r >= m + 1, where the formula has no value
+    epsilon : float, nats; inf for clips without a floor or for r >= m + 1, where the formula has no value
 
     Raises
     ------
@@ -54,20 +55,23 @@ def claimed_column_renyi(
 
     Notes
     -----
-    It bounds D_alpha(column of D, column of D') where replacing a record makes no entry of the noise smaller,
-    (a_k)'_j >= (a_k)_j for every row j, and where the floors below hold. The proof picks that sign; the definition of
-    RDP asks for both orders. The other order is infinite from alpha = (m - 1 + r) / (r - 1) on, where this is finite.
-    At small alpha the bound is true both ways, and loose, for `corrected_column_renyi` lies below it.
+    The formula bounds D_alpha(column of D, column of D') under two conditions. Replacing a record must make no entry of
+    the noise smaller, (a_k)'_j >= (a_k)_j for every row j, and the floors below must hold. The proof chooses that sign,
+    but the definition of RDP requires both orders. The other order is infinite from alpha = (m - 1 + r) / (r - 1) on,
+    while this formula is finite there. At small alpha the bound is true in both directions, and loose, because
+    `corrected_column_renyi` is smaller.
 
-    What it needs besides: abs(phi') >= gamma_min > 0, which tanh, sigmoid and ReLU do not give for all z unless phi' is
-    clamped, and abs(h_ik) >= tau_h_min / sqrt(n_{l-1}) entry by entry, which the printed offset does not give for
-    signed h (`nfa.clip.offset_signed` does).
+    It also needs two floors. One is abs(phi') >= gamma_min > 0. tanh, sigmoid and ReLU satisfy it for all z only if
+    phi'
+    is clamped. The other is abs(h_ik) >= tau_h_min / sqrt(n_{l-1}) for every entry. For signed h, the printed offset
+    does not give it (`nfa.clip.offset_signed` does).
 
-    Both versions' proofs in the main text have the preprint's first term; Appendix A.1 derives the published one.
+    In the main text, the proofs of both versions have the preprint's first term; Appendix A.1 derives the published
+    one.
 
     Examples
     --------
-    With r = 1 the logarithm is 0 and 2 * 2 / (256 * 0.1^2) is left.
+    With r = 1 the logarithm is 0, so 2 * 2 / (256 * 0.1^2) remains.
 
     >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
     >>> layer = dict(m=256, n_l=512, sigma=0.1, clips=clips)
@@ -96,7 +100,7 @@ def claimed_network_renyi(
     clips: Clips,
     version: str = "published",
 ) -> float:
-    r"""The published step from one column to a training run: the bound times columns, layers and T.
+    r"""The published step from one column to a training run: the bound times the number of columns, layers and T.
 
     .. math:: T \sum_{l=1}^L n_{l-1} \, \epsilon_{PDFA}^l
 
@@ -104,13 +108,13 @@ def claimed_network_renyi(
 
     Parameters
     ----------
-    sizes : (n_0, ..., n_L), units of every layer
+    sizes : (n_0, ..., n_L), number of units of every layer
     T : int >= 1, iterations (published version) or epochs (preprint)
     alpha, m, sigma, clips, version : as for `claimed_column_renyi`
 
     Returns
     -------
-    epsilon : float, nats; inf where `claimed_column_renyi` is
+    epsilon : float, nats; inf where `claimed_column_renyi` is inf
 
     Raises
     ------
@@ -118,17 +122,22 @@ def claimed_network_renyi(
 
     Notes
     -----
-    False. Renyi divergences add up over releases with independent noise; the columns of an update share theirs. With
-    more units below than records, n_{l-1} > m, as in all layers of the paper's network, the laws of the update
-    under two data sets that differ in what one record's layer reads are mutually singular as a rule: the divergence is
-    infinite at every order and every sigma (`nfa.papers.ohana2021.exact.matrix_renyi`).
+    The claim is false. Renyi divergences add up over releases with independent noise, but the columns of an update
+    share
+    their noise. In all layers of the paper's network, the layer below has more units than the batch has records,
+    n_{l-1} > m. Take two data sets that differ in what a layer reads of one record. Then the laws of the update are in
+    general mutually singular, so the divergence is infinite at every order and every sigma
+    (`nfa.papers.ohana2021.exact.matrix_renyi`).
 
-    As a statement about labels it is true for n_{l-1} >= m, with noise on the output layer, and loose: 1808 columns
-    and m = 256 make it 1808 / 256 / 3 = 2.35 times what holds, at r = 1.
+    As a statement about labels, it is true for n_{l-1} >= m with noise on the output layer, but loose. With 1808
+    columns
+    and m = 256, it is 1808 / 256 / 3 = 2.35 times the bound that holds, at r = 1.
 
-    Readings: the printed L T n_{l-1} is taken as T times the sum over layers, each with its columns n_{l-1} and rows
-    n_l; the output layer is noised like the others. T counts the updates that a record takes part in: epochs if the
-    batches of an epoch are disjoint and drawn without looking at the data, else iterations.
+    Readings: we read the printed L T n_{l-1} as T times the sum over layers, each with its columns n_{l-1} and rows
+    n_l.
+    The output layer has noise like the others. T is the number of updates that use a record: epochs if the batches of
+    an
+    epoch are disjoint and drawn independently of the data, otherwise iterations.
 
     Examples
     --------
@@ -155,7 +164,7 @@ def claimed_pdfa_epsilon(
     clips: Clips,
     version: str = "published",
 ) -> tuple[float, float | None]:
-    r"""The epsilon that the published formulas give for a training run, at the order that makes it smallest.
+    r"""The epsilon of the published formulas for a training run, at the order that makes it smallest.
 
     .. math:: \epsilon = \min_{\alpha > 1} \Big[ T \sum_l n_{l-1} \epsilon_{PDFA}^l(\alpha)
               + \frac{\log 1/\delta}{\alpha - 1} \Big]
@@ -169,8 +178,8 @@ def claimed_pdfa_epsilon(
 
     Returns
     -------
-    epsilon : float, inf where `claimed_network_renyi` is
-    alpha : float, the best order; None where epsilon is inf
+    epsilon : float, inf where `claimed_network_renyi` is inf
+    alpha : float, the best order; None if epsilon is inf
 
     Raises
     ------
@@ -178,10 +187,10 @@ def claimed_pdfa_epsilon(
 
     Notes
     -----
-    The conversion is right and what it converts is not (`claimed_network_renyi`): this is no valid guarantee for a
-    record. The paper itself reports no epsilon for its Table 1.
+    The conversion is right, but its input is not (`claimed_network_renyi`), so this is no valid guarantee for a record.
+    The paper itself reports no epsilon for its Table 1.
 
-    With x = alpha - 1 the bound is a (1 + x) + b (1 + 1 / x) + log(1 / delta) / x, smallest at
+    With x = alpha - 1, the bound is a (1 + x) + b (1 + 1 / x) + log(1 / delta) / x. It is smallest at
     x = sqrt((b + log 1/delta) / a).
 
     Examples
@@ -219,7 +228,7 @@ def claimed_column_renyi_alternative(
     sigma: float,
     clips: Clips,
 ) -> float:
-    r"""Appendix A.1's alternative to Proposition 3, with a smaller logarithm that is there for every finite r.
+    r"""Appendix A.1's alternative to Proposition 3, with a smaller logarithm that exists for every finite r.
 
     .. math:: \frac{2 \alpha}{m \sigma^2} r \tau_B^2
               + \frac{n_l \alpha}{2 (\alpha - 1)} \log \Big[ \frac{m - 1}{m} + \frac{r}{m} \Big]
@@ -228,11 +237,11 @@ def claimed_column_renyi_alternative(
 
     Parameters
     ----------
-    alpha, m, n_l, sigma, clips : as for Equation 17
+    alpha, m, n_l, sigma, clips : as in Equation 17
 
     Returns
     -------
-    epsilon : float, nats; inf for clips without a floor, r = inf
+    epsilon : float, nats; inf for clips without a floor, where r = inf
 
     Raises
     ------
@@ -240,12 +249,12 @@ def claimed_column_renyi_alternative(
 
     Notes
     -----
-    True and false where Equation 17 is, in one direction only, and never above it:
+    It is true and false in the same cases as Equation 17, in one direction only. It is at most Equation 17, because
     1 + x <= 1 / (1 - x) for x = (r - 1) / m.
 
     Examples
     --------
-    r = 4, m = 3 and n_l = 2: 2 * 2 * 4 / 3 + 2 log(2 / 3 + 4 / 3).
+    With r = 4, m = 3 and n_l = 2, it is 2 * 2 * 4 / 3 + 2 log(2 / 3 + 4 / 3).
 
     >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=1)
     >>> round(claimed_column_renyi_alternative(alpha=2, m=3, n_l=2, sigma=1, clips=clips), 6)
@@ -272,11 +281,11 @@ def claimed_equal_covariances(
 
     Parameters
     ----------
-    alpha, m, sigma, clips : as for Equation 17
+    alpha, m, sigma, clips : as in Equation 17
 
     Returns
     -------
-    epsilon : float, nats; inf for clips without a floor, r = inf
+    epsilon : float, nats; inf for clips without a floor, where r = inf
 
     Raises
     ------
@@ -284,9 +293,9 @@ def claimed_equal_covariances(
 
     Notes
     -----
-    It holds for a column, both ways, given the floors. The covariances are equal whenever only the label of a record
-    changes. What fails is the step to the matrix, even then: n_{l-1} times this is no bound on the divergence of the
-    update (`nfa.papers.ohana2021.exact.label_matrix_renyi`) unless n_{l-1} r >= m.
+    It holds for a column in both directions, given the floors. The covariances are equal whenever only the label of a
+    record changes. But even then, the step to the matrix fails: n_{l-1} times this value does not bound the divergence
+    of the update (`nfa.papers.ohana2021.exact.label_matrix_renyi`) unless n_{l-1} r >= m.
 
     Examples
     --------
@@ -299,7 +308,7 @@ def claimed_equal_covariances(
 
 
 def claimed_saturated(*, alpha: float, m: int, sigma: float, tau_B: float) -> float:
-    r"""Appendix A.3: the bound on one column whose noise has the same covariance and whose records all saturate, r = 1.
+    r"""Appendix A.3: the bound on one column with equal covariances whose records all saturate, so that r = 1.
 
     .. math:: \epsilon_3 = \frac{2 \alpha}{m \sigma^2} \tau_B^2
 
@@ -307,7 +316,7 @@ def claimed_saturated(*, alpha: float, m: int, sigma: float, tau_B: float) -> fl
 
     Parameters
     ----------
-    alpha, m, sigma, tau_B : as for Equation 17
+    alpha, m, sigma, tau_B : as in Equation 17
 
     Returns
     -------
@@ -319,8 +328,8 @@ def claimed_saturated(*, alpha: float, m: int, sigma: float, tau_B: float) -> fl
 
     Notes
     -----
-    It holds for a column, both ways. Entries of h that all are c or -c saturate too, and their signs still tell the
-    joint laws of the columns apart: n_{l-1} times this is no bound on the divergence of the update.
+    It holds for a column in both directions. If all entries of h are c or -c, they saturate too, but their signs still
+    distinguish the joint laws of the columns. So n_{l-1} times this value does not bound the divergence of the update.
 
     Examples
     --------

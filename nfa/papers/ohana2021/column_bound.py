@@ -1,6 +1,6 @@
-"""A bound on the Renyi divergence of one column of one update of photonic DFA that holds in both directions: ours.
+"""Our bound on the Renyi divergence of one column of one update of photonic DFA. It holds in both directions.
 
-Letters, r and the ranges of the parameters are those of `nfa.papers.ohana2021.claims`, which has what the paper claims.
+Letters, r and the ranges of the parameters are those of `nfa.papers.ohana2021.claims`, which has the paper's claims.
 """
 
 import math
@@ -12,22 +12,22 @@ from nfa.privacy.divergences import check_order
 
 @dataclass(frozen=True, kw_only=True)
 class Clips:
-    r"""What the clips of photonic DFA leave of a record: the bounds on its part in one update of a layer.
+    r"""The bounds on a record's part in one update of a layer of photonic DFA, after the clips.
 
     .. math:: r = \Big( \frac{\gamma^{max} \tau_h^{max}}{\gamma^{min} \tau_h^{min}} \Big)^2 \ge 1
 
-    is how many times more noise one record can bring into an entry of the update than another (ohana2021:eq17).
+    r is the largest factor between the noises that two records can add to an entry of the update (ohana2021:eq17).
 
     Parameters
     ----------
     gamma_min, gamma_max : floats, bounds on abs(phi') (ohana2021:eq9c), with 0 <= gamma_min <= gamma_max
-    tau_h_min, tau_h_max : floats, 0 <= tau_h_min <= tau_h_max, which give the entries of what the layer reads their
-        bounds, abs(h_ik) in [tau_h_min, tau_h_max] / sqrt(n_{l-1}) (ohana2021:eq9a)
+    tau_h_min, tau_h_max : floats, 0 <= tau_h_min <= tau_h_max; they bound the entries of what the layer reads,
+        abs(h_ik) in [tau_h_min, tau_h_max] / sqrt(n_{l-1}) (ohana2021:eq9a)
     tau_B : float > 0, bound on the norm of scale(B e_i) (ohana2021:eq9b)
 
     Raises
     ------
-    ValueError : if a bound is out of its range or not finite, or an upper one is 0
+    ValueError : if a bound is out of its range or not finite, or if an upper one is 0
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Clips:
 
     @property
     def r(self) -> float:
-        """The ratio r; inf where there is no floor, gamma_min = 0 or tau_h_min = 0."""
+        """The ratio r; inf if there is no floor, gamma_min = 0 or tau_h_min = 0."""
         if self.gamma_min == 0 or self.tau_h_min == 0:
             return math.inf
         ratio = float(self.gamma_max) / float(self.gamma_min) * (float(self.tau_h_max) / float(self.tau_h_min))
@@ -79,12 +79,12 @@ def corrected_column_renyi(
 
     Parameters
     ----------
-    alpha, m, n_l, sigma, clips : as for Equation 17
+    alpha, m, n_l, sigma, clips : as in Equation 17
 
     Returns
     -------
     epsilon : float, nats; inf for k >= 1, that is for alpha >= (m - 1 + r) / (r - 1) (`critical_column_order`), and for
-        clips without a floor, r = inf
+        clips without a floor, where r = inf
 
     Raises
     ------
@@ -92,25 +92,28 @@ def corrected_column_renyi(
 
     Notes
     -----
-    Ours. It needs all of: neighbours that differ by replacing one record, in place; m the number of records in the very
-    batch, not the size of the full ones; every entry of h in [tau_h_min, tau_h_max] / sqrt(n_{l-1}) in absolute value,
-    which the printed offset does not ensure for signed h; abs(phi') in [gamma_min, gamma_max], which for tanh, sigmoid
-    and ReLU takes a clamp in the backward pass. Dropping any one of them breaks it. It is a statement about one column:
-    adding up columns is no theorem (`nfa.papers.ohana2021.claims.claimed_network_renyi`).
+    This bound is ours. It needs all of four conditions. Neighbours replace one record, in place. m is the number of
+    records in the actual batch, not the size of the full batches. Every entry of h is in [tau_h_min, tau_h_max] /
+    sqrt(n_{l-1}) in absolute value; the printed offset does not ensure this for signed h. abs(phi') is in [gamma_min,
+    gamma_max]; for tanh, sigmoid and ReLU this takes a clamp in the backward pass. The bound fails without any one of
+    them. It is about one column: no theorem allows to add up columns
+    (`nfa.papers.ohana2021.claims.claimed_network_renyi`).
 
-    Proof. Write q = (phi'_ij h_ik)^2, between q_min and q_max = r q_min, and a^2 and a'^2 for the sums of q over the
-    batch under D and D', rho = a^2 / a'^2, b = alpha - 1. One q changes, so that
+    Proof. Write q = (phi'_ij h_ik)^2, between q_min and q_max = r q_min. Write a^2 and a'^2 for the sums of q over the
+    batch under D and D', rho = a^2 / a'^2, b = alpha - 1. One q changes, so
     rho <= ((m - 1) q_min + q_max) / (m q_min) = 1 + (r - 1) / m, and rho >= 1 over that. The variance part of a row is
     v(rho) = -[log(1 - b (rho - 1)) + b log rho] / (2 b). Its derivative has the sign of rho - 1. For x >= 1 the
-    derivative of v(x) - v(1 / x) is a positive multiple of x / B + 1 / A - 2 with A = alpha x - b, B = alpha - b x
-    and A B <= x, which is (x - 1)^2 >= 0; by the means of two numbers it is at least 0. So v is largest at the largest
-    rho, which gives the bracket. The mean part of a row is alpha m^2 (f_j - f'_j)^2 / (2 sigma^2 S*) with
-    S* = a^2 + alpha (a'^2 - a^2) >= (m - 1) q_min + alpha q_min - b q_max = m q_min (1 - k), and the sum of
-    (f_j - f'_j)^2 is at most 4 tau_B^2 q_max / m^2 (`nfa.sensitivity.pdfa.column_sensitivity`). Both parts added up
-    over the rows give the bound.
+    derivative of v(x) - v(1 / x) is a positive multiple of x / B + 1 / A - 2 with A = alpha x - b, B = alpha - b x.
+    Here A B <= x, which is (x - 1)^2 >= 0. By the inequality of the means for two numbers, the multiple is at least 0.
+    So v is largest at the largest rho, which gives the bracket. The mean part of a row is
+    alpha m^2 (f_j - f'_j)^2 / (2 sigma^2 S*) with
+    S* = a^2 + alpha (a'^2 - a^2) >= (m - 1) q_min + alpha q_min - b q_max = m q_min (1 - k). The sum of (f_j - f'_j)^2
+    is at most 4 tau_B^2 q_max / m^2 (`nfa.sensitivity.pdfa.column_sensitivity`). Adding both parts over the rows gives
+    the bound.
 
-    The variance part is attained, by m - 1 records at q_min and one that goes from q_max to q_min. For sigma = 0.2 and
-    512 rows the bound lies below Equation 17 up to alpha = 16.6, 7.38 and 2.76 for r = 4, 16 and 100.
+    The variance part is attained by m - 1 records at q_min and one that changes from q_max to q_min. For sigma = 0.2
+    and
+    512 rows, the bound lies below Equation 17 up to alpha = 16.6, 7.38 and 2.76 for r = 4, 16 and 100.
 
     Examples
     --------
@@ -126,15 +129,15 @@ def corrected_column_renyi(
     r = clips.r
     x = (r - 1) / m
     k = (alpha - 1) * x
-    if k >= 1 - 1e-12 or r == math.inf:  # nearer to its pole, rounding decides
+    if k >= 1 - 1e-12 or r == math.inf:  # nearer to its pole, rounding would decide the result
         return math.inf
-    # The terms of first order, -k and (alpha - 1) x, cancel: leaving them out keeps the digits where r is near 1.
+    # The terms of first order, -k and (alpha - 1) x, cancel. Omitting them keeps the digits for r near 1.
     variance = -n_l / (2 * (alpha - 1)) * (_log1p_beyond_linear(-k) + (alpha - 1) * _log1p_beyond_linear(x))
     return mean_term(alpha, m, sigma, r, clips.tau_B) / (1 - k) + variance
 
 
 def critical_column_order(*, m: int, clips: Clips) -> float:
-    r"""The order from which on some column under the bounds has an infinite Renyi divergence in one direction.
+    r"""The order from which on some column within the bounds has an infinite Renyi divergence in one direction.
 
     .. math:: \frac{m - 1 + r}{r - 1}
 
@@ -142,11 +145,11 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
 
     Parameters
     ----------
-    m, clips : as for Equation 17
+    m, clips : as in Equation 17
 
     Returns
     -------
-    order : float >= 1; inf for r = 1, 1 for clips without a floor, r = inf
+    order : float >= 1; inf for r = 1; 1 for clips without a floor, where r = inf
 
     Raises
     ------
@@ -154,8 +157,8 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
 
     Notes
     -----
-    A guarantee for one column can only be converted at orders below it: at this delta, the conversion alone costs at
-    least log(1 / delta) (r - 1) / m.
+    You can convert a guarantee for one column only at orders below this one. So at this delta, the conversion alone
+    costs at least log(1 / delta) (r - 1) / m.
 
     Examples
     --------
@@ -168,7 +171,7 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
 
 
 def mean_term(alpha: float, m: int, sigma: float, r: float, tau_B: float) -> float:
-    """What the shift of the means adds: 2 alpha r tau_B^2 / (m sigma^2); inf for an infinite r."""
+    """The part of the shift of the means, 2 alpha r tau_B^2 / (m sigma^2); inf for an infinite r."""
     return alpha * (2 / m * (tau_B / sigma) * (tau_B / sigma) * r) if r < math.inf else math.inf
 
 
@@ -177,13 +180,13 @@ def _log1p_beyond_linear(x: float) -> float:
     if abs(x) > 0.01:
         return math.log1p(x) - x
     series = 0.0
-    for p in range(9, 1, -1):  # 0.01^8 is beyond rounding
+    for p in range(9, 1, -1):  # 0.01^8 is below rounding
         series = x * (-1 / p if p % 2 == 0 else 1 / p) + x * series
     return x * series
 
 
 def check(*, alpha: float, m: int, sigma: float) -> None:
-    """Raise ValueError unless alpha is above 1 and finite, m an integer from 1 on, and sigma positive and finite."""
+    """Raise ValueError unless alpha is above 1 and finite, m an integer >= 1, and sigma positive and finite."""
     check_order(alpha, finite_for="the formula")
     require.integer(1, m=m)
     require.positive(sigma=sigma)

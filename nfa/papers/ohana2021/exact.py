@@ -1,11 +1,11 @@
-"""Exact Renyi divergences of one update of photonic DFA under two data sets: column by column, and of the whole matrix.
+"""Exact Renyi divergences of one update of photonic DFA under two data sets: for each column, and for the whole matrix.
 
-A batch is a triple (u, dphi, h) as in `nfa.sensitivity.pdfa.column_law`: u (m, n_l) the projected errors after the
-scaling, dphi (m, n_l) the derivatives phi'_l(z), h (m, n_{l-1}) what layer l reads after offset and clip. Append a
-column of ones to h, or of what else the bias sees, to count the bias with the matrix.
+A batch is a triple (u, dphi, h) as in `nfa.sensitivity.pdfa.column_law`. u (m, n_l) has the projected errors after the
+scaling, dphi (m, n_l) the derivatives phi'_l(z), and h (m, n_{l-1}) what layer l reads after offset and clip. To count
+the bias with the matrix, append a column of ones to h, or of the bias's other input.
 
-The two batches may hold different numbers of records; both updates are divided by the same public number, which
-cancels. P is the law of the update under the first batch, Q under the second; exchange them for the other direction.
+The two batches may have different numbers of records. Both updates are divided by the same public number, which
+cancels. P is the law of the update under the first batch, Q under the second. Exchange them for the other direction.
 """
 
 import math
@@ -19,13 +19,13 @@ from nfa.privacy.gaussians import renyi_gaussian
 from nfa.sensitivity.pdfa import column_law
 
 Batch = tuple[np.ndarray, np.ndarray, np.ndarray]
-SPAN_TOLERANCE = 1e-10  # a record of length 1 that leaves a span by less counts as inside
-RANK_TOLERANCE = 1e-12  # singular values, of records of length 1, that count as 0 beside the largest
+SPAN_TOLERANCE = 1e-10  # a record of norm 1 counts as inside a span if its distance from the span is smaller
+RANK_TOLERANCE = 1e-12  # singular values of records of norm 1 count as 0 below this share of the largest
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> np.ndarray:
-    r"""Exact Renyi divergence of every column of one update by itself.
+    r"""Exact Renyi divergence of every column of one update on its own.
 
     .. math:: D_\alpha = \sum_{j=1}^{n_l} \Big( \frac{\alpha m^2}{2 \sigma^2}
               \frac{(f_j - f'_j)^2}{\alpha a_j'^2 + (1 - \alpha) a_j^2} - \frac{1}{2 (\alpha - 1)}
@@ -42,16 +42,16 @@ def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> n
 
     Returns
     -------
-    divergences : (n_{l-1},) array of floats >= 0; inf where some alpha a'^2 + (1 - alpha) a^2 is not positive, and
-        where a unit has no noise under one batch only, or under neither and another mean
+    divergences : (n_{l-1},) array of floats >= 0; inf if some alpha a'^2 + (1 - alpha) a^2 is not positive, if a unit
+        has noise under only one batch, or if it has none under both but different means
 
     Raises
     ------
-    ValueError : if a number is out of range, shapes do not agree or an array is not finite
+    ValueError : if a number is out of range, if shapes do not agree, or if an array is not finite
 
     Notes
     -----
-    The sum of these is neither an upper nor a lower bound on `matrix_renyi`: the columns share their noise.
+    The sum of these is neither an upper nor a lower bound on `matrix_renyi`, because the columns share their noise.
 
     Examples
     --------
@@ -90,27 +90,28 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
 
     Returns
     -------
-    divergence : float >= 0; inf where S_* is not positive definite, and where for some unit the records that it fires
-        for span different spaces under the two batches, at every alpha and sigma
+    divergence : float >= 0; inf if S_* is not positive definite; inf at every alpha and sigma if for some unit the
+        records for which it fires span different spaces under the two batches
 
     Raises
     ------
-    ValueError : if a number is out of range, shapes do not agree or an array is not finite
+    ValueError : if a number is out of range, if shapes do not agree, or if an array is not finite
 
     Notes
     -----
-    Rows are independent, columns are not. Row j lives on the span of the h_i with phi'_ij != 0, of dimension at most m,
-    and is worked out there. A record counts as inside a span if its direction leaves it by less than `SPAN_TOLERANCE`;
-    what lies that close to it and outside is taken for inside.
+    Rows are independent, columns are not. Row j lies in the span of the h_i with phi'_ij != 0, of dimension at most m,
+    and is computed in this span. A record counts as inside a span if its distance from the span is less than
+    `SPAN_TOLERANCE`, so a record that is outside but this close counts as inside.
 
-    With A = Phi_j H and A' = Phi'_j H' in coordinates of the common span and A' = Q R, the laws are N(M^T u_j,
-    sigma^2 M^T M) and N(Q^T u'_j, sigma^2 I) after the map R^{-T}, with M = A R^{-1}: no covariance is formed, and its
-    condition number does not enter squared.
+    Write A = Phi_j H and A' = Phi'_j H' in coordinates of the common span, and A' = Q R. After the map R^{-T}, the laws
+    are N(M^T u_j, sigma^2 M^T M) and N(Q^T u'_j, sigma^2 I), with M = A R^{-1}. We form no covariance, so its condition
+    number does not enter squared.
 
     Examples
     --------
-    One unit, three records without signal: (1, 1), (1, -1) and a third that is (1, 1) or (1, -1). Each column by itself
-    has the same law either way, so that the columns add up to 0. The matrix tells them apart at every sigma.
+    One unit, three records without signal: (1, 1), (1, -1) and a third that is (1, 1) or (1, -1). Each column on its
+    own
+    has the same law in both cases, so the columns add up to 0. But the matrix distinguishes them at every sigma.
 
     >>> u = phi = np.ones((3, 1))
     >>> D, D2 = np.array([[1, 1], [1, -1], [1, 1.0]]), np.array([[1, 1], [1, -1], [1, -1.0]])
@@ -126,7 +127,7 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
     same_h = np.array_equal(h, h2)
     total = 0.0
     for j in range(dphi.shape[1]):
-        if same_h and np.array_equal(dphi[:, j], dphi2[:, j]):  # the covariances are equal: only the means differ
+        if same_h and np.array_equal(dphi[:, j], dphi2[:, j]):  # the covariances are equal, so only the means differ
             shift = float(np.linalg.norm(spans[0].noise_basis(dphi[:, j]).T @ (u[:, j] - u2[:, j]))) / sigma
             total += alpha / 2 * shift * shift
             continue
@@ -142,7 +143,7 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
 
 
 def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
-    r"""How much of one record's noise can be told from that of the others, unit by unit.
+    r"""How well one record's noise can be separated from that of the others, for each unit.
 
     .. math:: lev_{Ij} = \phi_{Ij}'^2 \, h_I^\top (H^\top \Phi_j^2 H)^+ h_I \in [0, 1]
 
@@ -152,16 +153,16 @@ def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
     ----------
     dphi : (m, n_l) array
     h : (m, n_{l-1}) array
-    record : int, the I of the record
+    record : int, the index I of the record
 
     Returns
     -------
-    leverages : (n_l,) array; 1 where h_I is outside the span of the others that the unit fires for, 0 where the unit
-        does not fire for I. Over the m records they add up to the rank of Phi_j H.
+    leverages : (n_l,) array; 1 if h_I is outside the span of the other records for which the unit fires; 0 if the unit
+        does not fire for I. Over the m records, they add up to the rank of Phi_j H.
 
     Raises
     ------
-    ValueError : if shapes do not agree, an array is not finite or there is no such record
+    ValueError : if shapes do not agree, if an array is not finite, or if there is no such record
 
     Examples
     --------
@@ -182,7 +183,7 @@ def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
 def label_matrix_renyi(
     delta_u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, record: int, alpha: float, sigma: float
 ) -> float:
-    r"""Exact Renyi divergence of one update when only the label of one record changes.
+    r"""Exact Renyi divergence of one update if only the label of one record changes.
 
     .. math:: D_\alpha = \frac{\alpha}{2 \sigma^2} \sum_j (\Delta u_j)^2 \, lev_{Ij}
               \le \frac{\alpha \|\Delta u\|^2}{2 \sigma^2}
@@ -191,10 +192,10 @@ def label_matrix_renyi(
 
     Parameters
     ----------
-    delta_u : (n_l,) array, by how much the record's projected error changes
+    delta_u : (n_l,) array, the change of the record's projected error
     dphi : (m, n_l) array
     h : (m, n_{l-1}) array
-    record : int, the I of the record
+    record : int, the index I of the record
     alpha : float > 1, finite
     sigma : float > 0
 
@@ -204,13 +205,13 @@ def label_matrix_renyi(
 
     Raises
     ------
-    ValueError : if a number is out of range, shapes do not agree or an array is not finite
+    ValueError : if a number is out of range, if shapes do not agree, or if an array is not finite
 
     Notes
     -----
-    The covariances are those of Appendix A.2, equal. Whitening the row turns its shift phi'_Ij h_I Delta u_j into one
-    of squared length (Delta u_j)^2 lev_Ij / sigma^2. The batch size gains nothing where lev = 1, as for n_{l-1} >= m
-    as a rule: the averaging of the update is over noise that can be taken apart again.
+    The covariances are equal, as in Appendix A.2. Whitening the row turns its shift phi'_Ij h_I Delta u_j into a shift
+    of squared norm (Delta u_j)^2 lev_Ij / sigma^2. A larger batch gains nothing if lev = 1, which is the rule for
+    n_{l-1} >= m: the update averages over noises that can be separated again.
 
     Examples
     --------
@@ -227,7 +228,7 @@ def label_matrix_renyi(
 
 
 class RecordSpans:
-    """The spans of the records that a unit fires for; that of all of them is worked out once."""
+    """The spans of the records for which a unit fires. The span of all records is computed once."""
 
     def __init__(self, h: np.ndarray) -> None:
         self.h, self.rows = h, unit_rows(h)
@@ -239,34 +240,34 @@ class RecordSpans:
         return self.whole if fires.all() else _basis(self.rows[fires])
 
     def along(self, V: np.ndarray) -> np.ndarray:
-        """h in coordinates of V; those of the last V are kept, as most units have one and the same."""
+        """h in coordinates of V. The last result is cached, because most units have the same V."""
         if V is not self._last[0]:
             self._last = V, self.h @ V
         return self._last[1]
 
     def noise_basis(self, dphi_j: np.ndarray) -> np.ndarray:
-        """Orthonormal basis (m, k) of what the release shows of the noise g_1j..g_mj: the columns of Phi_j H."""
+        """Orthonormal basis (m, k) of what the release reveals of the noise g_1j..g_mj: the columns of Phi_j H."""
         fires = dphi_j != 0
         V = self.of(fires)
-        if V.shape[1] == fires.sum():  # the records are independent: all of their noise shows
+        if V.shape[1] == fires.sum():  # the records are independent, so the release reveals all of their noise
             return np.diag(fires.astype(float))[:, fires]
         return np.linalg.qr(dphi_j[:, None] * self.along(V))[0]
 
 
 def unit_rows(h: np.ndarray) -> np.ndarray:
-    """The rows of h at length 1; rows of zeros stay."""
+    """The rows of h scaled to norm 1. Rows of zeros stay."""
     h = h / np.where(h.any(axis=1), np.abs(h).max(axis=1), 1)[:, None]
     return h / np.where(h.any(axis=1), np.linalg.norm(h, axis=1), 1)[:, None]
 
 
 def _basis(rows: np.ndarray) -> np.ndarray:
-    """Orthonormal basis (n, k) of the span of rows of length 1 or 0."""
+    """Orthonormal basis (n, k) of the span of rows of norm 1 or 0."""
     _, s, Vt = np.linalg.svd(rows, full_matrices=False)
     return Vt[s > RANK_TOLERANCE * s.max(initial=0)].T
 
 
 def leave(rows: np.ndarray, V: np.ndarray) -> bool:
-    """Whether a row leaves the span of the orthonormal columns of V."""
+    """Whether a row is outside the span of the orthonormal columns of V."""
     return bool(np.linalg.norm(rows - (rows @ V) @ V.T, axis=1).max(initial=0) > SPAN_TOLERANCE)
 
 
@@ -279,19 +280,19 @@ def _row_renyi(A, u_j, A2, u2_j, *, alpha: float, sigma: float) -> float:
         M = linalg.solve_triangular(
             R, A.T, trans="T", check_finite=False
         ).T  # the covariances become M^T M and I   (m, k)
-        spread = np.square(np.linalg.svd(M, compute_uv=False))  # variances under P in units of those under Q
+        spread = np.square(np.linalg.svd(M, compute_uv=False))  # variances under P, relative to those under Q
         variances = alpha - (alpha - 1) * spread
         rounding = 8 * len(R) * np.finfo(float).eps * (alpha + (alpha - 1) * spread.max(initial=0))
         if not (variances.min(initial=math.inf) > rounding and spread.min(initial=1) > 0):
-            return math.inf  # what rounding cannot tell from not positive definite counts as that
+            return math.inf  # within rounding of not positive definite
         d = (M.T @ u_j - Q.T @ u2_j) / sigma
         S_star = alpha * np.eye(len(R)) - (alpha - 1) * M.T @ M
         shift = linalg.solve_triangular(np.linalg.cholesky(S_star), d, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:  # singular to the last digit
+    except np.linalg.LinAlgError:  # numerically singular
         return math.inf
     volume = float(np.log(variances).sum() + (alpha - 1) * np.log(spread).sum())
     divergence = alpha / 2 * float(shift @ shift) - volume / (2 * (alpha - 1))
-    return max(0.0, divergence) if divergence < math.inf else math.inf  # what overflows is infinite, too
+    return max(0.0, divergence) if divergence < math.inf else math.inf  # an overflow counts as infinite
 
 
 def _check(batch: Batch, other: Batch, alpha: float, sigma: float) -> None:

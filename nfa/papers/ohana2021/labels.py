@@ -1,29 +1,29 @@
-r"""What photonic DFA does guarantee: each label hides behind the noise on its record's errors. Ours.
+r"""Our guarantee for photonic DFA: the noise on a record's errors hides its label.
 
-**Theorem.** Let the inputs x be public, and neighbours differ in the label of one record (replace-label). Let batches,
-B, the initial weights and everything else that is not an error be drawn without looking at the labels. One update of
-all layers is, given the weights before it, a function of (u_i^l + g_i^l) over records i and layers l that are noised.
-So it is a Gaussian mechanism with noise sigma and the l2 sensitivity Delta of `nfa.sensitivity.pdfa.label_sensitivity`,
+**Theorem.** Let the inputs x be public, and let neighbours differ in the label of one record (replace-label). Let
+batches, B, the initial weights and everything else that is not an error be drawn independently of the labels. Given the
+weights before it, one update of all layers is a function of (u_i^l + g_i^l) over records i and layers l with noise. So
+it is a Gaussian mechanism with noise sigma and the l2 sensitivity Delta of `nfa.sensitivity.pdfa.label_sensitivity`,
 
 .. math:: D_\alpha \le \frac{\alpha \Delta^2}{2 \sigma^2},
 
-and T updates that the record takes part in are together as private as one release of N(0, 1) against N(mu, 1) with
+and T updates that use the record are together as private as one release of N(0, 1) against N(mu, 1) with
 mu = sqrt(T) Delta / sigma.
 
-**Proof.** The forward pass does not see labels: z_i, phi'(z_i), h_i and y_hat_i are functions of the public inputs and
-the weights before the update. By Equation 8 the update is (u_i^l + g_i^l) times these: post-processing. The g_i^l are
-independent N(0, sigma^2 I), and one label moves the u_I^l of its own record only, together by at most Delta.
+**Proof.** The forward pass does not use labels: z_i, phi'(z_i), h_i and y_hat_i are functions of the public inputs and
+the weights before the update. By Equation 8, the update is (u_i^l + g_i^l) times these, which is post-processing. The
+g_i^l are independent N(0, sigma^2 I). One label moves only the u_I^l of its own record, together by at most Delta.
 Divergences do not grow under post-processing, which is the first claim. Updates without the record have the same law
-under both data sets, given what was released before; those with it compose adaptively, and composing Gaussian
-mechanisms of mu_t = Delta / sigma gives one of mu = (sum_t mu_t^2)^{1/2}. Momentum is post-processing too.
+under both data sets, given the earlier releases. Updates with the record compose adaptively, and the composition of
+Gaussian mechanisms with mu_t = Delta / sigma is one with mu = (sum_t mu_t^2)^{1/2}. Momentum is post-processing too.
 
-**How tight.** For one layer equality holds where no record's noise hides another's
-(`nfa.papers.ohana2021.exact.label_matrix_renyi` with leverage 1), as a rule for n_{l-1} >= m. The batch size does not
-enter: averaging comes after the noise and is undone by knowing the inputs.
+**How tight.** For one layer, equality holds if no record's noise hides another's
+(`nfa.papers.ohana2021.exact.label_matrix_renyi` with leverage 1), which is the rule for n_{l-1} >= m. The batch size
+does not enter: the average is taken after the noise, and anyone who knows the inputs can undo it.
 
-**What it does not say.** Nothing about the inputs: whether a record was in the batch at all can be read off the update
-(`nfa.papers.ohana2021.exact.matrix_renyi`). T is the number of epochs if the batches of an epoch are disjoint; with
-fresh batches a record may take part in every iteration. The output layer must be noised or not learn.
+**What it does not state.** The theorem gives no privacy for the inputs: the update can reveal whether a record was in
+the batch at all (`nfa.papers.ohana2021.exact.matrix_renyi`). T is the number of epochs if the batches of an epoch are
+disjoint. With fresh batches, a record may take part in every iteration. The output layer must have noise or not learn.
 """
 
 import math
@@ -34,7 +34,7 @@ from nfa.privacy.gaussians import epsilon_gaussian
 
 
 def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -> float:
-    r"""The Renyi divergence of a run of photonic DFA under a change of one label is at most this.
+    r"""Upper bound on the Renyi divergence of a run of photonic DFA if one label changes.
 
     .. math:: T \frac{\alpha \Delta^2}{2 \sigma^2}
 
@@ -45,7 +45,7 @@ def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -
     alpha : float > 1, finite
     sigma : float > 0, standard deviation of each entry of g_i
     sensitivity : float > 0, from `nfa.sensitivity.pdfa.label_sensitivity`
-    T : int >= 1, updates that one record takes part in
+    T : int >= 1, number of updates that use one record
 
     Returns
     -------
@@ -57,7 +57,7 @@ def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -
 
     Notes
     -----
-    The theorem of this module, with its hypotheses.
+    This is the theorem of this module, with its hypotheses.
 
     Examples
     --------
@@ -93,12 +93,12 @@ def label_epsilon(*, delta: float, sigma: float, sensitivity: float, T: int) -> 
 
     Notes
     -----
-    The theorem of this module, with its hypotheses. At the paper's sigma = 0.2 it is a formal guarantee, not a useful
-    one.
+    This is the theorem of this module, with its hypotheses. At the paper's sigma = 0.2, the guarantee is formally true
+    but too weak to be useful.
 
     Examples
     --------
-    Table 1, two hidden layers and the softmax error, 15 epochs of disjoint batches:
+    Table 1 with two hidden layers, the softmax error and 15 epochs of disjoint batches:
 
     >>> [round(label_epsilon(delta=1e-5, sigma=sigma, sensitivity=math.sqrt(10), T=15), 2) for sigma in (0.2, 5, 20)]
     [2135.2, 12.87, 2.5]

@@ -6,12 +6,12 @@ from typing import Any
 from nfa.experiments.experiment import Trained
 from nfa.experiments.plots import empty_figure, mean_curve, new_figure, save_figure, spread_labels, tidy
 
-# Okabe and Ito's palette, told apart by readers with colour blindness too; a fixed colour a rule.
+# Okabe and Ito's palette, which readers with colour blindness can distinguish too, with a fixed colour for each rule.
 COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}
 
 
 def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: str) -> None:
-    """Accuracy over the epochs without privacy, and for every reading the final one beside the paper's; a PNG.
+    """Draw the accuracy over the epochs without privacy, and every final accuracy next to the paper's, to a PNG file.
 
     Parameters
     ----------
@@ -34,13 +34,13 @@ def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title
 
 
 def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
-    """Accuracy over the epochs for every rule and sigma, and beside it the cosine with the gradient; a PNG.
+    """Draw the accuracy over the epochs for every rule and sigma, next to the cosine with the gradient, to a PNG file.
 
     Parameters
     ----------
     path : file to write
     runs : list of (Cell, record); those of PDFA have an alignment in their history
-    layer : whose cosine is drawn
+    layer : the layer whose cosine is drawn
     """
     figure = new_figure("Noise, accuracy and alignment: BP, DFA and photonic DFA on Fashion-MNIST", 11, runs)
     left, right = figure.subplots(1, 2)
@@ -72,14 +72,14 @@ def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
 
 
 def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: str, delta: float) -> None:
-    """Accuracy without privacy and at every epsilon, a panel for records and one for labels; a PNG.
+    """Draw the accuracy without privacy and at every epsilon, a panel for records and one for labels, to a PNG file.
 
     Parameters
     ----------
     path : file to write
-    rows : of the table, with rule, epsilon, reading (what is protected) and ours
+    rows : rows of the table, with rule, epsilon, reading (what is protected) and ours
     runs : list of (Cell, record)
-    delta : of all guarantees
+    delta : the delta of all guarantees
     """
     plain = [row for row in rows if row["epsilon"] == "non-private"]
     protected = list(dict.fromkeys(row["reading"] for row in rows if row not in plain))
@@ -109,19 +109,19 @@ def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: 
 
 
 def _of(row: dict[str, Any], runs: Trained) -> list[dict[str, Any]]:
-    """The records behind a row."""
+    """The records of the runs behind a row."""
     return [record for cell, record in runs if all(row[name] == value for name, value in cell.key.items())]
 
 
 def _faded(rule: str, place: int, columns: int) -> dict[str, Any]:
-    """The line of a rule in a column: dashed without privacy, then the paler the more noise."""
+    """The line of a rule in a column: dashed without privacy, otherwise paler with more noise."""
     if place == 0:
         return {"color": COLOURS[rule], "linewidth": 2.0, "linestyle": "--"}
     return {"color": COLOURS[rule], "linewidth": 1.8, "alpha": 1 - 0.8 * (place - 1) / max(1, columns - 1)}
 
 
 def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
-    """A thin line a seed, a thick one their mean, each rule named at its end."""
+    """Draw a thin line for each seed and a thick one for their mean. Each rule has its name at the end of its line."""
     means, epochs = {}, range(1, 2)
     for rule, found in groups.items():
         epochs, means[rule] = mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
@@ -151,12 +151,12 @@ def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _columns(axes, rows: list[dict[str, Any]], runs: Trained) -> None:
-    """Accuracy against the columns of the table: ours as dots, a small one a seed, the paper's as hollow diamonds."""
+    """Draw the accuracy over the columns: ours as dots, small ones for the seeds, the paper's as hollow diamonds."""
     columns = list(dict.fromkeys(row["sigma"] for row in rows))
     rules = list(dict.fromkeys(row["rule"] for row in rows))
     for i, rule in enumerate(rules):
         own = [row for row in rows if row["rule"] == rule]
-        shift = 0.1 * (i - (len(rules) - 1) / 2)  # side by side: the paper's rules are tenths of a point apart
+        shift = 0.1 * (i - (len(rules) - 1) / 2)  # shifted, because the paper's rules are tenths of a point apart
         places = [columns.index(row["sigma"]) + shift for row in own]
         for place, row in zip(places, own, strict=True):
             finals = [100 * record["test_accuracy"] for record in _of(row, runs)]

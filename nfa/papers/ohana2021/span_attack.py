@@ -1,9 +1,12 @@
-r"""The span attack: one published update of photonic DFA names the records of its batch.
+r"""The span attack: one published update of photonic DFA identifies the records of its batch.
 
-The direction of layer l is dW = (1/m) sum_i v_i h_i^T with v_i = phi'_i * (u_i + g_i): whatever the noise g is, every
-row of dW is a combination of h_1 .. h_m, the clipped inputs of the batch. Where a layer reads more numbers than the
-batch has records, those combinations are a thin slice of all vectors, and noise never leaves it. The attack measures
-how far a vector is from a span, relative to its length: rounding error for what is inside, and far more for the rest.
+The direction of layer l is dW = (1/m) sum_i v_i h_i^T with v_i = phi'_i * (u_i + g_i). So for every noise g, each row
+of
+dW is a combination of h_1 .. h_m, the clipped inputs of the batch. If a layer has more inputs than the batch has
+records, those combinations are a small subspace of all vectors, and the noise stays in it. The attack measures the
+distance of a vector from a span, relative to its norm. This is a rounding error for vectors inside, and far more for
+the
+others.
 """
 
 from collections.abc import Sequence
@@ -19,14 +22,14 @@ from nfa.rules.pdfa import clipped_input
 
 
 def layer_input(net: Net, l: int, x: np.ndarray, **clips) -> np.ndarray:
-    """What layer l reads of each image, clipped as `nfa.rules.pdfa` clips it, computed from the public weights.
+    """What layer l reads of each image, clipped as in `nfa.rules.pdfa`, computed from the public weights.
 
     Parameters
     ----------
     net : Net whose layer l is fully connected
     l : int, 1 <= l <= L
     x : (k, *in_shape) array of images
-    clips : tau_h_max, tau_h_min, clip_x, floor, as `nfa.rules.pdfa.pdfa` was given them
+    clips : tau_h_max, tau_h_min, clip_x, floor, with the values that `nfa.rules.pdfa.pdfa` had
 
     Returns
     -------
@@ -34,7 +37,7 @@ def layer_input(net: Net, l: int, x: np.ndarray, **clips) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if l is no fully connected layer of net, x does not fit it, or a bound is out of range
+    ValueError : if l is no fully connected layer of net, if x does not fit it, or if a bound is out of range
     """
     if not (1 <= l <= net.L and isinstance(net.map[l], Dense)):
         raise ValueError(
@@ -45,13 +48,14 @@ def layer_input(net: Net, l: int, x: np.ndarray, **clips) -> np.ndarray:
 
 
 def update_from_weights(weights: Sequence[np.ndarray], *, lr: float, momentum: float = 0.0) -> np.ndarray:
-    r"""The direction of the last step, read off published weights: momentum hides nothing.
+    r"""The direction of the last step, computed from published weights. Momentum does not hide it.
 
     .. math:: v_t = (W_{t-1} - W_t) / \eta, \qquad dW_t = v_t - \mu v_{t-1}
 
     Parameters
     ----------
-    weights : W_{t-1}, W_t; with momentum W_{t-2}, W_{t-1}, W_t, or only the first two of a run, before which v is 0
+    weights : W_{t-1}, W_t; with momentum W_{t-2}, W_{t-1}, W_t, or only the first two of a run, because v is 0 before
+        them
     lr : float eta > 0
     momentum : float mu, 0 <= mu < 1
 
@@ -61,11 +65,11 @@ def update_from_weights(weights: Sequence[np.ndarray], *, lr: float, momentum: f
 
     Raises
     ------
-    ValueError : if there are not two or three iterates of one shape, or eta or mu is out of range
+    ValueError : if there are not two or three iterates of one shape, or if eta or mu is out of range
 
     Notes
     -----
-    `weights_rounding` bounds what storing the weights in their dtype has rounded away.
+    `weights_rounding` bounds the error from storing the weights in their dtype.
 
     Examples
     --------
@@ -86,12 +90,12 @@ def weights_rounding(weights: Sequence[np.ndarray], *, lr: float, momentum: floa
 
     Parameters
     ----------
-    weights, lr, momentum : as for `update_from_weights`, which raises for the same
+    weights, lr, momentum : as for `update_from_weights`, which raises the same errors
 
     Returns
     -------
-    error : float; every entry of an iterate is off by at most half an eps of its size, and W_{t-2} is taken as exact,
-        for the step started from it. Rounding in the optimizer is relative to the update and not counted here.
+    error : float; every entry of an iterate has an error of at most half an eps of its size. W_{t-2} counts as exact,
+        because the step started from it. Rounding in the optimizer is relative to the update and not counted here.
     """
     _check_steps(weights, lr, momentum)
     half_eps = float(np.finfo(weights[0].dtype).eps) / 2
@@ -101,29 +105,30 @@ def weights_rounding(weights: Sequence[np.ndarray], *, lr: float, momentum: floa
 
 
 def span_basis(rows: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, float]:
-    r"""An orthonormal basis of the span of some rows, and how well rounding lets one know it.
+    r"""An orthonormal basis of the span of some rows, and how precisely it is known under rounding.
 
     Parameters
     ----------
     rows : (k, n) float array
-    rank : int >= 1, keep at most so many directions, the ones in which the rows are longest; None: all
+    rank : int >= 1, the largest number of directions; the function keeps those with the largest singular values; None
+        for all
 
     Returns
     -------
     basis : (r, n) array of the dtype of rows, orthonormal: the leading right singular vectors, without those whose
-        singular value is at most max(k, n) eps s_1, which is what rounding makes of 0; r = 0 if all rows are 0
-    threshold : float, relative residuals up to here count as inside: n eps + E / s_r, where E = s_{r+1} is the first
-        singular value left out, or max(k, n) eps s_1 where none is left out or this is rank None
+        singular value is at most max(k, n) eps s_1, to which rounding can raise a 0; r = 0 if all rows are 0
+    threshold : float; relative residuals up to this value count as inside. It is n eps + E / s_r, where E = s_{r+1} is
+        the first singular value left out, or max(k, n) eps s_1 if none is left out or this one is larger
 
     Raises
     ------
-    ValueError : if rows is no matrix of finite floats with a row and a column, or rank is below 1
+    ValueError : if rows is no matrix of finite floats with a row and a column, or if rank is below 1
 
     Notes
     -----
-    The threshold is Wedin's: if the rows are exact ones plus an error of spectral norm E, the span turns by an angle
-    whose sine is at most about E / s_r. What was left out is error if the exact rows have rank r, so s_{r+1} <= E
-    tells its size; n eps is the rounding of the projection itself.
+    The threshold is Wedin's. If the rows are exact rows plus an error of spectral norm E, the span turns by an angle
+    whose sine is at most about E / s_r. If the exact rows have rank r, the part left out is error, so s_{r+1} <= E
+    estimates its size. n eps is the rounding of the projection itself.
 
     Examples
     --------
@@ -146,7 +151,7 @@ def span_basis(rows: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, f
 
 
 def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> np.ndarray:
-    r"""How far each v is from the span of some rows, relative to its length.
+    r"""The distance of each v from the span of some rows, relative to its norm.
 
     .. math:: \rho(v) = \|v - P v\| / \|v\|, \qquad P \text{ the projection onto } \mathrm{span}(rows)
 
@@ -155,21 +160,22 @@ def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> 
     Parameters
     ----------
     v : (a, n) float array
-    rows : (k, n) float array. Knowing a batch, its clipped inputs h_i, with the rows of an update for v. Knowing none,
-        the update itself, with clipped inputs of candidate images for v.
-    rank : int >= 1, take only the leading directions of rows: m for an update that was read off rounded weights
+    rows : (k, n) float array. If you know the batch, take its clipped inputs h_i, and the rows of an update as v. If
+        you
+        do not, take the update itself, and clipped inputs of candidate images as v.
+    rank : int >= 1, use only the leading directions of rows: m for an update that was computed from rounded weights
 
     Returns
     -------
-    residuals : (a,) array in [0, 1] up to rounding; 0 for v = 0, which lies in every span
+    residuals : (a,) array in [0, 1] up to rounding; 0 for v = 0, which is in every span
 
     Raises
     ------
-    ValueError : if v or rows is no matrix of finite floats, their n differ, or rank is below 1
+    ValueError : if v or rows is no matrix of finite floats, if their n differ, or if rank is below 1
 
     Examples
     --------
-    The span is the first axis; (3, 4) is 4/5 of its length away from it.
+    The span is the first axis. The distance of (3, 4) from it is 4/5 of its norm.
 
     >>> span_residuals(np.array([[3.0, 4.0], [7.0, 0.0], [0.0, 0.0]]), np.array([[2.0, 0.0]])).round(12).tolist()
     [0.8, 0.0, 0.0]
@@ -178,7 +184,7 @@ def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> 
 
 
 def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
-    r"""How far a whole update is from one that this batch could have made: 0 up to rounding if the batch made it.
+    r"""The distance of a whole update from the updates that this batch can make: 0 up to rounding if the batch made it.
 
     .. math:: \rho(dW) = \|dW - dW P\|_F / \|dW\|_F, \qquad P \text{ the projection onto } \mathrm{span}\{h_1 .. h_m\}
 
@@ -186,8 +192,7 @@ def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
 
     Parameters
     ----------
-    dW : (n_l, n_{l-1}) array, a PDFA direction of layer l, or what
-        `update_from_weights` read off the weights
+    dW : (n_l, n_{l-1}) array, a PDFA direction of layer l, or the result of `update_from_weights`
     h : (m, n_{l-1}) array, what layer l reads of every record of the batch, clipped (`layer_input`)
 
     Returns
@@ -196,31 +201,32 @@ def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
 
     Raises
     ------
-    ValueError : as `span_residuals` does
+    ValueError : as in `span_residuals`
 
     Notes
     -----
-    Of another batch that differs in record I, the part of phi'_I * (u_I + g_I) h_I^T outside the span stays over: more
-    noise makes it larger. Weighing rows by their length keeps dead units, whose rows are rounding, out of the answer.
+    For another batch that differs in record I, the part of phi'_I * (u_I + g_I) h_I^T outside the span remains, so more
+    noise makes the residual larger. Rows count with their norms, so the rows of dead units, which are rounding errors,
+    have no weight.
     """
     return whole_residual(dW, span_basis(h)[0])
 
 
 def update_threshold(dW: np.ndarray, rounding: float = 0.0) -> float:
-    r"""Up to which `update_residual` an adversary without trials takes the update for one of the batch's.
+    r"""The largest `update_residual` at which an adversary without trials attributes the update to the batch.
 
     .. math:: n \, \mathrm{eps} + rounding / \|dW\|_F
 
     Parameters
     ----------
     dW : (n_l, n) float array
-    rounding : float >= 0, bound on the Frobenius norm of what was lost on the way to the adversary:
+    rounding : float >= 0, bound on the Frobenius norm of what rounding removed before the adversary saw it:
         `weights_rounding`
 
     Returns
     -------
     threshold : float; 1 if dW is 0. The first term, of the arithmetic, is a rule of thumb: an update along the
-        directions in which the inputs of its batch are shortest can exceed it. The second term is proved.
+        directions in which the inputs of its batch have the smallest norms can exceed it. The second term is proved.
     """
     dW = _matrix("dW", dW)
     length = float(np.linalg.norm(dW))
@@ -240,7 +246,7 @@ def whole_residual(v: np.ndarray, basis: np.ndarray) -> float:
 
 
 def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
-    r"""Undo the averaging: what each record of a known batch has put into the update, noise included.
+    r"""Undo the averaging: the contribution of each record of a known batch to the update, including its noise.
 
     .. math:: v_i = \phi'_i \odot (u_i + g_i), \qquad V = m \, (dW \, H^+)^\top
 
@@ -254,15 +260,15 @@ def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
 
     Returns
     -------
-    V : (k, n_l) array, one record a row, exact up to rounding: the update gains nothing from being an average
+    V : (k, n_l) array, one record per row, exact up to rounding: the average protects no record
 
     Raises
     ------
-    ValueError : if the rows of h are linearly dependent, as for more records than inputs, or the shapes differ
+    ValueError : if the rows of h are linearly dependent, as for more records than inputs, or if the shapes differ
 
     Examples
     --------
-    Two records, (1, 0) and (1, 1), that put 2 and 6 into the row of one unit: their mean is (4, 3).
+    Two records, (1, 0) and (1, 1), that contribute 2 and 6 to the row of one unit: their mean is (4, 3).
 
     >>> recover_errors(np.array([[4.0, 3.0]]), np.array([[1.0, 0.0], [1.0, 1.0]]), m=2).round(12).tolist()
     [[2.0], [6.0]]
@@ -285,7 +291,7 @@ def most_likely_labels(V: np.ndarray, dphi: np.ndarray, u: np.ndarray) -> np.nda
     Parameters
     ----------
     V : (k, n_l) array from `recover_errors`
-    dphi : (k, n_l) array, phi'_l(z_i); all 1 for the output layer. Where it is 0 nothing is learned.
+    dphi : (k, n_l) array, phi'_l(z_i); all 1 for the output layer. Entries that are 0 reveal nothing.
     u : (classes, k, n_l) array, the projected error scale(B e_i) that record i would have with each label
 
     Returns
@@ -298,7 +304,7 @@ def most_likely_labels(V: np.ndarray, dphi: np.ndarray, u: np.ndarray) -> np.nda
 
     Notes
     -----
-    V / phi' = u + g with g of independent entries of one standard deviation, so the nearest u is the most likely one.
+    V / phi' = u + g, and g has independent entries of one standard deviation, so the nearest u is the most likely.
     """
     V, dphi, u = np.asarray(V), np.asarray(dphi), np.asarray(u)
     if V.ndim != 2 or dphi.shape != V.shape or u.ndim != 3 or u.shape[1:] != V.shape or not len(u):
@@ -322,7 +328,7 @@ def _check_steps(weights: Sequence[np.ndarray], lr: float, momentum: float) -> N
 
 
 def _svd(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Thin singular value decomposition; divide and conquer first, which gives up on some rank-deficient updates."""
+    """Thin singular value decomposition; first by divide and conquer, which fails for some rank-deficient updates."""
     try:
         return np.linalg.svd(a, full_matrices=False)
     except np.linalg.LinAlgError:
@@ -341,7 +347,7 @@ def _matrix(name: str, a: np.ndarray) -> np.ndarray:
 
 
 def _outside(v: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """v, checked, and what the projection onto orthonormal rows leaves of it."""
+    """v, checked, and its remainder after the projection onto orthonormal rows."""
     v = _matrix("v", v)
     if v.shape[1] != basis.shape[1]:
         raise ValueError(f"v and rows must have the same number of columns, got {v.shape[1]} and {basis.shape[1]}")

@@ -1,6 +1,6 @@
-"""The span attack on the repaired photonic rule, with isotropic noise in every direction, beside the best test.
+"""The span attack on the repaired photonic rule, which has isotropic noise in every direction, and the best test.
 
-The laws of what the attack sees are exact, so that thousands of trials cost few random numbers.
+The laws of what the attack sees are exact, so thousands of trials need few random numbers.
 """
 
 import math
@@ -16,27 +16,27 @@ from nfa.papers.ohana2021.span_trials import CLIPS, TAU_B, Attacked, SpanAttack,
 from nfa.privacy.accountant import calibrate, epsilon
 from nfa.rules.pdfa_isotropic import mechanism, pdfa_isotropic
 
-# What the noise is calibrated for: Table 1's training, 15 epochs of 54,000 images, its batches drawn without
+# The noise is calibrated for Table 1's training: 15 epochs of 54,000 images, with batches drawn without
 # replacement.
 N, EPOCHS, EPSILON, DELTA, CONVERSION = 54_000, 15, 3.0, 1e-5, "canonne2020"
-DRAWS = 2000  # of the noise, a side
-SWEEP = tuple(10 ** (k / 2) for k in range(-14, -1))  # noise_std of the curve that shows where the attack dies
+DRAWS = 2000  # draws of the noise for each of the two batches
+SWEEP = tuple(10 ** (k / 2) for k in range(-14, -1))  # noise_std of the curve that shows where the attack stops working
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RepairedAudit:
-    """The same attack on the direction with isotropic noise at a valid (epsilon, delta), beside the best test there is.
+    """The same attack on the direction with isotropic noise at a valid (epsilon, delta), and the best possible test.
 
     Parameters
     ----------
-    epsilon, delta, adjacency, sampling, steps, bound : of the whole training that the noise is calibrated for
+    epsilon, delta, adjacency, sampling, steps, bound : of the whole training for which the noise is calibrated
     sampling_rate : float
-    noise_multiplier, noise_std : floats; noise_std is s, of every entry of the mean
+    noise_multiplier, noise_std : floats; noise_std is s, the noise on every entry of the mean
     attacks : list of SpanAttack, batch known (every layer) and unknown (layers with as many rows as records)
     optimal_auc : float, of the likelihood ratio test of one update, all layers and biases, averaged over the pairs
         D, D' of the attack
     largest_optimal_auc : float, the same for the pair that differs most
-    bound_auc : float, what it would be for the two worst records that the clips allow, 1/z apart
+    bound_auc : float, the optimal AUC for the two worst records that the clips allow, 1/z apart
     sweep : list of SweepPoint
     """
 
@@ -58,11 +58,11 @@ class RepairedAudit:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepPoint:
-    """AUCs against isotropic noise of one size, layer 1.
+    """AUCs at one size of isotropic noise, layer 1.
 
     Parameters
     ----------
-    noise_std : float, of every entry of the mean
+    noise_std : float, noise on every entry of the mean
     known, blind : floats, of the span attack with the batch known and unknown
     optimal : float, of the best test between D and D', all layers and biases
     """
@@ -74,12 +74,12 @@ class SweepPoint:
 
 
 def repaired_audit(setting: Attacked, trials: int) -> RepairedAudit:
-    """The span attack on the direction of `nfa.rules.pdfa_isotropic`, its noise calibrated to (3, 1e-5).
+    """The span attack on the direction of `nfa.rules.pdfa_isotropic`, with noise calibrated to (3, 1e-5).
 
     Parameters
     ----------
     setting : Attacked
-    trials : int >= 1, pairs D, D' that differ in one record; each gets `DRAWS` draws of the noise a side
+    trials : int >= 1, pairs D, D' that differ in one record; each batch of a pair gets `DRAWS` draws of the noise
     """
     net, _ = setting.net(np.float64)
     rate, steps = setting.m / N, EPOCHS * math.ceil(N / setting.m)
@@ -87,7 +87,7 @@ def repaired_audit(setting: Attacked, trials: int) -> RepairedAudit:
     settings: dict[str, Any] = {name: value for name, value in CLIPS.items() if name != "floor"}
     settings |= {"net": net, "m": setting.m, "tau_B": TAU_B, "bias": "clipped"}
     needed = calibrate(target_epsilon=EPSILON, delta=DELTA, steps=steps, conversion=CONVERSION, **scheme)
-    assert needed.noise_multiplier is not None  # of one Gaussian mechanism
+    assert needed.noise_multiplier is not None  # because this is one Gaussian mechanism
     s = needed.noise_multiplier * mechanism(s=1.0, **settings, **scheme).sensitivity
     released = mechanism(s=s, **settings, **scheme)
     spent = epsilon([(released, steps)], delta=DELTA, conversion=CONVERSION)
@@ -127,9 +127,9 @@ class DirectionPair:
 
     Parameters
     ----------
-    f, f_other : lists of dW[l], those of D and of D'; slot 0 is None
-    basis : list of orthonormal rows that span what layer l reads of the records of D, clipped
-    distance : float, l2, all weights and biases
+    f, f_other : lists of dW[l] for D and for D'; slot 0 is None
+    basis : list of arrays of orthonormal rows that span what layer l reads of the records of D, clipped
+    distance : float, l2 distance of the two directions, all weights and biases
     """
 
     f: list
@@ -139,7 +139,7 @@ class DirectionPair:
 
 
 def draw_pair(setting: Attacked, trial: int) -> DirectionPair:
-    """D is the first batch of a trial, D' has another record in the first place."""
+    """D is the first batch of a trial. D' has another record in the first place."""
     (images, *_), others = setting.batches(trial)
     swapped = np.concatenate([others[:1], images[1:]])
     net, _ = setting.net(np.float64)
@@ -162,14 +162,14 @@ def _direction(setting: Attacked, images: np.ndarray, s: float, rng: np.random.G
 
 
 def known_attack(pairs: list[DirectionPair], l: int, s: float, draws: int, rng: np.random.Generator) -> SpanAttack:
-    """Updates of D and of D' with noise s, each held against the span of D; ``draws`` a side for every pair."""
+    """Compare updates of D and of D' with noise s with the span of D; ``draws`` of each for every pair."""
     inside = [noisy_residuals(pair.f[l], pair.basis[l], noise_std=s, trials=draws, rng=rng) for pair in pairs]
     outside = [noisy_residuals(pair.f_other[l], pair.basis[l], noise_std=s, trials=draws, rng=rng) for pair in pairs]
     return _attack(l, s, True, np.concatenate(inside), np.concatenate(outside))
 
 
 def blind_attack(setting: Attacked, l: int, s: float, updates: int, rng: np.random.Generator) -> SpanAttack:
-    """Images of the batch and as many others against the m leading directions of an update with noise s."""
+    """Compare images of the batch, and as many others, with the m leading directions of an update with noise s."""
     net, _ = setting.net(np.float64)
     inside: list[np.ndarray] = []
     outside: list[np.ndarray] = []
@@ -194,7 +194,7 @@ def _attack(l: int, s: float, batch_known: bool, inside: np.ndarray, outside: np
 
 
 def gaussian_auc(distance: float, noise_std: float) -> float:
-    r"""AUC of the best test between N(a, s^2 I) and N(b, s^2 I): no attack on one release does better.
+    r"""AUC of the best test between N(a, s^2 I) and N(b, s^2 I). No attack on one release has a larger AUC.
 
     .. math:: \mathrm{AUC} = \Phi\Big(\frac{\|a - b\|}{s \sqrt 2}\Big)
 
@@ -209,14 +209,14 @@ def gaussian_auc(distance: float, noise_std: float) -> float:
 
     Raises
     ------
-    ValueError : if distance is negative or not finite, or noise_std not positive and finite
+    ValueError : if distance is negative or not finite, or if noise_std is not positive and finite
 
     Notes
     -----
-    Proof. By Neyman and Pearson every point of the best ROC curve is a likelihood ratio test, and the ratio grows with
-    the projection of the release on (b - a) / ||b - a||, which is N(0, s^2) in one world and N(||a - b||, s^2) in the
-    other once a's is subtracted. The AUC is the chance that a draw of the second exceeds one of the first: their
-    difference is N(||a - b||, 2 s^2).
+    Proof. By Neyman and Pearson, every point of the best ROC curve is a likelihood ratio test. The ratio grows with the
+    projection of the release on (b - a) / ||b - a||. After subtracting that of a, this projection is N(0, s^2) in one
+    world and N(||a - b||, s^2) in the other. The AUC is the probability that a draw of the second exceeds one of the
+    first. Their difference is N(||a - b||, 2 s^2).
 
     Examples
     --------
@@ -243,9 +243,9 @@ def noisy_residuals(
     Parameters
     ----------
     f : (n_l, n) array, the direction before the noise
-    basis : (r, n) array, r < n, orthonormal rows that span the clipped inputs of the batch that the update is held
-        against (`nfa.papers.ohana2021.span_attack.span_basis`)
-    noise_std : float > 0, s, of every entry of Z
+    basis : (r, n) array, r < n, orthonormal rows that span the clipped inputs of the batch with which the update is
+        compared (`nfa.papers.ohana2021.span_attack.span_basis`)
+    noise_std : float > 0, s, noise on every entry of Z
     trials : int >= 1
     rng : numpy.random.Generator
 
@@ -255,14 +255,15 @@ def noisy_residuals(
 
     Raises
     ------
-    ValueError : if noise_std or trials is out of range, or the shapes leave no direction outside the span
+    ValueError : if noise_std or trials is out of range, or if the shapes leave no direction outside the span
 
     Notes
     -----
-    Proof. Write Z in an orthonormal basis of the row space whose first r vectors are the given ones. Rotating Gaussian
-    noise of equal size in every direction leaves its law as it is, so that the n_l r entries of Z P and the n_l (n - r)
-    entries of Z - Z P are independent N(0, 1). R = ||f - f P + s (Z - Z P)||_F^2 and Q = ||f P + s Z P||_F^2 are thus
-    sums of squares of independent normals of standard deviation s, noncentral chi-square, independent of each other.
+    Proof. Write Z in an orthonormal basis of the row space whose first r vectors are the given ones. A rotation leaves
+    the law of Gaussian noise of equal size in every direction unchanged. So the n_l r entries of Z P and the n_l (n -
+    r)
+    entries of Z - Z P are independent N(0, 1). Thus R = ||f - f P + s (Z - Z P)||_F^2 and Q = ||f P + s Z P||_F^2 are
+    independent sums of squares of independent normals of standard deviation s, which are noncentral chi-square.
     """
     require.positive(noise_std=noise_std)
     require.at_least(1, trials=trials)
@@ -279,7 +280,7 @@ def noisy_residuals(
 
 
 def _squared_norms(mean: np.ndarray, d: int, s: float, trials: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws of ||mean + s N(0, I_d)||^2: only the noise along the mean meets it."""
+    """Draws of ||mean + s N(0, I_d)||^2; only the noise along the mean is correlated with it."""
     if d == 0:
         return np.zeros(trials)
     along = np.linalg.norm(mean) + s * rng.standard_normal(trials)

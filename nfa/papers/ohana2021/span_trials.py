@@ -1,4 +1,4 @@
-"""Trials of the span attack on photonic DFA: batches, what is published of them, and the residuals it leaves."""
+"""Trials of the span attack on photonic DFA: batches, what is published about them, and the residuals of the attack."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ from nfa.papers.ohana2021.span_attack import (
 )
 from nfa.rules.pdfa import pdfa
 
-# Ohana et al., Section 4, with the floor that their theory needs, for which they print no number.
+# Ohana et al., Section 4, with the floor that their theory needs; they print no number for it.
 CLIPS: dict[str, Any] = {"tau_h_max": 1.0, "tau_h_min": 0.1, "floor": "signed"}
 T, TAU_B = 0.15, 1.0
 LR, MOMENTUM = 0.01, 0.9
 
-CANDIDATES = 1000  # images outside the batch that the blind attack is tried on
+CANDIDATES = 1000  # images outside the batch on which we try the blind attack
 BLIND_TRIALS = 1  # batches of the blind attack for every sigma; each has m members and CANDIDATES others
 VIEWS = (
     "update, float64",
@@ -43,14 +43,14 @@ VIEWS = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attacked:
-    """The published things that an attack starts from, and the images it draws its batches from.
+    """What is published before an attack, and the images from which the batches are drawn.
 
     Parameters
     ----------
     x : (n, 784) float64 array, pixels scaled; y : (n, classes) one-hot targets
     m : int, batch size
     feedback_scale : float, standard deviation of the entries of B
-    streams : Streams of initialisation, feedback, batches and noise
+    streams : Streams for initialisation, feedback, batches and noise
     """
 
     x: np.ndarray = field(repr=False)
@@ -60,31 +60,31 @@ class Attacked:
     streams: Streams
 
     def net(self, dtype) -> tuple[Net, list]:
-        """The network before training and its feedback matrices, the same ones in every dtype up to rounding."""
+        """The network before training and its feedback matrices. They are the same in every dtype up to rounding."""
         net = network.ohana2021(init="uniform-fan-in", rng=self.streams("init"), dtype=dtype)
         return net, feedback.draw(net, law="normal", scale=self.feedback_scale, rng=self.streams("feedback"))
 
     def batches(self, trial: int) -> tuple[np.ndarray, np.ndarray]:
-        """Three disjoint batches (3, m) of record numbers, and record numbers of none of them."""
+        """Three disjoint batches (3, m) of record numbers, and the record numbers in none of them."""
         order = self.streams("batch", trial).permutation(len(self.x))
         return order[: 3 * self.m].reshape(3, self.m), order[3 * self.m :][:CANDIDATES]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpanAttack:
-    """The residuals of one attack on one layer, and how well they tell inside from outside.
+    """The residuals of one attack on one layer, and how well they separate inside from outside.
 
     Parameters
     ----------
-    sees : one of `VIEWS`, or what else the adversary is shown
-    batch_known : True: the adversary knows D and D' and asks which of them an update came from; each residual is that
-        of a whole update to the span of D. False: he has no batch and asks of an image whether it is in; each residual
-        is that of an image's clipped input to the row space of the update.
+    sees : one of `VIEWS`, or another description of what the adversary sees
+    batch_known : True if the adversary knows D and D' and asks which of them made an update. Then each residual is that
+        of a whole update to the span of D. False if the adversary has no batch and asks whether an image is in it. Then
+        each residual is that of an image's clipped input to the row space of the update.
     layer : int
-    sigma : float, noise on each projected error; for isotropic noise that of every entry of the mean
+    sigma : float, noise on each projected error; for isotropic noise, the noise on every entry of the mean
     inside, outside : (a,) and (b,) arrays of relative residuals
-    threshold : float, the largest of those up to which an adversary without trials says "inside"; None where the
-        noise leaves none
+    threshold : float, the largest of the residuals up to which an adversary without trials answers "inside"; None if
+        the noise leaves no such threshold
     """
 
     sees: str
@@ -97,7 +97,7 @@ class SpanAttack:
 
     @property
     def auc(self) -> float:
-        """The chance that what is inside has the smaller residual, ties counting half."""
+        """The probability that a vector inside has the smaller residual; ties count half."""
         return auc(-self.inside, -self.outside)
 
     @property
@@ -113,13 +113,13 @@ class SpanAttack:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRecovery:
-    """How many labels of a known batch's images one update gives away to who knows B.
+    """The number of labels of a known batch's images that one update reveals to an adversary who knows B.
 
     Parameters
     ----------
     layer : int
     sigma : float
-    records, right : ints, labels guessed and guessed right
+    records, right : ints, number of guessed labels and of right guesses
     """
 
     layer: int
@@ -129,7 +129,7 @@ class LabelRecovery:
 
     @property
     def share(self) -> float:
-        """Share of right guesses; blind guessing of ten classes has 1/10."""
+        """Share of right guesses. Guessing ten classes at random gives 1/10."""
         return self.right / self.records
 
 
@@ -140,10 +140,10 @@ class Published:
     Parameters
     ----------
     sees : one of `VIEWS`
-    number : int, which of the batches made it
-    net : Net with the public weights that the update was computed at
+    number : int, number of the batch that made it
+    net : Net with the public weights at which the update was computed
     dW : list of directions, slot 0 is None
-    rounding : list of bounds on the Frobenius norm of what rounding the weights took from each
+    rounding : list of bounds on the Frobenius norm of the error from rounding the weights, for each layer
     """
 
     sees: str
@@ -154,14 +154,14 @@ class Published:
 
 
 def published(setting: Attacked, sigma: float, batches: np.ndarray, run: int) -> Iterator[Published]:
-    """What the four adversaries see of a run whose first three steps take these batches.
+    """What the four adversaries see of a run whose first three steps use these batches.
 
     Parameters
     ----------
     setting : Attacked
     sigma : float > 0
     batches : (3, m) array of record numbers
-    run : int >= 0, counts the runs: each has noise of its own
+    run : int >= 0, number of the run; each run has noise of its own
     """
     for dtype in (np.float64, np.float32):
         net, B = setting.net(dtype)
@@ -182,7 +182,7 @@ def published(setting: Attacked, sigma: float, batches: np.ndarray, run: int) ->
 
 
 def _read_off(sees: str, number: int, iterates: list[Net]) -> Published:
-    """The update of the last step between public networks, the one before it at hand for the momentum."""
+    """The update of the last step between public networks; the network before them is used for the momentum."""
     dW: list = [None]
     rounding = [0.0]
     for l in range(1, iterates[0].L + 1):
@@ -193,18 +193,19 @@ def _read_off(sees: str, number: int, iterates: list[Net]) -> Published:
 
 
 def span_attacks(setting: Attacked, sigmas: Sequence[float], trials: int) -> list[SpanAttack]:
-    """The span attack on every layer, from every view, with the batch known and, in the hidden layers, unknown.
+    """The span attack on every layer, from every view, with the batch known and, in hidden layers, also unknown.
 
     Parameters
     ----------
     setting : Attacked
     sigmas : floats > 0
-    trials : int >= 1, batches D for every sigma, and as many D' of which one record differs
+    trials : int >= 1, number of batches D for every sigma, and of batches D' that differ from D in one record
 
     Returns
     -------
-    attacks : list of SpanAttack, by sigma, view and layer. The output layer has ten rows, which span too little of
-        what its inputs span for the blind attack.
+    attacks : list of SpanAttack, by sigma, view and layer. There is no blind attack on the output layer, because its
+        ten
+        rows span too little of the span of its inputs.
     """
     inside: dict[tuple, list] = defaultdict(list)
     outside: dict[tuple, list] = defaultdict(list)
@@ -212,7 +213,7 @@ def span_attacks(setting: Attacked, sigmas: Sequence[float], trials: int) -> lis
     for trial in range(trials):
         batches, others = setting.batches(trial)
         swapped = batches.copy()
-        swapped[:, 0] = others[: len(batches)]  # D': the first record of every batch is another one
+        swapped[:, 0] = others[: len(batches)]  # D': every batch has another first record
         known: dict = {}
         for sigma in sigmas:
             for world, (made_by, found) in enumerate(((batches, inside), (swapped, outside))):
@@ -246,7 +247,7 @@ def span_attacks(setting: Attacked, sigmas: Sequence[float], trials: int) -> lis
 
 
 def _batch_basis(setting: Attacked, batches: np.ndarray, seen: Published, l: int, known: dict) -> np.ndarray:
-    """The span of what layer l reads of D; kept for the network before training, which no noise has changed."""
+    """The span of what layer l reads of D. It is cached for the network before training, which no noise has changed."""
     dtype = seen.dW[l].dtype
     key = (dtype, l)
     if seen.number == 0 and key in known:
@@ -258,18 +259,18 @@ def _batch_basis(setting: Attacked, batches: np.ndarray, seen: Published, l: int
 
 
 def recover_labels(setting: Attacked, sigma: float, *, batches: int = 2, t: float | None = T) -> list[LabelRecovery]:
-    """Guess the labels of known images from one update of each batch, layer by layer, knowing B.
+    """Guess the labels of known images from one update of each batch, layer by layer, with B known.
 
     Parameters
     ----------
-    setting : Attacked with m at most what the layers read
+    setting : Attacked, with m at most the number of inputs of the layers
     sigma : float > 0
     batches : int >= 1
-    t : threshold of the ternarised error, as the rule has it; None: the error itself
+    t : threshold of the ternarised error, as in the rule; None for the error itself
 
     Returns
     -------
-    recoveries : list of LabelRecovery, one a layer
+    recoveries : list of LabelRecovery, one for each layer
     """
     net, B = setting.net(np.float64)
     right = np.zeros(net.L + 1, int)

@@ -1,6 +1,6 @@
-"""The experiments of Ohana et al. (2021), Section 4; the paper's numbers and settings are in numbers.toml.
+"""The experiments of Ohana et al. (2021), Section 4. The paper's numbers and settings are in numbers.toml.
 
-Table 1 trains by four rules in seven columns; Figure 2 is drawn from the same runs.
+Table 1 trains with four rules in seven columns. Figure 2 is drawn from the same runs.
 """
 
 import math
@@ -20,16 +20,16 @@ _TOML = tomllib.loads(files("nfa.papers.ohana2021").joinpath("numbers.toml").rea
 _TABLE1 = _TOML["table1"]
 _READINGS = {reading["name"]: reading for reading in _TOML["reading"]}
 NEAREST = next(iter(_READINGS))
-OPU = _READINGS[NEAREST]["opu"]  # PDFA's device
+OPU = _READINGS[NEAREST]["opu"]  # the device of PDFA
 TERNARY = {"t": _TABLE1["stated"]["t"]}  # what TDFA and PDFA project
 
-COLUMNS = tuple(_TABLE1["sigma"])  # "non-private", then sigma with clips
-RULES = ("BP", "DFA", "TDFA", "PDFA", "DRTP")  # the paper's rows, and one it only calls inferior
+COLUMNS = tuple(_TABLE1["sigma"])  # "non-private", and then sigma with clips
+RULES = ("BP", "DFA", "TDFA", "PDFA", "DRTP")  # the paper's rows, and one rule that it only calls inferior
 ALIGN_EVERY, LAYER = _TOML["fig2"]["every"], _TOML["fig2"]["layer"]
 
 
 def table1_cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of Table 1 at a scale: every reading, rule, column and seed; DRTP without privacy only.
+    """The runs of Table 1 at a scale, for every reading, rule, column and seed. DRTP is run only without privacy.
 
     Source: [ohana2021:table1]
     """
@@ -49,7 +49,7 @@ def cell_name(rule: str, sigma: str, reading: str, seed: int) -> str:
 
 
 def scale_settings(scale: str) -> dict[str, Any]:
-    """What the paper states of all runs of Table 1, with what a scale changes of it."""
+    """The settings that the paper states for all runs of Table 1, with the changes of a scale."""
     choices = {k: v for k, v in _TABLE1["scale"][scale].items() if k not in ("what", "seeds", "columns")}
     return _TABLE1["setting"] | choices
 
@@ -81,25 +81,25 @@ def table1_settings(rule: str, sigma: str, *, reading: str, scale: str, seed: in
 
 
 def _columns(reading: str, scale: str) -> list[str]:
-    """The columns that are run: all, but for the demo, and for a reading that names those in which it matters."""
+    """The columns that are run: all of them, except for the demo and for readings that name the columns they change."""
     return _READINGS[reading].get("columns", _TABLE1["scale"][scale].get("columns", COLUMNS))
 
 
 def _most_seeds(reading: str, scale: str) -> int | None:
-    """How many seeds a reading is run with at most; the first takes all, and is the only one in the demo."""
+    """The largest number of seeds of a reading. The first reading has all seeds and is the only one in the demo."""
     if reading == NEAREST:
         return None
     return 0 if scale == "demo" else _READINGS[reading]["most_seeds"]
 
 
 def table1_paper(key: Mapping[str, str]) -> float | None:
-    """The number that Table 1 prints for a rule and a sigma, in percent; None for a rule it does not have."""
+    """The number that Table 1 prints for a rule and a sigma, in percent; None for a rule that it does not have."""
     row = _TABLE1["accuracy"].get(key["rule"])
     return None if row is None else row[COLUMNS.index(key["sigma"])]
 
 
 def table1_not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why a run's accuracy cannot be held against Table 1, or an empty text."""
+    """Why the accuracy of a run cannot be compared with Table 1, or an empty text."""
     stated = _TABLE1["setting"]
     if settings.rule == "noisy_bp":
         stated = stated | {"lr": _TABLE1["stated"]["bp_lr"]}
@@ -114,14 +114,14 @@ def table1_not_comparable(settings: Settings, record: dict[str, Any]) -> str:
     return data["note"]
 
 
-# What the text says of the table, as functions of a table {rule: {sigma: accuracy in percent}}
+# What the text says about the table, as functions of a table {rule: {sigma: accuracy in percent}}
 
 Accuracies = Mapping[str, Mapping[str, float]]
 PRINTED: Accuracies = {rule: dict(zip(COLUMNS, row, strict=True)) for rule, row in _TABLE1["accuracy"].items()}
 
 
 def gaps_to_dfa(table: Accuracies) -> dict[str, float]:
-    """How many points DFA is ahead of PDFA in each column: "always within 1% of the corresponding DFA run".
+    """Points by which DFA exceeds PDFA in each column: "always within 1% of the corresponding DFA run".
 
     Source: [ohana2021:table1-c1] [ohana2021:exp-notuning]
 
@@ -134,7 +134,7 @@ def gaps_to_dfa(table: Accuracies) -> dict[str, float]:
 
 
 def drops(table: Accuracies, sigma: str = "0.05") -> dict[str, float]:
-    """Points lost from each rule's own non-private run to sigma: "contained within 3% of baseline for up to 0.05".
+    """Points lost at sigma from each rule's own non-private run: "contained within 3% of baseline for up to 0.05".
 
     Source: [ohana2021:table1-c2] [ohana2021:dp-utility]
 
@@ -147,7 +147,7 @@ def drops(table: Accuracies, sigma: str = "0.05") -> dict[str, float]:
 
 
 def clipping_and_noise(table: Accuracies, rule: str = "DFA", sigma: str = "0.05") -> tuple[float, float]:
-    """Points lost to the clips alone, and those lost to noise beyond them: "most [...] attributed to the clipping".
+    """Points lost to the clips alone, and the further points lost to noise: "most [...] attributed to the clipping".
 
     Source: [ohana2021:table1-c3] [ohana2021:table1-c4]
 
@@ -172,9 +172,9 @@ def expected_noise_norm(sigma: float, n: int) -> float:
 
     Source: [ohana2021:exp-sigma] [ohana2021:exp-inline]
 
-    The text puts it at about 10 sigma ("sigma = 0.1 implies |g| = |Be|"): that fits n = 100, the layers have n = 512.
+    The text gives about 10 sigma ("sigma = 0.1 implies |g| = |Be|"). This fits n = 100, but the layers have n = 512.
 
-    Raises ValueError if sigma is negative or n below 1.
+    Raises ValueError if sigma is negative or if n is below 1.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def expected_noise_norm(sigma: float, n: int) -> float:
 
 
 def table1_notes(rows: Rows) -> list[str]:
-    """The table as the paper lays it out, how near it comes, and what the text claims, as lines of Markdown."""
+    """The table in the paper's layout, its distance from the paper, and the claims of the text, as Markdown lines."""
     lines = []
     for reading in dict.fromkeys(row["reading"] for row in rows):
         ours: dict[str, dict[str, float]] = {}
@@ -203,7 +203,7 @@ def table1_notes(rows: Rows) -> list[str]:
 
 
 def _claims(ours: Accuracies, columns: list[str]) -> list[str]:
-    if not all(ours.get(rule, {}).keys() == set(columns) for rule in PRINTED):  # some of the table alone
+    if not all(ours.get(rule, {}).keys() == set(columns) for rule in PRINTED):  # only a part of the table
         return []
     printed = {rule: {sigma: row[sigma] for sigma in columns} for rule, row in PRINTED.items()}
     both = (("ours", ours), ("paper", printed))

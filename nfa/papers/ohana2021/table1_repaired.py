@@ -1,7 +1,7 @@
-"""Table 1 of Ohana et al. (2021) with guarantees: the same rules under sound mechanisms, at a stated (epsilon, delta).
+"""Table 1 of Ohana et al. (2021) with guarantees: the same rules as proved mechanisms, at a stated (epsilon, delta).
 
-The paper reports no epsilon for its table, and its theorem is none for whole records (`nfa errata ohana2021`). Here the
-noise is what the accountant asks for the steps of the run, so that each accuracy has a guarantee beside it.
+The paper reports no epsilon for its table, and its theorem gives none for whole records (`nfa errata ohana2021`). Here
+the accountant sets the noise for the steps of the run, so each accuracy has a guarantee.
 """
 
 import math
@@ -28,12 +28,12 @@ RULES = ("DFA", "TDFA", "PDFA")
 PROTECTED = ("records", "labels")
 EPSILONS = tuple(_REPAIRED["epsilons"])
 DELTA = _REPAIRED["delta"]
-READ = (784, 512, 512)  # entries that layers 1, 2 and 3 read
+READ = (784, 512, 512)  # number of inputs of layers 1, 2 and 3
 WHY_NONE = "the paper reports no epsilon"
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs at a scale: for every rule the published one without privacy, then every protection and epsilon.
+    """The runs at a scale. For every rule, first the published one without privacy, then every protection and epsilon.
 
     Source: [ohana2021:table1]
     """
@@ -90,7 +90,7 @@ def settings(rule: str, protected: str, epsilon: str, *, scale: str, seed: int) 
 
 @cache
 def noise(protected: str, epsilon: str, scale: str) -> float:
-    """The least noise, rounded up to four digits, with which a run at this scale stays within (epsilon, delta)."""
+    """The least noise, rounded up to four digits, at which a run of this scale stays within (epsilon, delta)."""
     read, run = _TOML[protected], table1.scale_settings(scale)
     n, m = _REPAIRED["examples"][scale], run["batch"]
     sampler = SAMPLERS[read["sampling"]]
@@ -110,7 +110,7 @@ def noise(protected: str, epsilon: str, scale: str) -> float:
 
 
 def _sensitivity(protected: str, m: int) -> float:
-    """Of the network of the paper, in the units of the rule's noise."""
+    """The sensitivity for the paper's network, in the units of the rule's noise."""
     own = _TOML[protected]["rule_settings"]
     if protected == "labels":
         return label_sensitivity(tau_B=own["tau_B"], hidden=len(READ) - 1, top="softmax")
@@ -126,19 +126,19 @@ def _sensitivity(protected: str, m: int) -> float:
 
 
 def paper(key: dict[str, str]) -> float | None:
-    """The number of Table 1 for a rule without privacy; None under a guarantee, as the paper reports no epsilon."""
+    """The number of Table 1 for a rule without privacy; None under a guarantee, because the paper has no epsilon."""
     if key["epsilon"] != "non-private":
         return None
     return table1.table1_paper({"rule": key["rule"], "sigma": "non-private"})
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why a run's accuracy cannot be held against the paper's, or an empty text."""
+    """Why the accuracy of a run cannot be compared with the paper's, or an empty text."""
     return WHY_NONE if settings.delta is not None else table1.table1_not_comparable(settings, record)
 
 
 def costs(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str], float]:
-    """Points of accuracy lost to a guarantee: {(rule, what is protected, epsilon): non-private minus private}."""
+    """Points of accuracy lost to a guarantee, by (rule, what is protected, epsilon): non-private minus private."""
     plain = {row["rule"]: row["ours"] for row in rows if row["epsilon"] == "non-private"}
     return {
         (row["rule"], row["reading"], row["epsilon"]): round(plain[row["rule"]] - row["ours"], 2)
@@ -148,7 +148,7 @@ def costs(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str], float]:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What privacy costs, as lines of Markdown; nothing where the table is not whole."""
+    """The loss of accuracy from privacy, as lines of Markdown. There are none if the table is incomplete."""
     columns = [(protected, epsilon) for protected in PROTECTED for epsilon in EPSILONS]
     ours = {(row["rule"], row["reading"], row["epsilon"]): row["ours"] for row in rows}
     if not all((rule, *place) in ours for rule in RULES for place in ((table1.NEAREST, "non-private"), *columns)):

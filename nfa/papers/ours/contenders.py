@@ -1,7 +1,7 @@
-"""The rules that are compared at equal epsilon: the run of each, under values that a search has drawn or chosen.
+"""The rules that we compare at equal epsilon: the run of each rule, with values that a search has drawn or chosen.
 
-What is compared, and where is searched, is in equal_epsilon.toml for dense networks and in equal_epsilon_cnn.toml for
-the convolutional one; what was chosen is in the files beside them whose names begin with "chosen".
+equal_epsilon.toml describes the comparison and the search for dense networks, and equal_epsilon_cnn.toml those for the
+convolutional network. The chosen values are in the files next to them whose names begin with "chosen".
 """
 
 import math
@@ -25,25 +25,27 @@ from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 from nfa.whole import write_whole
 
 Values = dict[str, float | int | str]
-OF_THE_RUN = ("activation", "architecture", "batch", "feedback_scale", "init")  # drawn, and of no rule
+OF_THE_RUN = ("activation", "architecture", "batch", "feedback_scale", "init")  # drawn settings that are not the rule's
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contest:
-    """Rules that are compared on one kind of network, all with the same budget.
+    """The rules that we compare on one kind of network, all with the same budget.
 
     Parameters
     ----------
-    budget : delta; epsilons; trials of each rule at searched_at, over shorter times fewer epochs, of which finalists
-        are run whole, at each epsilon with their step times its first length, the first lengthened of them times
-        each; held_out images of MNIST that choose
-    scales : {scale: data sets, epochs, epsilons, seeds, rules where not all of them, and what it is in words}
-    run : settings that all have in common
-    search : {setting: law} that all draw
-    rules : {name: what it is called, needs, is given (run, own) and draws besides; in_steps = false if it has one step}
+    budget : delta; epsilons; trials of each rule at searched_at, which have fewer epochs, over shorter times;
+        finalists,
+        the number of best trials that are run whole at each epsilon. The steps of all finalists are multiplied by the
+        first of its lengths, and those of the first lengthened finalists by each length. held_out is the number of
+        images of MNIST that decide
+    scales : {scale: data sets, epochs, epsilons, seeds, its rules if it does not have all, and its description}
+    run : settings that all runs share
+    search : {setting: law} that all rules draw
+    rules : {name: its title, needs, given settings (run, own) and further draws; in_steps = false if it has one step}
     chosen : "finalists", {rule: trials, the best first}, "chosen", {rule: the trial for each epsilon}, and "lengths",
-        {rule: what its step is multiplied by}
-    file : where ``chosen`` is from
+        {rule: the factor of its step}
+    file : the file of ``chosen``
     """
 
     budget: dict[str, Any]
@@ -62,17 +64,17 @@ class Contest:
 
     @classmethod
     def of(cls, known: dict[str, Any], **chosen: Any) -> Self:
-        """The contest that a file describes, with what was chosen where that is in a file too."""
+        """The contest that a file describes, with the chosen values if they are in a file too."""
         parts = {"budget": "budget", "scales": "scale", "run": "run", "search": "search", "rules": "rule"}
         return cls(**{name: known[place] for name, place in parts.items()}, **chosen)
 
     def laws(self, rule: str) -> dict[str, dict[str, Any]]:
-        """What a trial of a rule draws, and by which law."""
+        """The settings that a trial of a rule draws, and their laws."""
         known = self.rules[rule]
         return (self.search if known.get("in_steps", True) else {}) | known["search"]
 
     def draw(self, rule: str, trial: int) -> Values:
-        """The values of a trial, by the rule and its number alone: each setting drawn by itself, or by turns.
+        """The values of a trial, which depend only on the rule and the number. Each setting is drawn on its own.
 
         Source: [ours:trials] [ours:cnn-trials]
 
@@ -83,7 +85,7 @@ class Contest:
 
         Returns
         -------
-        values : {setting: value}, numbers with three digits; "step" is the one that is no setting, see `settings`
+        values : {setting: value}, numbers with three digits; "step" is the only one that is no setting, see `settings`
         """
         rng = np.random.default_rng((zlib.crc32(rule.encode()), trial))
         values: Values = {}
@@ -106,15 +108,15 @@ class Contest:
         validation: float = 0.0,
         tested: bool = True,
     ) -> Settings:
-        """The run of a rule under values as `draw` gives them, with the noise that its own steps need.
+        """The run of a rule with values as `draw` gives them, and with the noise that its steps need.
 
         Source: [ours:equal-epsilon] [ours:cnn]
 
         Parameters
         ----------
         rule : a name in the file
-        values : settings of the run and of the rule, and "step": how far a step moves the parameters if all records of
-            a batch are at their bound and of one mind
+        values : settings of the run and of the rule, and "step": the distance by which a step moves the parameters if
+            all records of a batch are at their bound and have the same direction
         epsilon : float > 0, of the whole run
         dataset, epochs, seed, validation, tested : of the run
         """
@@ -135,12 +137,12 @@ class Contest:
         )
 
     def lengthened(self, values: Values, length: float) -> Values:
-        """Values with their step times ``length``; without a step, with lam, which shrinks the noise, divided by it."""
+        """Values with their step times ``length``. Without a step, lam, which shrinks the noise, is divided by it."""
         name, factor = ("step", length) if "step" in values else ("lam", 1 / length)
         return values | {name: _rounded(float(values[name]) * factor, 3)}
 
     def values_chosen(self, rule: str, epsilon: float, epochs: int) -> Values:
-        """What was chosen for an epsilon: of the finalists for a whole run, for a shorter one the best trial.
+        """The chosen values for an epsilon: a finalist for a whole run, the best trial for a shorter run.
 
         Source: [ours:finalists]
         """
@@ -152,12 +154,12 @@ class Contest:
 
 
 def toml(name: str) -> dict[str, Any]:
-    """A file of settings beside this module."""
+    """A file of settings in this module's folder."""
     return tomllib.loads(files("nfa.papers.ours").joinpath(name).read_text(encoding="utf-8"))
 
 
 def drawn(law: dict[str, Any], rng: np.random.Generator) -> float | int | str:
-    """A value by a law, {"log": [low, high]} or {"of": values}; a number of the first has three digits."""
+    """A value drawn from {"log": [low, high]}, with three digits, or from {"of": values}."""
     if "log" in law:
         low, high = law["log"]
         return _rounded(math.exp(rng.uniform(math.log(low), math.log(high))), 3)
@@ -166,9 +168,9 @@ def drawn(law: dict[str, Any], rng: np.random.Generator) -> float | int | str:
 
 
 def bound(function: str, run: dict[str, Any], own: Values) -> float:
-    """What one record can add to the sum over a batch, in l2 norm: the sensitivity times the batch.
+    """The largest l2 norm that one record can add to the sum over a batch: the sensitivity times the batch size.
 
-    With Adam it is 1, because the size of its steps does not depend on that of the direction.
+    With Adam it is 1, because the size of Adam's steps does not depend on the size of the direction.
 
     Parameters
     ----------
@@ -211,7 +213,7 @@ CNN = Contest.read("_cnn")
 
 
 def write(contest: Contest, found: dict[str, dict[str, Any]]) -> None:
-    """Write what was chosen into the contest's file."""
+    """Write the chosen values into the contest's file."""
     lines = [
         "# Written by `python -m nfa.papers.ours.tuning`: the best trials of each rule, the one for each epsilon, and",
         "# what its step is multiplied by.",

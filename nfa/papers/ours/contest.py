@@ -1,6 +1,6 @@
 """The comparison at equal epsilon by protocol.md: searches on other, public data, and their winners on the target.
 
-What is compared, what a search draws, and the order of the runs are in contest.toml.
+contest.toml has the rules that we compare, the laws that a search draws from, and the order of the runs.
 """
 
 import statistics
@@ -22,8 +22,8 @@ from nfa.papers.paired import Difference, paired
 
 FILE = toml("contest.toml")
 CONTEST = Contest.of(FILE)
-SEEDS_APART = 100  # between the seeds of two searches
-OF_WINNERS = 10  # what is added to the seeds of a search's winner
+SEEDS_APART = 100  # distance between the seeds of two searches
+OF_WINNERS = 10  # added to the seeds of a search for the runs of its winner
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Search:
 
     Parameters
     ----------
-    scale : whose sizes it has
-    target : data set that the winner is trained and tested on
+    scale : the scale that sets its sizes
+    target : data set on which the winner is trained and tested
     rule : name in contest.toml
-    epsilon : of every run
-    number : 1, 2, ...; searches of the same number have the same draws and seeds for all rules
+    epsilon : the epsilon of every run
+    number : 1, 2, ...; searches with the same number have the same draws and seeds for all rules
     """
 
     scale: str
@@ -52,7 +52,7 @@ class Search:
 
     @property
     def key(self) -> dict[str, str]:
-        """What the row of its winner is called."""
+        """The key of the winner's row."""
         return {"data": self.target, "rule": CONTEST.rules[self.rule]["name"], "epsilon": str(self.epsilon)}
 
     def name(self, part: str, seed: int) -> str:
@@ -64,7 +64,7 @@ class Search:
         return SEEDS_APART * self.number + place
 
     def values(self, trial: int) -> Values:
-        """The values that a trial draws: each by its own name, so that the rules share those of shared settings.
+        """The values that a trial draws. Each setting has its own draw, so rules share the draws of shared settings.
 
         Source: [ours:search]
         """
@@ -75,7 +75,7 @@ class Search:
         }
 
     def settings(self, trial: int, seed: int, *, winner: bool = False) -> Settings:
-        """The run of a trial with the seed in this place, on the other data without a test set, or on the target."""
+        """The run of a trial with the seed in this place: on the other data without a test set, or on the target."""
         data: dict[str, Any] = {"dataset": self.target}
         if not winner:
             data = {"dataset": FILE["public"][self.target], "validation": HELD_OUT, "tested": False}
@@ -88,10 +88,10 @@ class Search:
             **data,
         )
 
-    # What follows from the records of the rungs.
+    # These follow from the records of the rungs.
 
     def ranked(self, done: Records) -> list[int] | None:
-        """The best trials of the first rung, the best first; None while one of its records is missing.
+        """The best trials of the first rung, the best first; None as long as one of its records is missing.
 
         Source: [ours:contest]
         """
@@ -102,7 +102,7 @@ class Search:
         return order[: self.size["best"]]
 
     def won(self, done: Records) -> int | None:
-        """The trial with the best mean over the seeds of both rungs; None while a record is missing.
+        """The trial with the best mean over the seeds of both rungs; None as long as a record is missing.
 
         Source: [ours:contest]
         """
@@ -121,7 +121,7 @@ class Search:
         """The places of the seeds of the second rung."""
         return range(2, 2 + self.size["further"])
 
-    # The runs.
+    # These are the runs.
 
     def first_rung(self) -> list[Cell]:
         """Every trial with the first seed."""
@@ -129,7 +129,7 @@ class Search:
         return [Cell(self.name(f"trial{trial}", 1), self.settings(trial, 1), self.key) for trial in trials]
 
     def second_rung(self) -> list[Cell]:
-        """The best trials with further seeds; before they are known, the settings are those of the first trial."""
+        """The best trials with further seeds. Before they are known, the settings are those of the first trial."""
         return [
             Cell(
                 self.name(f"best{place}", seed),
@@ -142,7 +142,7 @@ class Search:
         ]
 
     def winner(self, seeds: list[int]) -> list[Cell]:
-        """The winner on the target with these seeds; before it is known, the settings are those of the first trial."""
+        """The winner on the target with these seeds. Before it is known, the settings are those of the first trial."""
         return [
             Cell(
                 self.name("winner", seed),
@@ -165,7 +165,7 @@ def _of_winner(search: Search, seed: int, done: Records) -> Settings | None:
 
 
 def _held_out(done: Records, groups: list[list[str]]) -> list[float] | None:
-    """The mean accuracy of each group of runs on the images held out; None while a record is missing."""
+    """The mean accuracy of each group of runs on the held-out images; None as long as a record is missing."""
     if any(name not in done for group in groups for name in group):
         return None
     return [statistics.fmean(done[name]["history"][-1]["validation_accuracy"] for name in group) for group in groups]
@@ -183,7 +183,7 @@ def blocks(scale: str) -> Iterator[list[Search]]:
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """All runs: in each block the first rungs, the second rungs, and the winners.
+    """All runs: for each block the first rungs, the second rungs, and the winners.
 
     Source: [ours:contest]
     """
@@ -195,7 +195,7 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
 
 
 def search_cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of both rungs, each with a row of its own.
+    """The runs of both rungs. Each has a row of its own.
 
     Source: [ours:search]
     """
@@ -208,7 +208,7 @@ def search_cells(scale: str, seeds: list[int]) -> list[Cell]:
 
 
 def is_winner(cell: Cell) -> bool:
-    """Whether a run is one of a search's winner, on the target."""
+    """Whether a run is a run of a search's winner on the target."""
     return "-winner-" in cell.name
 
 
@@ -228,7 +228,7 @@ def extra_columns(runs: Trained) -> dict[str, TableCell]:
 
 
 def values_tried(runs: Trained) -> dict[str, TableCell]:
-    """What a run of a search had drawn, with its learning rate in place of the step."""
+    """The values that a run of a search had drawn, with the learning rate in place of the step."""
     cell, record = runs[0]
     rule = next(name for name, known in CONTEST.rules.items() if known["name"] == cell.key["rule"])
     every = record["settings"] | record["settings"]["rule_settings"]
@@ -242,7 +242,7 @@ def means_of(row: dict[str, Any]) -> dict[int, float]:
 
 
 def accuracy_of(row: dict[str, Any]) -> Difference:
-    """The mean over the searches with Student's 95 % interval for it: the searches, not the seeds, are independent."""
+    """The mean over the searches with Student's 95 % interval; the searches are independent, their seeds are not."""
     means = means_of(row)
     return paired(means, dict.fromkeys(means, 0.0)) or Difference(row["ours"])
 
@@ -255,7 +255,7 @@ def gap_of(row: dict[str, Any], rows: Rows) -> Difference | None:
 
 
 def table(rows: Rows) -> Rows:
-    """A row a data set and rule: for each epsilon the accuracy and the difference to DP-SGD, then what it needs."""
+    """A row for each data set and rule: accuracy and difference to DP-SGD at each epsilon, and what the rule needs."""
     needs = {known["name"]: known["needs"] for known in CONTEST.rules.values()}
     found = []
     for data, rule in dict.fromkeys((row["data"], row["rule"]) for row in rows):
@@ -271,7 +271,7 @@ def table(rows: Rows) -> Rows:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The rows with fewer searches than the others, with their numbers of searches."""
+    """The rows with fewer searches than the others, and their numbers of searches."""
     most = max((len(means_of(row)) for row in rows), default=0)
     fewer = [f"{row['data']}, {row['rule']}, epsilon {row['epsilon']}: {row['searches']}" for row in rows]
     fewer = [text for text, row in zip(fewer, rows, strict=True) if len(means_of(row)) < most]
@@ -279,7 +279,7 @@ def notes(rows: Rows) -> list[str]:
 
 
 def accountants(runs: Trained) -> list[str]:
-    """The theorems by which the runs count epsilon, as a line for the report."""
+    """The theorems that count the epsilons of the runs, as a line for the report."""
     bounds = sorted({record["privacy"]["guarantee"]["bound"] for _, record in runs})
     return [f"Epsilon is counted by {' and '.join(bounds)}.", ""]
 

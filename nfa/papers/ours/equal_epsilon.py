@@ -1,6 +1,6 @@
-"""The table that none of the papers has: every rule at the same proved epsilon, tuned equally, on the same data.
+"""The table that no paper has: every rule at the same proved epsilon, with equal tuning, on the same data.
 
-How the settings were found: `nfa.papers.ours.tuning`. What is compared: `nfa.papers.ours.contenders`.
+`nfa.papers.ours.tuning` searches the settings, and `nfa.papers.ours.contenders` describes the rules.
 """
 
 import statistics
@@ -19,11 +19,11 @@ from nfa.privacy.tight import tight
 from nfa.rules.objective_perturbation import SoftmaxObjective
 from nfa.sampling import ALL_RECORDS
 
-BASE = "DP-SGD"  # what the others are held against
+BASE = "DP-SGD"  # the rule with which the others are compared
 
 
 def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
-    """Every rule at every epsilon of the scale on each data set, with the values chosen for runs of that length.
+    """Every rule at every epsilon of the scale on each data set, with the values chosen for runs of this size.
 
     Source: [ours:equal-epsilon] [ours:cnn]
     """
@@ -42,11 +42,11 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
 
 
 def extra_columns(runs: Trained) -> dict[str, TableCell]:
-    """Half of Student's 95 % interval over a row's seeds, what is proved, what loss distributions say, time and memory.
+    """Half of Student's 95 % interval over a row's seeds, the proved epsilon, that of loss distributions, time, memory.
 
-    The time of a step is the median over the runs of what it took of one core, with other runs beside it; where a
-    record does not tell that, of what passed. Its memory is that of the arrays which it holds at once, its batch among
-    them, beyond network, optimizer and data.
+    The time of a step is the median over the runs of the time on one core, measured with other runs on the machine. For
+    a record without this time, it is the elapsed time. The memory of a step is that of the arrays that it holds at
+    once, including its batch, in addition to network, optimizer and data.
     """
     accuracies = [100 * record["test_accuracy"] for _, record in runs]
     privacy = runs[0][1]["privacy"]
@@ -70,16 +70,16 @@ def extra_columns(runs: Trained) -> dict[str, TableCell]:
 
 
 def _seconds(timing: dict[str, float]) -> float:
-    return timing.get("cpu_seconds_per_step", timing["seconds_per_step"])  # not in records of old
+    return timing.get("cpu_seconds_per_step", timing["seconds_per_step"])  # old records lack the first
 
 
 def _megabytes(of_runs: list[int | None]) -> float | None:
-    known = [number for number in of_runs if number is not None]  # secure runs do not tell it, nor did runs of old
+    known = [number for number in of_runs if number is not None]  # secure runs and old runs do not record it
     return statistics.median(known) / 1e6 if known else None
 
 
 def _tight(mechanism: dict[str, Any], steps: int, delta: float) -> float | None:
-    """What the loss distributions of all steps prove, for the mechanism as a record has it; None if nothing does."""
+    """The epsilon that loss distributions of all steps prove for a record's mechanism; None if they prove none."""
     if "curve" in mechanism:
         return SoftmaxObjective(**mechanism["curve"]).epsilon(delta)
     return _of_steps(Mechanism(**mechanism), steps, delta)
@@ -91,7 +91,7 @@ def _of_steps(mechanism: Mechanism, steps: int, delta: float) -> float | None:
 
 
 def notes(rows: Rows, contest: Contest = DENSE) -> list[str]:
-    """A table a data set, rules by epsilons, with intervals and with what each rule needs."""
+    """A table for each data set, rules by epsilons, with intervals and with what each rule needs."""
     needs = {known["name"]: known["needs"] for known in contest.rules.values()}
     lines: list[str] = []
     for dataset in dict.fromkeys(row["data"] for row in rows):
@@ -113,7 +113,7 @@ def _in_words(row: dict[str, Any]) -> str:
 
 
 def _gaps(rows: Rows) -> list[str]:
-    """How far each rule is behind DP-SGD, as lines of Markdown."""
+    """The points by which each rule is less accurate than DP-SGD, as lines of Markdown."""
     base = {(row["data"], row["epsilon"]): row["ours"] for row in rows if row["rule"] == BASE}
     lines = []
     for rule in dict.fromkeys(row["rule"] for row in rows if row["rule"] != BASE):

@@ -1,4 +1,4 @@
-"""Pictures of the comparison at equal epsilon. To files only."""
+"""Pictures of the comparison at equal epsilon, drawn only to files."""
 
 from pathlib import Path
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 from nfa.experiments.experiment import Rows, Trained
 from nfa.experiments.plots import empty_figure, new_figure, save_figure, tidy
 
-# From pale to dark as epsilon falls, and a shape for each.
+# The colours go from pale to dark as epsilon falls. Each epsilon also has a shape.
 EPSILON = {"8": ("#9ecae1", "s"), "3": ("#4292c6", "o"), "1": ("#08306b", "D")}
 
 
 def equal_epsilon_figure(path: Path, rows: Rows, runs: Trained, delta: float) -> None:
-    """A panel a data set, a line a rule, a dot an epsilon with its interval over seeds; a PNG.
+    """Draw a panel for each data set, a line for each rule, and a dot with its interval for each epsilon, to a PNG.
 
     Parameters
     ----------
     path : file to write
     rows : of the table, with data, rule, epsilon, ours, n and interval
-    runs : that the rows are of, to tell where they stopped
-    delta : of every guarantee
+    runs : the runs of the rows, which tell where they stopped
+    delta : the delta of every guarantee
     """
     datasets = list(dict.fromkeys(row["data"] for row in rows))
     rules = list(dict.fromkeys(row["rule"] for row in rows))
@@ -57,13 +57,13 @@ def _dot(axes, row: dict[str, Any], height: int) -> None:
 
 
 def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
-    """Every trial of every rule as a dot, the best of each rule to the right; a PNG.
+    """Draw every trial of every rule as a dot, with the best of each rule at the right, to a PNG file.
 
     Parameters
     ----------
     path : file to write
     rows : of the table, with rule, epsilon and ours
-    runs : that the rows are of, to tell where they stopped
+    runs : the runs of the rows, which tell where they stopped
     """
     rules = list(dict.fromkeys(row["rule"] for row in rows))
     figure = new_figure("What a search of equal length found: images held out that are missed (%)", 9, runs)
@@ -86,14 +86,14 @@ def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
 
 
 def screen_figure(path: Path, rows: Rows, runs: Trained, base: str) -> None:
-    """A panel a rule, a bar a change: points gained or lost against the rule as chosen; a PNG.
+    """Draw a panel for each rule and a bar for each change: points gained or lost from the chosen settings; a PNG.
 
     Parameters
     ----------
     path : file to write
     rows : of the table, with rule, changed and ours
-    runs : that the rows are of, to tell where they stopped
-    base : the row that the others are held against
+    runs : the runs of the rows, which tell where they stopped
+    base : the row with which the others are compared
     """
     rules = list(dict.fromkeys(row["rule"] for row in rows if row["changed"] == base))
     if not rules:

@@ -1,4 +1,4 @@
-"""What limits the joint clip: its chosen settings with one thing changed at a time, on MNIST, taken as public.
+"""What limits the joint clip: its chosen settings with one change at a time, on MNIST, which counts as public here.
 
 The variants are in screen.toml.
 """
@@ -17,7 +17,7 @@ BASE = SCREEN["variant"][0]["name"]
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """Every variant of each rule at the scale's number of epochs; for the demo the first three of one rule.
+    """Every variant of each rule at the scale's number of epochs. The demo has the first three of one rule.
 
     Source: [ours:screen]
     """
@@ -59,7 +59,7 @@ def _slug(name: str) -> str:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What each change gained or lost against the rule as chosen, the largest gain first."""
+    """The points that each change gained or lost relative to the chosen settings, the largest gain first."""
     lines = []
     for rule in dict.fromkeys(row["rule"] for row in rows):
         own = {row["changed"]: row["ours"] for row in rows if row["rule"] == rule}

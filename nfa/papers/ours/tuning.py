@@ -1,9 +1,9 @@
-"""How the settings of every rule were found: trials on MNIST, the best of them run whole, one chosen for each epsilon.
+"""The search for the settings of every rule: trials on MNIST, whole runs of the best, one choice for each epsilon.
 
-MNIST is taken as public, so that the search costs no privacy; 10,000 of its training images, drawn by the seed, choose.
-Its test set has no part in the search. Every rule has the same number of trials. `python -m nfa.papers.ours.tuning
-dense|cnn TRIALS [FINALISTS]` writes what was chosen, from the folders of the experiments: until finalists have run, the
-best trial for each.
+MNIST counts as public, so the search costs no privacy. 10,000 of its training images, drawn by the seed, decide. The
+search does not use its test set. Every rule has the same number of trials. `python -m nfa.papers.ours.tuning dense|cnn
+TRIALS [FINALISTS]` writes the chosen values, from the folders of the experiments. Until the finalists have run, it
+chooses the best trial for each epsilon.
 """
 
 import json
@@ -17,12 +17,12 @@ from nfa.experiments.experiment import Cell, Experiment, Rows, TableCell, Traine
 from nfa.experiments.settings import Settings
 from nfa.papers.ours.contenders import CNN, DENSE, Contest, write
 
-HELD_OUT = DENSE.budget["held_out"] / 60_000  # of MNIST's training set
+HELD_OUT = DENSE.budget["held_out"] / 60_000  # share of MNIST's training set
 DEMO = ("dp-sgd", "joint-dfa", "dp-dfa")
 
 
 def trial_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
-    """Every trial of every rule, shorter than a whole run and at one epsilon; for the demo two of three rules.
+    """Every trial of every rule, shorter than a whole run and at one epsilon. The demo has two trials of three rules.
 
     Source: [ours:trials] [ours:cnn-trials]
     """
@@ -38,8 +38,9 @@ def trial_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[
 
 
 def finalist_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
-    """The best trials of every rule as whole runs at every epsilon, their steps times its lengths; for the demo the
-    best of three rules, short.
+    """The best trials of every rule as whole runs at every epsilon, with their steps times its lengths. The demo has
+    the
+    best of three rules, as short runs.
 
     Source: [ours:finalists]
     """
@@ -73,7 +74,7 @@ def _cell(
 
 
 def _whole_runs(contest: Contest, finalists: list[int], lengths: list[float]) -> list[tuple[int, float]]:
-    """Each finalist with the lengths that it is run with at an epsilon."""
+    """Each finalist with the lengths with which it is run at an epsilon."""
     every = contest.budget["lengthened"]
     return [(trial, x) for i, trial in enumerate(finalists) for x in (lengths if i < every else lengths[:1])]
 
@@ -83,12 +84,12 @@ def _in_names(trial: int, length: float) -> str:
 
 
 def held_out_accuracy(cell: Cell, record: dict[str, Any]) -> float:
-    """The accuracy on the images held out, after the last epoch, in percent."""
+    """The accuracy on the held-out images after the last epoch, in percent."""
     return 100 * record["history"][-1]["validation_accuracy"]
 
 
 def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, TableCell]:
-    """What a trial drew, in words; its step as it was run with."""
+    """The values that a trial drew, in words, with the step that its run had."""
     rule, _, rest = runs[0][0].name.partition("-trial")
     trial, _, length = rest.partition("-")[0].partition("x")
     drawn = contest.lengthened(contest.draw(rule, int(trial)), float(length or 1))
@@ -96,7 +97,7 @@ def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, TableCell
 
 
 def best(folder: Path, rule: str, epsilon: float, runs: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Trials with their lengths by their accuracy on the images held out, mean over seeds, the best first."""
+    """Trials with their lengths, sorted by accuracy on the held-out images (mean over seeds), the best first."""
     means = {}
     for trial, length in runs:
         name = f"{rule}-trial{_in_names(trial, length)}-epsilon{epsilon}"
@@ -109,8 +110,9 @@ def best(folder: Path, rule: str, epsilon: float, runs: Iterable[tuple[int, floa
 
 
 def choice(contest: Contest, trials: Path, finalists: Path | None) -> dict[str, dict[str, Any]]:
-    """The finalists of each rule, and its best with its length for each epsilon: until finalists have run, its best
-    trial as it is.
+    """The finalists of each rule, and its best trial with its length for each epsilon.
+
+    Until the finalists have run, the choice for each epsilon is the unchanged best trial.
 
     Source: [ours:finalists]
     """
@@ -130,7 +132,7 @@ def choice(contest: Contest, trials: Path, finalists: Path | None) -> dict[str, 
 
 
 def no_paper(settings: Settings, record: dict[str, Any]) -> str:
-    """Why no number is held against a paper's."""
+    """Why there is no paper with which a number could be compared."""
     return "no paper compares rules at equal epsilon"
 
 
