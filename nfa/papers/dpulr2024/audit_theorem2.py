@@ -1,8 +1,9 @@
-"""The audit of Theorem 2 of "Forward Learning with Differential Privacy": what one step of Algorithm 1 costs.
+"""The audit of Theorem 2 of "Forward Learning with Differential Privacy": what one step of Algorithm 1 really costs.
 
-Theorem 2 gives the step the privacy of a sampled Gaussian with noise multiplier sigma_0. Three pairs of neighbours on
-which the step costs more, each for a reason of its own (`nfa.papers.dpulr2024.audit_worlds`), and the same controller
-put into the sound rule (`nfa.papers.dpulr2024.audit_public_noise`).
+Theorem 2 gives the step the privacy of a sampled Gaussian with noise multiplier sigma_0. On three pairs of neighbours
+the step costs more, for three different reasons (`nfa.papers.dpulr2024.audit_worlds`). The last part runs the sound
+rule
+with the same controller (`nfa.papers.dpulr2024.audit_public_noise`).
 """
 
 from collections.abc import Callable
@@ -19,13 +20,13 @@ from nfa.papers.dpulr2024.audit_worlds import SIGMA_0, C, Clipping, ExtraNoise, 
 from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon
 
 NAME = "dpulr2024:thm2"
-TRIALS = 4_000_000  # of Audit 1 without the target; the other runs are fewer, since they are slower
+TRIALS = 4_000_000  # runs of Audit 1 without the target; the others are fewer, because they are slower
 TAU, OTHER_TAUS = 0.7, (0.5, 0.65)  # thresholds of Audit 1
-OUTPUTS = (4, 8, 16, 32, 128)  # of Audit 2; the paper's first layer has 128
+OUTPUTS = (4, 8, 16, 32, 128)  # numbers of outputs in Audit 2; the paper's first layer has 128
 SHARES = (0.01, 0.1, 0.25, 0.5)
 RADIUS = 1.2  # threshold of Audit 3
-SMALL = Clipping(d=64, K=512)  # for the rule itself
-GRADIENTS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0)  # lengths, in units of C
+SMALL = Clipping(d=64, K=512)  # for runs of the rule itself
+GRADIENTS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 100.0)  # norms, in units of C
 
 WORLDS = ("D", "D'")
 
@@ -33,7 +34,7 @@ Case = Clipping | ExtraNoise | Reading
 
 
 def claim(case: Case, delta: float) -> float:
-    """What Theorem 2 and Proposition 1 give one step on these neighbours; false, as the audit shows."""
+    """The epsilon of Theorem 2 and Proposition 1 for one step on these neighbours. The audit shows that it is false."""
     return claimed_dp_ulr_epsilon(delta=delta, T=1, q=Q, sigma_0=SIGMA_0, N_B=case.N_B, N_bar=case.N)[0]
 
 
@@ -48,7 +49,7 @@ def game(
     batch: int,
     stream: int,
 ) -> GameResult:
-    """Play on one of the pairs, with ``most`` runs in the two worlds or as many as the settings allow."""
+    """Play on one of the pairs, with at most ``most`` runs in the two worlds, fewer if the settings ask for fewer."""
     return play(
         runs,
         lambda scores: scores,
@@ -64,11 +65,11 @@ def game(
 
 
 def audit(settings: AuditOptions) -> Report:
-    """Three audits of Algorithm 1, and one of the sound rule; the headline is the first.
+    """Three audits of Algorithm 1, and one of the sound rule. The headline is the first.
 
     Source: [dpulr2024:thm2]
     """
-    with threadpool_limits(1):  # many small products: more threads get into each other's way
+    with threadpool_limits(1):  # many small products, which more threads would slow down
         clipping, one, three = Clipping(), ExtraNoise(), Reading()
         first = game(
             "Audit 1", clipping, clipping.law, TAU, settings,
@@ -153,7 +154,7 @@ def _clipping(case: Clipping, first: GameResult, settings: AuditOptions) -> tupl
 
 
 def _small(settings: AuditOptions) -> tuple[Part, dict]:
-    """The rule itself beside the shortcuts, with fewer parameters."""
+    """Runs of the rule itself compared with the shortcuts, with fewer parameters."""
     rng = Streams(settings.seed)("noise", 2)
     few = settings.at_most(400, 400)
     scores = {
@@ -181,7 +182,7 @@ def _small(settings: AuditOptions) -> tuple[Part, dict]:
 
 
 def _multipliers(case: Clipping, settings: AuditOptions) -> tuple[Part, dict]:
-    """When the claim is about right."""
+    """When the claim is approximately right."""
     rng = Streams(settings.seed)("noise", 3)
     shown = {G: case.multiplier(G, rng) for G in GRADIENTS}
     part = Part(

@@ -1,8 +1,8 @@
-"""The audit of Theorem 4 of "Forward Learning with Differential Privacy", in closed form: no runs, no chance.
+"""The audit of Theorem 4 of "Forward Learning with Differential Privacy", in closed form: no runs, no randomness.
 
-Theorem 4, as reconstructed, lets the release be a sum of independent Gaussians over the batch, f(d) ~ N(nu_d, Sigma_d),
-with |nu_d| <= 1 and every batch's covariance at least sigma^2 I, and gives it the bound of Theorem 1. Its proof moves
-the law of a batch by nu_x where a record x is added, and so drops Sigma_x. Nothing bounds that.
+In Theorem 4, as we reconstruct it, the release is a sum of independent Gaussians over the batch, f(d) ~ N(nu_d,
+Sigma_d), with |nu_d| <= 1 and every batch's covariance at least sigma^2 I. The theorem gives it the bound of Theorem 1.
+If a record x is added, the proof moves the law of a batch by nu_x, and so omits Sigma_x. Nothing bounds Sigma_x.
 """
 
 import math
@@ -17,7 +17,7 @@ from nfa.privacy.divergences import hockey_stick_density, renyi_density
 
 NAME = "dpulr2024:thm4"
 Q, SIGMA, N, N_B, ALPHA = 0.2, 4.0, 50, 5, 2.0
-VARIANCES = (3.2, 16.0, 160.0, 1600.0, 16_000.0)  # of the record that is added
+VARIANCES = (3.2, 16.0, 160.0, 1600.0, 16_000.0)  # variances of the added record
 HEADLINE = VARIANCES[-1]
 EPSILONS = (3.86, 50.0)
 
@@ -25,17 +25,17 @@ Mixture = tuple[np.ndarray, np.ndarray, np.ndarray]  # means, variances and prob
 
 
 def family(variance: float) -> tuple[Mixture, Mixture]:
-    """An instance of the theorem in one dimension: 50 records of mean 0 and variance 16/5, and x of mean 1.
+    """An instance of the theorem in one dimension: 50 records with mean 0 and variance 16/5, and x with mean 1.
 
     Source: [dpulr2024:thm4] [dpulr2024:eq31] [dpulr2024:f1-split]
 
     Parameters
     ----------
-    variance : float >= 16/5, of x; a batch of N_B = 5 has then at least 16 = sigma^2, with x or without
+    variance : float >= 16/5, of x; a batch of N_B = 5 then has at least 16 = sigma^2, with or without x
 
     Returns
     -------
-    f0, f1 : the laws of the release without x and with it, of batches drawn with rejection
+    f0, f1 : the laws of the release without and with x, for batches drawn with rejection
     """
     each = SIGMA**2 / N_B
     size = np.arange(N_B - 1, N + 1)
@@ -47,7 +47,7 @@ def family(variance: float) -> tuple[Mixture, Mixture]:
 
 
 def clean_pair(variance: float) -> tuple[Mixture, Mixture]:
-    """f0 = N(0, 16) and f1 = 0.8 N(0, 16) + 0.2 N(1, 16 + variance): the same without rejection, in its least form.
+    """f0 = N(0, 16) and f1 = 0.8 N(0, 16) + 0.2 N(1, 16 + variance): the simplest case, without rejection.
 
     Source: [dpulr2024:thm4] [dpulr2024:eq32]
     """
@@ -72,7 +72,7 @@ def log_density(law: Mixture) -> Callable[[float], float]:
 
 
 def log_tail(law: Mixture, t: np.ndarray) -> np.ndarray:
-    """log P(|v| >= t)."""
+    """The logarithm of P(|v| >= t)."""
     mean, variance, p = law
     std = np.sqrt(variance)
     t = np.asarray(t, float)[..., None]
@@ -81,7 +81,7 @@ def log_tail(law: Mixture, t: np.ndarray) -> np.ndarray:
 
 
 def epsilon_of_tails(f0: Mixture, f1: Mixture, *, delta: float) -> float:
-    r"""Lower bound on epsilon from the events |v| >= t, without chance.
+    r"""Exact lower bound on epsilon from the events |v| >= t.
 
     .. math:: \max_t \log \frac{P_1(|v| \ge t) - \delta}{P_0(|v| \ge t)}
     """
@@ -104,7 +104,7 @@ def divergences(f0: Mixture, f1: Mixture, alpha: float = ALPHA) -> tuple[float, 
 
 
 def area(f0: Mixture, f1: Mixture) -> float:
-    """AUC of |v|: the chance that it is larger under f1 than under f0."""
+    """AUC of |v|: the probability that it is larger under f1 than under f0."""
     density = log_density(f0)
 
     def integrand(t: float) -> float:
@@ -115,7 +115,7 @@ def area(f0: Mixture, f1: Mixture) -> float:
 
 
 def audit(settings: AuditOptions) -> Report:
-    """The family of instances, and the least pair.
+    """The family of instances, and the simplest pair.
 
     Source: [dpulr2024:thm4]
     """

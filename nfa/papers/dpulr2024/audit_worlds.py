@@ -1,10 +1,10 @@
-"""Neighbours on which Algorithm 1 of "Forward Learning with Differential Privacy" gives its difference away.
+"""Neighbours that Algorithm 1 of "Forward Learning with Differential Privacy" fails to protect.
 
-Three pairs D, D' = D + one example, the target. Theorem 2 speaks of each: one step, a sampling rate of 1/5,
-sigma_0 = 4, N_B at most q N, and Equation 8 with equality or, in the second, the remedy that is offered where it has no
-solution. For each pair `rule` runs `nfa.rules.dp_ulr` itself on batches of `nfa.sampling.PoissonRejection`, and `law`
-draws from the same law without its loops. Both give scores that speak for D' when they are high. What is looked at is
-the sum over the batch, which is N_B times the released direction.
+There are three pairs D, D' = D + one example, the target. Theorem 2 covers each: one step, a sampling rate of 1/5,
+sigma_0 = 4, N_B at most q N, and Equation 8 with equality. In the second pair, the equation has no solution, and the
+paper's remedy takes its place. For each pair, `rule` runs `nfa.rules.dp_ulr` itself on batches of
+`nfa.sampling.PoissonRejection`, and `law` draws from the same law without its loops. Both give scores that are high in
+favour of D'. The scores are computed from the sum over the batch, which is N_B times the released direction.
 """
 
 import math
@@ -25,7 +25,7 @@ from nfa.rules.dp_ulr import dp_ulr
 from nfa.sampling import PoissonRejection
 
 SIGMA_0, C, Q = 4.0, 1.0, 0.2
-ROWS = 1 << 20  # random numbers that are held at a time, about
+ROWS = 1 << 20  # approximate number of random numbers in memory at the same time
 
 
 def _logistic(z: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -36,22 +36,23 @@ def _logistic_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (-y[:, 0] * y[:, 1] * expit(-y[:, 1] * z[:, 0]))[:, None]
 
 
-# w log(1 + exp(-s z)) with y = (w, s): the logistic loss with a weight. At s = 0 it is w log 2, whatever z.
+# w log(1 + exp(-s z)) with y = (w, s) is the logistic loss with a weight. At s = 0 it is w log 2 for every z.
 weighted_logistic = Loss("weighted-logistic", expit, _logistic, _logistic_error)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clipping:
-    """Audit 1: the controller bounds the noise of the estimates, and Algorithm 1 then clips them.
+    """Audit 1: the controller bounds the noise of the estimates, but then Algorithm 1 clips them.
 
-    Noise on the parameters of one logistic unit, whose Jacobian is the identity. N examples with inputs 0 and the loss
-    log 2; the target has the input R e_1 and the loss log(1 + exp(-z)). All parameters are 0.
+    The noise is on the parameters of one logistic unit, whose Jacobian is the identity. N examples have inputs 0 and
+    the
+    loss log 2. The target has the input R e_1 and the loss log(1 + exp(-z)). All parameters are 0.
 
     Parameters
     ----------
     d : int >= 2, number of weights and bias
-    K : int >= 1, losses taken for each example
-    R : float > 0, length of the target's input; its gradient has length sqrt(R^2 + 1) / 2
+    K : int >= 1, number of losses for each example
+    R : float > 0, norm of the target's input; its gradient has norm sqrt(R^2 + 1) / 2
     N, N_B : ints, as in `nfa.papers.dpulr2024.theorems.impairment`
     """
 
@@ -64,9 +65,10 @@ class Clipping:
     def law(self, world: int, rng: np.random.Generator, n: int) -> np.ndarray:
         """Minus the sum's component along the target's [h; 1], in n runs.
 
-        Exact shortcuts: an example of constant loss has an isotropic normal estimate of variance (C sigma_0)^2 over the
-        batch size, of which one coordinate and the length of the rest are drawn; of the target's, whose loss sees
-        [h; 1] alone, the component along it comes from K losses and the length of the rest from their squares.
+        The function uses exact shortcuts. An example with constant loss has an isotropic normal estimate of variance (C
+        sigma_0)^2 over the batch size. Of this estimate it draws one coordinate and the norm of the rest. The target's
+        loss depends on [h; 1] alone. The component along it comes from K losses, the norm of the rest from their
+        squares.
         """
         others, there = accepted(world, rng, n, N=self.N, N_B=self.N_B)
         size = others + there
@@ -92,7 +94,7 @@ class Clipping:
         return along * np.minimum(1, C / np.sqrt(along**2 + rest2))
 
     def rule(self, world: int, rng: np.random.Generator, n: int) -> np.ndarray:
-        """The same from n runs of the rule."""
+        """The same scores from n runs of the rule."""
         x, y = np.zeros((self.N + world, self.d - 1)), np.tile([1.0, 0.0], (self.N + world, 1))
         if world:
             x[-1, 0], y[-1] = self.R, (1.0, 1.0)
@@ -105,18 +107,18 @@ class Clipping:
 
         .. math:: \sum_n P(n) \, e^{-\tau^2 d / (2 n C^2)}
 
-        A direction that is uniform on the sphere has coordinates with E exp(t u) <= exp(t^2 / (2 d)), and a clipped
-        isotropic estimate is one of them times a length of at most C.
+        The reason: a direction that is uniform on the sphere has coordinates with E exp(t u) <= exp(t^2 / (2 d)), and a
+        clipped isotropic estimate is such a direction times a norm of at most C.
         """
         size = np.arange(self.N_B, self.N + 1)
         chance = stats.binom.pmf(size, self.N, Q)
         return float(chance @ np.exp(-(tau**2) * self.d / (2 * size * C**2)) / chance.sum())
 
     def multiplier(self, G: float, rng: np.random.Generator, n: int = 100_000) -> float:
-        """Std of the others' sum over how far a target with a gradient of length G moves it, for K without end.
+        """Std of the others' sum over the shift from a target with a gradient of norm G, as K goes to infinity.
 
-        Of a batch with N_B others. The noise of the target's estimate is then that of the others; its mean is taken
-        over n pairs of draws g and -g.
+        The batch has N_B others. The noise of the target's estimate is then that of the others. Its mean is estimated
+        from n pairs of draws g and -g.
         """
         variance = (SIGMA_0 * C) ** 2 / (self.N_B + 1)  # of every coordinate, before the clip
         noise, rest2 = math.sqrt(variance) * rng.standard_normal(n), variance * rng.chisquare(self.d - 1, n)
@@ -126,16 +128,16 @@ class Clipping:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraNoise:
-    """Audit 2: extra noise on the sum is left out where one example's own, before the clip, is large.
+    """Audit 2: the rule omits extra noise on the sum where one example's own noise, before the clip, is large.
 
-    A dense layer with two inputs and m outputs, and the softmax loss at parameters 0. N examples have the input e_1;
-    the target has R e_2 - e_1, so that its [h; 1] is orthogonal to theirs.
+    A dense layer with two inputs and m outputs has the softmax loss at parameters 0. N examples have the input e_1. The
+    target has R e_2 - e_1, so its [h; 1] is orthogonal to theirs.
 
     Parameters
     ----------
-    m : int >= 2, outputs
+    m : int >= 2, number of outputs
     K : int >= 1
-    sigma : float > 0, standard deviation of the noise on the pre-activations, which nothing fixes
+    sigma : float > 0, standard deviation of the noise on the pre-activations, which can be chosen freely
     R : float > 0, large enough that the target's own noise, before the clip, is above the controller's goal
     N, N_B : ints
     """
@@ -148,7 +150,7 @@ class ExtraNoise:
     N_B: int = 10
 
     def rule(self, world: int, rng: np.random.Generator, n: int) -> np.ndarray:
-        """Minus the length of the sum along the target's [h; 1], from n runs of the rule."""
+        """Minus the norm of the sum along the target's [h; 1], from n runs of the rule."""
         net = Net((2,), [(Dense(self.m),)], rng=rng)
         net.W[1][:], net.b[1][:] = 0, 0
         x, y = np.tile([1.0, 0.0], (self.N + world, 1)), np.tile(np.eye(self.m)[0], (self.N + world, 1))
@@ -160,26 +162,28 @@ class ExtraNoise:
         return np.array([-np.linalg.norm(G @ seen) for G in released(net, x, y, **how)])
 
     def epsilon(self, *, delta: float, share: float = 0.0) -> float:
-        r"""Lower bound on epsilon in closed form, from the best length at which to say "target".
+        r"""Lower bound on epsilon in closed form, from the best norm as a threshold for "target".
 
         .. math:: \log \frac{q' - \delta}{F_{\chi^2_m}(1 / \sigma_0^2)}
 
         Parameters
         ----------
         delta : float in [0, 1)
-        share : float in [0, 1), of the extra noise that stays in the target's direction; 0 if its own is above the goal
+        share : float in [0, 1), the share of the extra noise that stays in the target's direction; 0 if its own noise
+            is
+            above the goal
 
         Notes
         -----
-        Without the target the sum along its [h; 1] is N(0, (sigma_0 C)^2 I_m): no other example has a part in it. With
-        the target in the batch it is a vector of length at most C, plus the share of the noise that stays.
+        Without the target, the sum along its [h; 1] is N(0, (sigma_0 C)^2 I_m), because no other example contributes
+        to it. With the target in the batch, it is a vector of norm at most C, plus the share of the noise that stays.
         """
         q1 = inclusion_probability(q=Q, N_B=self.N_B, N=self.N)
         if q1 <= delta:
             return 0.0
         if share == 0:
             return max(0.0, math.log(q1 - delta) - float(stats.chi2.logcdf(1 / SIGMA_0**2, self.m)))
-        log_t = np.linspace(math.log(1e-3 * share), math.log(10 * self.m), 4000)  # length^2 / (sigma_0 C)^2
+        log_t = np.linspace(math.log(1e-3 * share), math.log(10 * self.m), 4000)  # norm^2 / (sigma_0 C)^2
         t = np.exp(log_t)
         caught = q1 * stats.ncx2.cdf(t / share, self.m, 1 / (SIGMA_0**2 * share)) - delta
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -189,10 +193,11 @@ class ExtraNoise:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Audit 3: the controller reads the losses of the batch, and lowers everybody's noise where one is large.
+    """Audit 3: the controller reads the losses of the batch, and lowers the noise of all examples if one is large.
 
-    Noise on the parameters of one unit, inputs 0, and losses that do not depend on the parameters: log 2 each, and
-    ratio log 2 for the target. Estimates are then isotropic normals whatever K.
+    The noise is on the parameters of one unit with inputs 0. The losses do not depend on the parameters: log 2 each,
+    and
+    ratio log 2 for the target. The estimates are then isotropic normals for every K.
 
     Parameters
     ----------
@@ -207,12 +212,12 @@ class Reading:
     N_B: int = 200
 
     def law(self, world: int, rng: np.random.Generator, n: int) -> np.ndarray:
-        """Minus the length of the sum, in n runs; only what the rule does to constant losses is left out."""
+        """Minus the norm of the sum, in n runs, by a shortcut that omits only the rule's own loops."""
         scores = np.empty(n)
         for start in range(0, n, at_once := max(1, ROWS // (self.N * self.d))):
             part = scores[start : start + at_once]
             others, there = accepted(world, rng, len(part), N=self.N, N_B=self.N_B)
-            std = SIGMA_0 * C / np.sqrt(others + there * self.ratio**2)  # of an estimate of a loss log 2
+            std = SIGMA_0 * C / np.sqrt(others + there * self.ratio**2)  # std of an estimate with loss log 2
             g = clip_l2(np.repeat(std, others)[:, None] * rng.standard_normal((others.sum(), self.d)), C)
             total = np.add.reduceat(g, np.r_[0, np.cumsum(others)[:-1]])
             target = clip_l2(self.ratio * std[:, None] * rng.standard_normal((len(part), self.d)), C)
@@ -220,7 +225,7 @@ class Reading:
         return scores
 
     def rule(self, world: int, rng: np.random.Generator, n: int) -> np.ndarray:
-        """The same from n runs of the rule, with K = 1."""
+        """The same scores from n runs of the rule, with K = 1."""
         x, y = np.zeros((self.N + world, self.d - 1)), np.tile([1.0, 0.0], (self.N + world, 1))
         if world:
             y[-1, 0] = self.ratio
@@ -229,7 +234,7 @@ class Reading:
 
 
 def accepted(world: int, rng: np.random.Generator, n: int, *, N: int, N_B: int) -> tuple[np.ndarray, np.ndarray]:
-    """How many of N others n accepted batches hold, and whether the target is in them: (n,) ints and bools."""
+    """The number of the N others in each of n accepted batches, and whether the target is in it: (n,) ints, bools."""
     others, there = np.empty(n, int), np.zeros(n, bool)
     todo = np.arange(n)
     while len(todo):
@@ -240,7 +245,7 @@ def accepted(world: int, rng: np.random.Generator, n: int, *, N: int, N_B: int) 
 
 
 def released(net: Net, x, y, *, N_B: int, K: int, remedy: str, sigma=None, rng, n: int) -> Iterator[np.ndarray]:
-    """The sums of n runs of the rule for a network of one layer, weights and bias side by side: (n_1, n_0 + 1) each."""
+    """The sums of n runs of the rule for a one-layer network, weights next to bias: (n_1, n_0 + 1) each."""
     batches = PoissonRejection(x, y, Q, N_B, lambda purpose, t: rng)
     for t in range(1, n + 1):
         how: dict = {"sigma_0": SIGMA_0, "C": C, "K": K, "N_B": N_B, "remedy": remedy, "sigma": sigma, "rng": rng}

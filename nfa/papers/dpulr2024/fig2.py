@@ -1,6 +1,7 @@
-"""Figure 2 of "Forward Learning with Differential Privacy" (2024): what rejection adds to the bound of Theorem 1.
+"""Figure 2 of "Forward Learning with Differential Privacy" (2024): the term that rejection adds to Theorem 1's bound.
 
-`FIG2` computes it for several rates, for the paper does not state the figure's; its numbers are in numbers.toml.
+`FIG2` computes it for several rates, because the paper does not state the rate of the figure. numbers.toml has the
+paper's numbers.
 """
 
 import math
@@ -21,7 +22,7 @@ from nfa.papers.dpulr2024.theorems import impairment_ratio
 _FIG2 = tomllib.loads(files("nfa.papers.dpulr2024").joinpath("numbers.toml").read_text(encoding="utf-8"))["fig2"]
 CLAIMED = _FIG2["claimed"]
 MLP = ("4/3750", "1/300", "1/120")  # rates of batches of 64, 200 and 500 of 60,000
-DRAWN = {"1/120": 100_000, "1/10": 100_000, "1/5": 100_000}  # rates of the picture, each with its largest N
+DRAWN = {"1/120": 100_000, "1/10": 100_000, "1/5": 100_000}  # rates in the picture, each with its largest N
 
 
 @cache
@@ -39,7 +40,7 @@ def largest_threshold(rate: str, N: int) -> int:
     >>> largest_threshold("1/5", 1000), largest_threshold("1/100", 1000)
     (154, 0)
     """
-    low, high = 0, int(Fraction(rate) * N) + 1  # low does, high does not
+    low, high = 0, int(Fraction(rate) * N) + 1  # low satisfies the condition, high does not
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if ratio(rate, N, middle) < CLAIMED else (low, middle)
@@ -47,7 +48,7 @@ def largest_threshold(rate: str, N: int) -> int:
 
 
 def row(rate: str, N: int, N_B: int) -> dict[str, Any]:
-    """One value, held against the text: below 10^-3 where N >= 1,000 and N_B is slightly less than q N."""
+    """One value, compared with the text: below 10^-3 if N >= 1,000 and N_B is slightly less than q N."""
     mean = Fraction(rate) * N
     ours, share = ratio(rate, N, N_B), float(N_B / mean)
     if N_B >= mean:
@@ -63,13 +64,13 @@ def row(rate: str, N: int, N_B: int) -> dict[str, Any]:
 
 
 def threshold(rate: str, N: int, share: float) -> int:
-    """The least N_B of at least a share of q N, but below q N."""
+    """The least N_B that is at least a share of q N, but below q N."""
     mean = Fraction(rate) * N
     return min(math.ceil(Fraction(str(share)) * mean), math.ceil(mean) - 1)
 
 
 def falling(share: float) -> bool:
-    """Whether the ratio falls with N, at every rate, where N_B is this share of q N."""
+    """Whether the ratio falls with N, at every rate, if N_B is this share of q N."""
     for rate in _FIG2["rates"]:
         values = [ratio(rate, N, threshold(rate, N, share)) for N in _FIG2["sizes"] if Fraction(rate) * N >= 10]
         if any(later >= earlier for earlier, later in pairwise(values)):
@@ -78,7 +79,7 @@ def falling(share: float) -> bool:
 
 
 def fig2_rows() -> list[dict[str, Any]]:
-    """Every rate, size and share of q N, with the values worked out elsewhere among them, in the order of the three."""
+    """A row for every rate, size and share of q N in order, including the independently computed values."""
     places = {(rate, N, N_B) for rate, N, N_B, _ in _FIG2["vectors"]}
     for rate in _FIG2["rates"]:
         for N in _FIG2["sizes"]:
@@ -89,12 +90,12 @@ def fig2_rows() -> list[dict[str, Any]]:
 
 
 def judged(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of which the text speaks."""
+    """The rows that the text covers."""
     return [row for row in rows if not row["verdict"].startswith("not comparable")]
 
 
 def fig2_summary(rows: list[dict[str, Any]]) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     told, held = judged(rows), [row for row in judged(rows) if row["verdict"] == "inside"]
     least = min(float(row["q N"]) for row in held)
     worst = max(told, key=lambda row: row["ours"])
@@ -114,7 +115,7 @@ def fig2_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def fig2_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """How to read the table and the picture, where the claim holds, and how to check, as lines of Markdown."""
+    """How to read the table and the picture, where the claim holds, and how to check it, as lines of Markdown."""
     table = []
     for rate in _FIG2["rates"]:
         entry = {"q": rate}
@@ -141,7 +142,7 @@ def fig2_notes(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def grid(rate: str, most: int, points: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sizes N, shares of q N in (0, 1], and the ratios at the nearest whole N_B of at least 1, (shares, sizes)."""
+    """Sizes N, shares of q N in (0, 1], and the ratios at the nearest whole N_B >= 1, of shape (shares, sizes)."""
     q = float(Fraction(rate))
     sizes = np.unique(np.geomspace(max(100, 4 / q), most, points).round().astype(int))
     shares = np.linspace(0.02, 1, points)

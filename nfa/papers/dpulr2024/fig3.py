@@ -1,7 +1,7 @@
 """Figure 3 of "Forward Learning with Differential Privacy" (2024): accuracy and epsilon over the epochs.
 
-The runs are those of Table 1. The paper gives DP-ULR the epsilon of its Theorem 2, and DP-SGD a closed form; beside
-them stand here what other accountants say of the same numbers. Settings and readings are in numbers.toml.
+The runs are those of Table 1. The paper gives DP-ULR the epsilon of its Theorem 2, and DP-SGD a closed form. We also
+compute the epsilons of other accountants for the same settings. Settings and readings are in numbers.toml.
 """
 
 import math
@@ -27,7 +27,7 @@ from nfa.privacy.theorems import choose, one_step
 _FIG3, _TABLE1 = TOML["fig3"], TOML["table1"]
 DELTA, N, EPOCHS = _TABLE1["delta"], _FIG3["n"], _FIG3["epochs"]
 SIGMA_0 = tuple(_FIG3["sigma_0"])
-ORDERS = np.unique(np.concatenate([np.arange(2, 65), np.geomspace(64, 4096, 200).astype(int)]))  # few steps want large
+ORDERS = np.unique(np.concatenate([np.arange(2, 65), np.geomspace(64, 4096, 200).astype(int)]))  # large for few steps
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
@@ -38,16 +38,16 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
     return cells_of("table1", scale, seeds, _FIG3["scale"][scale]["runs"])
 
 
-# Epsilon after some epochs on 60,000 records
+# Epsilon after a number of epochs on 60,000 records
 
 
 def steps(batch: int, epochs: int) -> int:
-    """Steps of so many epochs, rounded up."""
+    """Number of steps in this number of epochs, rounded up."""
     return math.ceil(epochs * N / batch)
 
 
 def theorem_2(share: float, batch: int, sigma_0: float, epochs: int) -> float | None:
-    """What Theorem 2 claims, N_B being a share of q N; None below sigma_0 = 4, of which it does not speak."""
+    """The claim of Theorem 2 for an N_B that is a share of q N; None below sigma_0 = 4, which it does not cover."""
     if sigma_0 < _TABLE1["covered"]:
         return None
     drawn = {"T": steps(batch, epochs), "q": batch / N, "N_B": round(share * batch), "N_bar": N}
@@ -55,7 +55,7 @@ def theorem_2(share: float, batch: int, sigma_0: float, epochs: int) -> float | 
 
 
 def claimed_closed_form(batch: int, sigma_0: float, epochs: int) -> float:
-    r"""The closed form 2 T q^2 alpha / sigma_0^2 at the best of all orders, those of which it is false included.
+    r"""The closed form 2 T q^2 alpha / sigma_0^2 at the best of all orders, including orders at which it is false.
 
     .. math:: \gamma T + 2 \sqrt{\gamma T \ln(1 / \delta)}, \qquad \gamma = 2 q^2 / \sigma_0^2
 
@@ -84,20 +84,20 @@ def _curve(batch: int, sigma_0: float) -> np.ndarray:
 
 
 def renyi(batch: int, sigma_0: float, epochs: int) -> float:
-    """Poisson batches of a Gaussian mechanism: its exact Renyi curve at integer orders, converted by canonne2020."""
+    """Epsilon for Poisson batches of a Gaussian mechanism: its exact Renyi curve at integer orders and canonne2020."""
     spent_in_all = steps(batch, epochs) * _curve(batch, sigma_0)
     return to_dp(ORDERS, spent_in_all, delta=DELTA, conversion="canonne2020")[0]
 
 
 def exact(batch: int, sigma_0: float, epochs: int) -> float | None:
-    """The same, nearly exactly, where it has been computed; a sum of privacy losses, rounded up."""
+    """The same epsilon, nearly exact and rounded up, from a sum of privacy losses; None if nobody has computed it."""
     if epochs not in _FIG3["epochs_exact"]:
         return None
     return _FIG3["exact"][str(batch)][SIGMA_0.index(f"{sigma_0:g}")][_FIG3["epochs_exact"].index(epochs)]
 
 
 def shuffled(batch: int, sigma_0: float, epochs: int) -> float:
-    """Shuffled epochs, in which a record is used once each, whatever the batch: so many full Gaussian releases."""
+    """Epsilon for shuffled epochs. Each uses a record once for every batch size, as one full Gaussian release."""
     return epsilon_gaussian(delta=DELTA, noise_multiplier=sigma_0 / math.sqrt(epochs))
 
 
@@ -112,7 +112,7 @@ ACCOUNTANTS: dict[str, Callable[[int, float, int], float | None]] = {
 
 
 def epsilons(batch: int, sigma_0: str, epochs: int = EPOCHS) -> dict[str, float | None]:
-    """Epsilon at 1e-5 by each of `ACCOUNTANTS`, if a step were a Gaussian release of multiplier sigma_0; None: no word.
+    """Epsilon at 1e-5 by each of `ACCOUNTANTS` for Gaussian steps of multiplier sigma_0; None where it has no value.
 
     Source: [dpulr2024:fig3]
     """
@@ -120,7 +120,7 @@ def epsilons(batch: int, sigma_0: str, epochs: int = EPOCHS) -> dict[str, float 
 
 
 def notes(rows: Rows) -> list[str]:
-    """The epsilons side by side, and what the text says of them; as Markdown."""
+    """The epsilons side by side, and the paper's sentences about them, as Markdown."""
     table = []
     for batch in _TABLE1["batches"]:
         for sigma_0 in SIGMA_0:

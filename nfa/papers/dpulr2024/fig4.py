@@ -1,7 +1,7 @@
 """Figure 4 of "Forward Learning with Differential Privacy" (2024): a small residual network on CIFAR-10.
 
-The paper prints no accuracy of it, and leaves so much open that this is a toy: the same kind of network, data and
-rules. Settings and readings are in numbers.toml.
+The paper prints no accuracy for it and leaves many settings open. So this is a small model with the same kind of
+network, data and rules. Settings and readings are in numbers.toml.
 """
 
 from functools import partial
@@ -27,7 +27,7 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What the text says, and how the runs stand to it; as Markdown."""
+    """The paper's sentences, and a comparison of the runs with them, as Markdown."""
     lines = []
     for batch, reading in dict.fromkeys((row["batch"], row["reading"]) for row in rows):
         own = [row for row in rows if (row["batch"], row["reading"]) == (batch, reading)]

@@ -1,4 +1,4 @@
-"""Training runs of "Forward Learning with Differential Privacy" (2024): what its tables and figures have in common.
+"""Training runs of "Forward Learning with Differential Privacy" (2024): the common part of its tables and figures.
 
 Settings, readings and the printed numbers are in numbers.toml.
 """
@@ -18,21 +18,21 @@ PRIVATE_AS_PRINTED = "DP-ULR printed"  # the method whose guarantee fails
 
 
 def readings(item: str) -> dict[str, dict[str, Any]]:
-    """The readings of "table1", "tableC1" or "fig4" by name, that of all methods first."""
+    """The readings of "table1", "tableC1" or "fig4" by name. The first is the reading of all methods."""
     return {reading["name"]: reading for reading in TOML[item]["reading"]}
 
 
 def cells(item: str, scale: str, seeds: list[int], runs: Sequence[dict[str, Any]] | None = None) -> list[Cell]:
     """The runs of an item at a scale: every reading, batch size, method, sigma_0 and seed; ULR once, without noise.
 
-    Where the scale has "beyond_first_seed", seeds after the first are for the runs that have these values alone.
+    If the scale has "beyond_first_seed", seeds after the first have only the runs with these values.
 
     Parameters
     ----------
     item : "table1", "tableC1" or "fig4"
     scale : "demo", "small" or "paper"
     seeds : list of ints >= 0
-    runs : which, as in numbers.toml; those of the scale if not given
+    runs : the runs, as in numbers.toml; None for those of the scale
     """
     found, beyond = [], TOML[item]["scale"][scale].get("beyond_first_seed", {})
     for run in TOML[item]["scale"][scale]["runs"] if runs is None else runs:
@@ -60,12 +60,12 @@ def settings(
     Parameters
     ----------
     item : "table1", "tableC1" or "fig4"
-    batch : the batch size; the expected one where batches are Poisson
+    batch : the batch size; the expected batch size if batches are Poisson
     rule : one of `METHODS`
-    sigma_0 : as the paper names it; "none" for ULR
+    sigma_0 : as in the paper; "none" for ULR
     reading : one of `readings`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; the runs of one seed share initialisation, and batches where they are drawn alike
+    seed : int >= 0; runs of one seed share initialisation, and also batches if they are drawn in the same way
     model : "small", "medium" or "large" in Table C1
     """
     method, chosen, every = TOML["method"][rule], TOML[item]["scale"][scale], readings(item)
@@ -84,13 +84,13 @@ def settings(
         own |= TOML["estimate"][rule] | chosen["estimate"]
         own |= {} if rule == "ULR" else {"sigma_0": float(sigma_0)}
         own |= {"N_B": m} if rule == PRIVATE_AS_PRINTED else {}
-    if values["sampling"] == "poisson-rejection":  # line 195: the rate is N_B / N
+    if values["sampling"] == "poisson-rejection":  # by line 195, the rate is N_B / N
         values["N_B"] = m
     return Settings.from_json(values | {"rule": method["rule"], "rule_settings": own})
 
 
 def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
-    """Why a run's accuracy cannot be held against the paper, or an empty text."""
+    """Why the accuracy of a run cannot be compared with the paper, or an empty text."""
     stated, data = TOML[item]["setting"], record["data"]
     why = list(TOML[item].get("why_not", []))
     if run.rule == "ulr" and not why:
@@ -112,17 +112,17 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
 
 
 def main_reading(runs: Trained, first: str) -> tuple[str, Trained]:
-    """The reading that a picture shows, the first or else one that was run, and its runs."""
+    """The reading that a picture shows, the first or another one that was run, and its runs."""
     reading = min((cell.key["reading"] for cell, _ in runs), key=lambda name: name != first)
     return reading, [(cell, record) for cell, record in runs if cell.key["reading"] == reading]
 
 
 def trained_on(runs: Trained) -> str:
-    """What the runs of a reading had, for below a picture, such as "ours: mnist, 5 epochs"."""
+    """The data and length of a reading's runs, for the text below a picture, such as "ours: mnist, 5 epochs"."""
     _, record = runs[0]
     return f"ours: {record['data']['name']}, {len(record['history'])} epochs"
 
 
 def sound(cell: Cell) -> bool:
-    """Whether a run is not of DP-ULR as printed, of which nothing guarantees anything."""
+    """Whether a run is of another rule than DP-ULR as printed, which has no guarantee."""
     return cell.key["rule"] != PRIVATE_AS_PRINTED

@@ -36,7 +36,7 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
 def printed(key: Mapping[str, str], what: str = "printed") -> tuple[float, float] | None:
     """Mean and standard deviation of the validation accuracy that Table 1 prints for a cell, in percent; None for ULR.
 
-    The sound rule is held against the paper's DP-ULR. ``what`` is "printed_training" for the training accuracy.
+    The sound rule is compared with the paper's DP-ULR. ``what`` is "printed_training" for the training accuracy.
 
     Source: [dpulr2024:exp-batch] [dpulr2024:exp-gap]
     """
@@ -56,11 +56,11 @@ def paper(key: Mapping[str, str]) -> float | None:
     return None if found is None else found[0]
 
 
-# What the text says of the table
+# What the text says about the table
 
 
 def ahead(batch: str) -> list[float]:
-    """Points by which the printed validation accuracy of DP-ULR is ahead of DP-SGD's, in the order of `SIGMA_0`.
+    """Points by which the printed validation accuracy of DP-ULR exceeds DP-SGD's, in the order of `SIGMA_0`.
 
     Source: [dpulr2024:table1] [dpulr2024:claims]
 
@@ -74,7 +74,7 @@ def ahead(batch: str) -> list[float]:
 
 
 def spread(row: str, batch: str) -> float:
-    """Printed validation accuracy at the best sigma_0 less that at the worst, in points.
+    """The printed validation accuracy at the best sigma_0 minus that at the worst, in points.
 
     Source: [dpulr2024:table1]
 
@@ -88,7 +88,7 @@ def spread(row: str, batch: str) -> float:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What the text says, held against the printed numbers; what is guaranteed; as Markdown."""
+    """The text's sentences compared with the printed numbers, and the guarantees, as Markdown."""
     outside = len(BATCHES) * sum(float(s) < _TABLE1["covered"] for s in SIGMA_0)
     gaps = []
     for m in map(str, BATCHES):
@@ -113,7 +113,7 @@ def notes(rows: Rows) -> list[str]:
 
 
 def best_less_last(record: Mapping[str, Any]) -> float:
-    """Points by which the accuracy of a run's best epoch is above that of its last: what choosing an epoch adds.
+    """Points by which the best epoch of a run exceeds its last epoch: the gain from choosing an epoch.
 
     Source: [dpulr2024:exp-select]
 
@@ -127,9 +127,9 @@ def best_less_last(record: Mapping[str, Any]) -> float:
 
 
 def best_of_dp_sgd(runs: Trained) -> list[str]:
-    """DP-SGD's last epoch and its best beside the printed accuracy, which may be of either; as Markdown.
+    """DP-SGD's last and best epochs next to the printed accuracy, which may be either, as Markdown.
 
-    Shorter runs than the paper's are left out.
+    Runs that are shorter than the paper's are omitted.
 
     Source: [dpulr2024:exp-select]
     """
@@ -157,7 +157,7 @@ def best_of_dp_sgd(runs: Trained) -> list[str]:
 
 
 def runs_notes(runs: Trained) -> list[str]:
-    """Who is ahead, what choosing the best epoch would add, and what rejection did, as Markdown."""
+    """Differences of the rules, the gain from choosing the best epoch, and the effect of rejection, as Markdown."""
     gains: dict[tuple[str, ...], list[float]] = {}
     for cell, record in runs:
         gains.setdefault(tuple(cell.key[name] for name in ("rule", "reading")), []).append(best_less_last(record))
@@ -182,7 +182,7 @@ def runs_notes(runs: Trained) -> list[str]:
 
 
 def _as_printed() -> list[dict[str, str]]:
-    """The printed table, a line a batch size and method."""
+    """The printed table, with a line for each batch size and method."""
     lines = []
     for m in map(str, BATCHES):
         for row, table in _TABLE1["printed"].items():

@@ -35,7 +35,7 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
 def printed(key: Mapping[str, str], what: str = "printed") -> tuple[float, float]:
     """Mean and standard deviation of the validation accuracy that Table C1 prints, in percent; the key is a cell's.
 
-    The sound rule is held against the paper's DP-ULR. ``what`` is "printed_training" for the training accuracy.
+    The sound rule is compared with the paper's DP-ULR. ``what`` is "printed_training" for the training accuracy.
     """
     mean, sd = _TABLE[what][PRINTED_OF[key["rule"]]][key["batch"]][MODELS.index(key["model"])]
     return mean, sd
@@ -45,7 +45,7 @@ printed_training = partial(printed, what="printed_training")
 
 
 def ahead(batch: str) -> list[float]:
-    """Points by which the printed validation accuracy of DP-ULR is ahead of DP-SGD's, in the order of `MODELS`.
+    """Points by which the printed validation accuracy of DP-ULR exceeds DP-SGD's, in the order of `MODELS`.
 
     Source: [dpulr2024:tableC1]
 
@@ -59,7 +59,7 @@ def ahead(batch: str) -> list[float]:
 
 
 def parameters(sizes: str) -> int:
-    """Weights and biases of a fully connected network given as sizes.
+    """Number of weights and biases of a fully connected network with these sizes.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def parameters(sizes: str) -> int:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What the text says, held against the printed numbers, and the sizes; as Markdown."""
+    """The text's sentences compared with the printed numbers, and the sizes of the networks, as Markdown."""
     lines = []
     for m in map(str, _TABLE["batches"]):
         for row, table in _TABLE["printed"].items():

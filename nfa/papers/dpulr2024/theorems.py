@@ -1,8 +1,8 @@
-r"""What "Forward Learning with Differential Privacy" proves and claims: batches drawn with rejection, and DP-ULR.
+r"""What "Forward Learning with Differential Privacy" proves and what it claims: batches with rejection, and DP-ULR.
 
-Letters of that paper: N_B the least size of a batch, N-bar (here N_bar) a public lower bound on the number of records,
-q the sampling rate before rejection, p and P the binomial mass and distribution functions, T steps. Neighbours differ
-by one record added or removed. Epsilons of curves are Renyi nats.
+The letters are those of the paper. N_B is the least size of a batch, N-bar (here N_bar) a public lower bound on the
+number of records, and q the sampling rate before rejection. p and P are the binomial mass and distribution functions,
+and T is the number of steps. Neighbours differ by one added or removed record. Epsilons of curves are Renyi nats.
 """
 
 import math
@@ -14,11 +14,11 @@ from scipy import optimize, special, stats
 from nfa import require
 from nfa.privacy.divergences import LogDensity, check_order
 
-Law = tuple[np.ndarray, np.ndarray]  # means and their probabilities, of a mixture of Gaussians with one variance
+Law = tuple[np.ndarray, np.ndarray]  # means and their probabilities, for a mixture of Gaussians with one variance
 
 
 def impairment(*, q: float, N_B: int, N_bar: int) -> float:
-    r"""What rejection adds to the bound of Theorem 1, whatever the order.
+    r"""The term that rejection adds to the bound of Theorem 1 at every order.
 
     .. math:: \frac{q \, p(N_B - 1; \bar N, q)}{1 - P(N_B - 1; \bar N, q)}
 
@@ -33,12 +33,14 @@ def impairment(*, q: float, N_B: int, N_bar: int) -> float:
 
     Notes
     -----
-    1 plus this is c_0 / c_1, the ratio of the factors by which rejection scales the laws of batches of N and N + 1
-    records. It falls with N, so that N_bar is the worst. Computed as a sum of positive terms, in logarithms.
+    1 plus this term is c_0 / c_1, the ratio of the factors by which rejection scales the laws of batches from N and
+    from
+    N + 1 records. It decreases in N, so N_bar is the worst case. It is computed as a sum of positive terms, in
+    logarithms.
 
     Examples
     --------
-    Of one record at q = 1/2 with N_B = 1: (1/2) (1/2) / (1/2).
+    One record at q = 1/2 with N_B = 1: (1/2) (1/2) / (1/2).
 
     >>> impairment(q=0.5, N_B=1, N_bar=1)
     0.5
@@ -52,7 +54,7 @@ def impairment(*, q: float, N_B: int, N_bar: int) -> float:
 
 
 def acceptance(*, q: float, N_B: int, N: int) -> float:
-    """The probability that a Poisson batch of N records has at least N_B; q, N_B and N as in `impairment`.
+    """The probability that a Poisson batch from N records has at least N_B; q, N_B and N as in `impairment`.
 
     Source: [dpulr2024:alg1.L195]
     """
@@ -61,7 +63,7 @@ def acceptance(*, q: float, N_B: int, N: int) -> float:
 
 
 def inclusion_probability(*, q: float, N_B: int, N: int) -> float:
-    r"""The probability that an accepted batch of N + 1 records has a given one of them, more than q.
+    r"""The probability that an accepted batch from N + 1 records contains a given record. It is more than q.
 
     .. math:: q' = q \, \frac{1 - P(N_B - 2; N, q)}{1 - P(N_B - 1; N + 1, q)}
 
@@ -69,7 +71,7 @@ def inclusion_probability(*, q: float, N_B: int, N: int) -> float:
 
     Examples
     --------
-    Two records at q = 1/2, of which one at least: {a}, {b} and {a, b} are equally likely.
+    Two records at q = 1/2, at least one of them in the batch: {a}, {b} and {a, b} are equally likely.
 
     >>> round(inclusion_probability(q=0.5, N_B=1, N=1), 12)
     0.666666666667
@@ -80,7 +82,7 @@ def inclusion_probability(*, q: float, N_B: int, N: int) -> float:
 
 
 def largest_order(*, q: float, sigma: float) -> float:
-    r"""The order up to which Theorem 1 speaks, 1 where it has none.
+    r"""The largest order that Theorem 1 covers; 1 if it covers none.
 
     .. math:: \alpha \le \tfrac12 \sigma^2 A - 2 \ln \sigma, \qquad
               \alpha \le \frac{\frac12 \sigma^2 A^2 - \ln 5 - 2 \ln \sigma}{A + \ln(q \alpha) + 1 / (2 \sigma^2)},
@@ -96,7 +98,7 @@ def largest_order(*, q: float, sigma: float) -> float:
 
     Notes
     -----
-    A falls with alpha, so the conditions are implicit; both hold from just above 1 up to the order returned.
+    A decreases in alpha, so the conditions are implicit. Both hold from just above 1 up to the returned order.
     """
     _check_theorem(q, sigma)
 
@@ -117,7 +119,7 @@ def largest_order(*, q: float, sigma: float) -> float:
 
 
 def rejection_renyi(*, alpha: float, q: float, sigma: float, N_B: int, N_bar: int) -> float:
-    r"""Theorem 1: the bound for Gaussian noise on batches drawn with rejection, l2 sensitivity 1.
+    r"""Theorem 1: the bound for Gaussian noise on batches drawn with rejection, with l2 sensitivity 1.
 
     .. math:: \gamma = \frac{q \, p(N_B - 1; \bar N, q)}{1 - P(N_B - 1; \bar N, q)} + \frac{2 q^2}{\sigma^2} \alpha
 
@@ -133,16 +135,16 @@ def rejection_renyi(*, alpha: float, q: float, sigma: float, N_B: int, N_bar: in
 
     Returns
     -------
-    gamma : float, nats; inf at orders beyond `largest_order`, of which the theorem does not speak
+    gamma : float, nats; inf at orders above `largest_order`, which the theorem does not cover
 
     Raises
     ------
-    ValueError : outside the theorem's range of q, sigma, N_B or alpha
+    ValueError : if q, sigma, N_B or alpha is outside the theorem's range
 
     Notes
     -----
-    The paper proves one direction, D from D', and calls the other similar; no violation is known in either, and none of
-    the searches in the tests finds one.
+    The paper proves one direction, D from D', and calls the other similar. We know no violation in either direction,
+    and the searches in the tests find none.
     """
     check_order(alpha)
     _check_theorem(q, sigma)
@@ -153,24 +155,25 @@ def rejection_renyi(*, alpha: float, q: float, sigma: float, N_B: int, N_bar: in
 
 
 def claimed_dp_ulr_renyi(*, alpha: float, T: int, q: float, sigma_0: float, N_B: int, N_bar: int) -> float:
-    r"""Theorem 2 as published: T times Theorem 1 with the controller's target sigma_0 for sigma.
+    r"""Theorem 2 as published: T times Theorem 1 with the controller's target sigma_0 in place of sigma.
 
     Source: [dpulr2024:thm2]
 
     Parameters
     ----------
     alpha, q, N_B, N_bar : as in `rejection_renyi`
-    T : int >= 1, steps
+    T : int >= 1, number of steps
     sigma_0 : float >= 4, the controller's target, in units of C
 
     Returns
     -------
-    gamma : float, nats, claimed; inf at orders beyond `largest_order`
+    gamma : float, nats, as claimed; inf at orders above `largest_order`
 
     Notes
     -----
-    False for Algorithm 1 as printed: the controller bounds the covariance of estimates that are clipped afterwards, and
-    reads the batch that it protects; `nfa audit dpulr2024:thm2` shows both. No accountant calls this.
+    The claim is false for Algorithm 1 as printed. The controller bounds the covariance of estimates that are clipped
+    afterwards, and it reads the batch that it protects. `nfa audit dpulr2024:thm2` shows both. No accountant calls this
+    function.
     """
     require.integer(1, steps=T)
     return T * rejection_renyi(alpha=alpha, q=q, sigma=sigma_0, N_B=N_B, N_bar=N_bar)
@@ -179,7 +182,7 @@ def claimed_dp_ulr_renyi(*, alpha: float, T: int, q: float, sigma_0: float, N_B:
 def claimed_dp_ulr_epsilon(
     *, delta: float, T: int, q: float, sigma_0: float, N_B: int, N_bar: int
 ) -> tuple[float, float]:
-    r"""The epsilon that Theorem 2 gives with Proposition 1, the least over the orders it speaks of.
+    r"""The epsilon of Theorem 2 with Proposition 1: the least over the orders that it covers.
 
     Source: [dpulr2024:thm2]
 
@@ -190,7 +193,7 @@ def claimed_dp_ulr_epsilon(
 
     Returns
     -------
-    epsilon, alpha : floats, the claimed epsilon and its order; (inf, 1.0) where the theorem speaks of no order
+    epsilon, alpha : floats, the claimed epsilon and its order; (inf, 1.0) if the theorem covers no order
     """
     require.within("(0, 1)", delta=delta)
     require.integer(1, steps=T)
@@ -205,15 +208,15 @@ def claimed_dp_ulr_epsilon(
 
 
 def rejection_laws(f: Callable[[int, bool], float], *, N: int, q: float, N_B: int) -> tuple[Law, Law]:
-    r"""The means that batches drawn with rejection give, from N records and from N + 1.
+    r"""The means of batches drawn with rejection, from N records and from N + 1.
 
     Source: [dpulr2024:def4] [dpulr2024:eq31] [dpulr2024:f1-split]
 
     Parameters
     ----------
-    f : function (others, whether x is there) -> mean; others is the number of other records in the batch. Of
-        sensitivity 1 it moves by at most 1 when a record is added
-    N : int, records besides x
+    f : function (others, whether x is there) -> mean; others is the number of other records in the batch. If f has
+        sensitivity 1, it moves by at most 1 when a record is added
+    N : int, number of records besides x
     q, N_B : as in `impairment`
 
     Returns
@@ -259,7 +262,7 @@ def _check(*, q: float, N_B: int, N: int) -> None:
 
 def _impairment_of_theorem(q: float, N_B: int, N_bar: int) -> float:
     added = impairment(q=q, N_B=N_B, N_bar=N_bar)
-    if N_B > q * N_bar * (1 + 1e-12):  # q is often N_B / N_bar, rounded
+    if N_B > q * N_bar * (1 + 1e-12):  # q is often N_B / N_bar with rounding
         raise ValueError(f"Theorem 1 needs N_B <= q N_bar = {q * N_bar:g}, got {N_B}")
     return added
 

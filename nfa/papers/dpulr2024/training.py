@@ -1,7 +1,7 @@
-"""Training accuracy, of which Table 1 and Table C1 print as much as of validation accuracy: theirs beside ours.
+"""Training accuracy, which Table 1 and Table C1 print next to validation accuracy: the paper's and ours.
 
-The paper does not say how it measures training accuracy. Ours is that of the network without noise, on all training
-examples, at the end of a run and after epochs 1, 2, 4, 8, ... (`nfa.experiments.run`).
+The paper does not say how it measures training accuracy. We measure the network without noise on all training examples,
+at the end of a run and after epochs 1, 2, 4, 8, ... (`nfa.experiments.run`).
 """
 
 import statistics
@@ -15,9 +15,9 @@ Printed = Callable[[Mapping[str, str]], tuple[float, float] | None]  # a cell's 
 
 
 def columns(printed: Printed) -> Callable[[Trained], dict[str, Any]]:
-    """What a row has besides: the epsilon that is proved, and the training accuracy, printed and ours, in percent.
+    """Additional columns of a row: the proved epsilon, and the training accuracy, printed and ours, in percent.
 
-    Ours is the mean over the runs that measured it, after the last epoch. Both are None where none did.
+    Ours is the mean over the runs that measured it, after the last epoch. Both are None if no run measured it.
     """
 
     def of(runs: Trained) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def gaps(record: Mapping[str, Any]) -> dict[int, float]:
-    """Validation less training accuracy in points, by epoch, where a run measured both.
+    """Validation minus training accuracy in points, by epoch, where a run measured both.
 
     Source: [dpulr2024:exp-gap]
 
@@ -60,9 +60,9 @@ def gaps(record: Mapping[str, Any]) -> dict[int, float]:
 
 
 def beside_validation(runs: Trained, training: Printed, validation: Printed) -> list[str]:
-    """Validation less training accuracy by epoch, and what the paper prints of the end, as a table in Markdown.
+    """Validation minus training accuracy by epoch, and the paper's printed values at the end, as a Markdown table.
 
-    Rows are means over the runs that measured the training accuracy; without any there is no table.
+    Rows are means over the runs that measured the training accuracy. Without such runs, there is no table.
     """
     rows: dict[tuple[str, ...], list[dict[int, float]]] = {}
     keys: dict[tuple[str, ...], Mapping[str, str]] = {}

@@ -1,4 +1,4 @@
-"""How much likelihood-ratio estimates vary: one that is clipped, and one of a quadratic loss."""
+"""The variance of likelihood-ratio estimates: of a clipped estimate, and of an estimate for a quadratic loss."""
 
 import math
 
@@ -7,11 +7,11 @@ from scipy import stats
 
 
 def clipped_variance(*, variance: float, d: int, C: float) -> float:
-    r"""The variance, in each coordinate, of N(0, s^2 I_d) clipped to l2 norm C: at most C^2 / d, whatever s^2.
+    r"""The variance, in each coordinate, of N(0, s^2 I_d) clipped to l2 norm C: at most C^2 / d for every s^2.
 
     .. math:: \frac1d \Big( s^2 d \, F_{d+2}(C^2 / s^2) + C^2 (1 - F_d(C^2 / s^2)) \Big)
 
-    with F_d the chi-squared distribution function of d degrees.
+    Here F_d is the chi-squared distribution function with d degrees of freedom.
 
     Source: [dpulr2024:alg1.L205] [dpulr2024:thm2] [dpulr2024:noise-redundancy]
 
@@ -46,8 +46,8 @@ def proxy_covariance(*, loss: float, g: np.ndarray, H: np.ndarray, sigma: float)
 
     Notes
     -----
-    Equation 23 prints l_0 where l_0^2 is right, and leaves the last term out. For other losses it is the expansion to
-    the order sigma^0; the term in sigma^2 then has more to it.
+    Equation 23 prints l_0 where l_0^2 is right, and omits the last term. For other losses, this is the expansion up to
+    the order sigma^0; the term in sigma^2 then has further parts.
     """
     g, H = np.asarray(g, float), np.asarray(H, float)
     one, tr = np.eye(len(g)), np.trace

@@ -1,7 +1,8 @@
-"""The audit of DP-DFA: the rule itself, held against its overall sensitivity as printed and as corrected.
+"""The audit of DP-DFA: the rule itself, compared with its overall sensitivity as printed and as corrected.
 
-Lee & Kifer (2020), Section 4.2. Two records that differ in their label alone, in networks where y_hat = (1/2, 1/2):
-their errors are opposite, and so is all that they add to the direction of every layer.
+This is Lee & Kifer (2020), Section 4.2. Two records differ only in their labels, in networks with y_hat = (1/2, 1/2).
+So
+their errors are opposite, and so is everything that they add to the direction of every layer.
 """
 
 import math
@@ -26,7 +27,7 @@ from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules import dp_dfa, dp_hybrid
 
 NAME = "dp_dfa"
-GAMMA, BETA, TAU_E = 0.25, 0.9, 0.1  # the slope of a sigmoid, and the paper's own settings
+GAMMA, BETA, TAU_E = 0.25, 0.9, 0.1  # the largest derivative of a sigmoid, and the paper's own settings
 FLIP = np.array([1.0, -1.0]) / math.sqrt(2)  # the direction of e at y_hat = (1/2, 1/2)
 RELEASE: dict[str, Any] = {"adjacency": "replace-one", "sampling": "none", "sampling_rate": 1.0}
 
@@ -39,11 +40,11 @@ class Case:
     ----------
     name : str
     net : Net
-    x : (m, *in_shape) array; y : (m, n_L) array, that of world 0; other : (n_L,) array, the first label in world 1
-    settings : of the rule, but for sigma
-    printed : float, the overall sensitivity by the printed formula; None where the paper prints none
-    multiplier : float, sigma over the printed sensitivity, or over the corrected one where there is no other
-    fewer : int, times fewer trials
+    x, y, other : (m, *in_shape) array; (m, n_L) array of world 0; (n_L,) array, the first label in world 1
+    settings : settings of the rule except sigma
+    printed : float, the overall sensitivity by the printed formula; None if the paper prints none
+    multiplier : float, sigma over the printed sensitivity, or over the corrected one if there is no printed one
+    fewer : int, the factor by which the number of trials is smaller
     rule, mechanism : functions, as in `nfa.rules.dp_dfa`
     """
 
@@ -60,35 +61,35 @@ class Case:
     mechanism: Callable = dp_dfa.mechanism
 
     def released(self, sigma: float) -> Mechanism:
-        """What one step is by the rule's own mechanism, with the corrected sensitivity."""
+        """One step as a mechanism, by the rule's own function, with the corrected sensitivity."""
         return self.mechanism(net=self.net, m=len(self.x), sigma=sigma, **self.settings, **RELEASE)
 
     @property
     def corrected(self) -> float:
-        """The sensitivity in that mechanism."""
+        """The sensitivity of this mechanism."""
         return self.released(1.0).sensitivity
 
     @property
     def sigma(self) -> float:
-        """The noise that is played with."""
+        """The noise of the game."""
         return self.multiplier * (self.corrected if self.printed is None else self.printed)
 
     @property
     def pair(self) -> Pair:
-        """The two worlds, ready to be played with."""
+        """The two worlds of the game."""
         rule = partial(self.rule, self.net, m=len(self.x), **self.settings)
         y = np.concatenate([self.other[None], self.y[1:]])
         return Pair(rule=rule, x=(self.x, self.x), y=(self.y, y), sigma=self.sigma)
 
     @property
     def moved(self) -> float:
-        """How far the rule's answers to the two batches are apart, without noise."""
+        """The distance between the rule's directions for the two batches, without noise."""
         f0, f1 = self.pair.noiseless()
         return float(np.linalg.norm(f1 - f0))
 
 
 def counterexample() -> Case:
-    """A network 1-1-2 with a saturated hidden unit: nearly all that moves is the output layer."""
+    """A network 1-1-2 with a saturated hidden unit, in which nearly only the output layer moves."""
     net = _still(mlp((1, 1, 2), ops.sigmoid, rng=np.random.default_rng(0)))
     net.b[1][:] = 20
     settings = {"B": [None, BETA * FLIP[None, :], None], "tau_e": TAU_E, "tau_h": 1.0}
@@ -108,7 +109,7 @@ def paper_network() -> Case:
 
 
 def extremal(name: str, *, multiplier: float, **top) -> Case:
-    """Four units a layer where a sigmoid is steepest and h has norm 1: the corrected sensitivity is attained."""
+    """Four units per layer, at the largest derivative of a sigmoid and with norm 1: the worst case is attained."""
     net = _still(mlp((4, 4, 4, 2), ops.sigmoid, rng=np.random.default_rng(0)))
     B = [None, *(BETA * np.outer(u, FLIP) for u in ([0.5, -0.5, 0.5, 0.5], [0.5, 0.5, -0.5, 0.5])), None]
     settings = {"B": B, "tau_e": TAU_E, "tau_h": 1.0, **top}
@@ -118,12 +119,12 @@ def extremal(name: str, *, multiplier: float, **top) -> Case:
 
 
 def hybrid() -> Case:
-    """A convolution with clipped gradients below two dense layers; the other label turns all terms around."""
+    """A convolution with clipped gradients below two dense layers. The other label reverses the sign of all terms."""
     layers = [(Conv2d(2, 2), ops.tanh, MaxPool(2)), (Dense(4), ops.sigmoid), (Dense(2),)]
     net = Net((1, 5, 5), layers, rng=np.random.default_rng(1))
     x = np.random.default_rng(2).normal(size=(1, 1, 5, 5))
     h1 = net.activate(1, net.map[1].affine(net.W[1], net.b[1], x)).ravel()
-    net.b[2][:], net.W[3][:], net.b[3][:] = -net.W[2] @ h1, 0, 0  # z^2 = 0 and y_hat = (1/2, 1/2)
+    net.b[2][:], net.W[3][:], net.b[3][:] = -net.W[2] @ h1, 0, 0  # so z^2 = 0 and y_hat = (1/2, 1/2)
     settings = {
         "B": [None, None, BETA * np.outer([0.5, -0.5, 0.5, 0.5], FLIP), None],
         "tau": 1e-4,
@@ -135,7 +136,7 @@ def hybrid() -> Case:
 
 
 def cases() -> list[Case]:
-    """All that is played, the counterexample first."""
+    """All cases of the game, the counterexample first."""
     slope = extremal("4-4-4-2, slope", multiplier=1.0, top="slope", beta_top=BETA)
     return [counterexample(), paper_network(), extremal("4-4-4-2", multiplier=1.5), slope, hybrid()]
 
@@ -155,9 +156,9 @@ def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> GameSummar
 
 
 def audit(settings: AuditOptions) -> Report:
-    """All cases; the headline is the printed formula on the counterexample."""
+    """All cases. The headline is the printed formula on the counterexample."""
     played = cases()
-    with threadpool_limits(1):  # many small products: more threads get into each other's way
+    with threadpool_limits(1):  # many small products, which more threads would slow down
         summaries = [play_case(case, settings, stream) for stream, case in enumerate(played, start=1)]
     first = summaries[0]
     assert first.lower_bound is not None
@@ -208,13 +209,13 @@ READINGS = Part(
 
 
 def _case(name: str, net: Net, x: np.ndarray, **rest) -> Case:
-    """The first record has the first label in world 0 and the second in world 1."""
+    """A case in which the first record has the first label in world 0 and the second label in world 1."""
     labels = np.eye(net.shape_h[net.L][0])
     return Case(name=name, net=net, x=x, y=labels[np.arange(len(x)) % 2], other=labels[1], **rest)
 
 
 def _still(net: Net) -> Net:
-    """All weights and biases 0."""
+    """Set all weights and biases to 0."""
     for l in range(1, net.L + 1):
         net.W[l][:], net.b[l][:] = 0, 0
     return net
@@ -225,7 +226,7 @@ def _printed(*, L: int, m: int, tau_h: float) -> float:
 
 
 def _spent(sensitivity: float, sigma: float, delta: float) -> float:
-    """What the accountant makes of a sensitivity for one step; a claim where it is no bound."""
+    """The accountant's epsilon of one step for a sensitivity. If the sensitivity is no bound, it is only a claim."""
     return _epsilon(Mechanism(law="gaussian", sensitivity=sensitivity, noise_std=sigma, **RELEASE), delta)
 
 

@@ -1,4 +1,4 @@
-"""The overall sensitivity and the threshold that Lee & Kifer (2020) print, which do not hold as printed."""
+"""The overall sensitivity and the threshold that Lee & Kifer (2020) print. They do not hold as printed."""
 
 import math
 
@@ -7,7 +7,7 @@ from nfa.sensitivity.dfa import no_overflow
 
 
 def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
-    r"""The overall sensitivity as the paper prints it, of L layers with one gamma and one beta.
+    r"""The overall sensitivity as the paper prints it, for L layers with one gamma and one beta.
 
     .. math:: \Delta = (L \Delta_\zeta^2 + L \Delta_\xi^2)^{1/2} = \frac2m \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L}
 
@@ -15,18 +15,18 @@ def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e:
 
     Parameters
     ----------
-    L : int, the number of layers with the output layer
+    L : int, the number of layers, including the output layer
     m, gamma, beta, tau_e, tau_h : as in `zeta_sensitivity`, the same for all layers
 
     Raises
     ------
-    ValueError : if L or m is not positive, another number negative, or the answer not finite
+    ValueError : if L or m is not positive, if another number is negative, or if the result is not finite
 
     Notes
     -----
-    Not an upper bound where the top layer learns from e itself, as Section 3.2 and Figure 1 have it, and gamma beta
-    < 1: that layer's term does not pass through gamma and beta. It is a bound if gamma beta is read as one bound over
-    all layers, the output's 1 included, or if the top layer learns from beta e * y_hat (1 - y_hat) (`nfa.rules.dp_dfa`
+    It is no upper bound if gamma beta < 1 and the top layer learns from e itself, as in Section 3.2 and Figure 1. The
+    term of that layer does not pass through gamma and beta. It is a bound in two cases: if gamma beta is one bound over
+    all layers, including the output's 1, or if the top layer learns from beta e * y_hat (1 - y_hat) (`nfa.rules.dp_dfa`
     with top="slope"). See `corrected_dfa_sensitivity`.
 
     Examples

@@ -1,7 +1,7 @@
-"""What Lee & Kifer (2020) say in words of Figures 2 to 4, held against runs; no accuracy is printed.
+"""The sentences of Lee & Kifer (2020) about Figures 2 to 4, tested on runs, because no accuracy is printed.
 
-Runs of one seed share initialisation, feedback and batches as far as they have the same, so that rules are compared
-seed by seed: `nfa.papers.paired`.
+Runs of one seed share initialisation, feedback and batches as far as their settings allow it. So `nfa.papers.paired`
+compares the rules seed by seed.
 """
 
 import statistics
@@ -19,9 +19,9 @@ from nfa.rules import dp_dfa
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 LEAST, MOST = _TOML["figures"]["gain"]
-CHANCE = 20  # percent; ten classes by chance give 10
-BY_CHANCE = 1  # point that one seed may lose by the clips without a verdict
-LEVELS = (40, 50, 60, 70, 75, 80, 85)  # percent that DP-BP and DP-DFA need so many epochs for
+CHANCE = 20  # percent; guessing one of ten classes gives 10
+BY_CHANCE = 1  # points that a single seed may lose by the clips without a verdict
+LEVELS = (40, 50, 60, 70, 75, 80, 85)  # accuracies in percent, to count the epochs of DP-BP and DP-DFA
 SOUND = _TOML["figures"]["reading"][0]["name"]
 SAID = {
     "FC": f'"significant gains in accuracy (often by {LEAST}-{MOST}%)" of DP-DFA over DP-BP',
@@ -33,22 +33,22 @@ Accuracies = Mapping[tuple[str, ...], BySeed]  # percent, by (rule, sigma, readi
 
 
 def accuracies(runs: Trained) -> Accuracies:
-    """The final test accuracies of one data set's runs, in percent, by rule, sigma and reading."""
+    """The final test accuracies of the runs on one data set, in percent, by rule, sigma and reading."""
     return by_seed(runs, ("rule", "sigma", "reading"))
 
 
 def gains(
     found: Accuracies, rule: str = "DP-DFA", reading: str = SOUND, against: str | None = None, over: str = "DP-BP"
 ) -> dict[str, Difference]:
-    """Points by which a rule is ahead of another at each sigma, clips alone left out.
+    """Points by which a rule is more accurate than another at each sigma, without the runs with clips alone.
 
     Source: [lee2020:claim-gain] [lee2020:claim-hybrid] [lee2020:claim-fc]
 
     Parameters
     ----------
-    found : of one data set
-    rule, reading : whose gain
-    against, over : reading and rule that it is held against; the reading is that of the rule if not given
+    found : accuracies on one data set
+    rule, reading : the rule and reading whose gain is computed
+    against, over : reading and rule for comparison; None for the same reading
 
     Examples
     --------
@@ -63,7 +63,7 @@ def gains(
 
 
 def clip_losses(found: Accuracies) -> dict[tuple[str, str], Difference]:
-    """Points lost by clipping alone, sigma = 0: BP without privacy less each rule and reading that was run so.
+    """Points lost by clipping alone, at sigma = 0: BP without privacy minus each rule and reading with such runs.
 
     Source: [lee2020:claim-clip-bias] [lee2020:claim-conv]
 
@@ -78,7 +78,7 @@ def clip_losses(found: Accuracies) -> dict[tuple[str, str], Difference]:
 
 
 def cost_of_privacy(found: Accuracies, rule: str = "DP-BP") -> dict[str, Difference]:
-    """Points by which a rule stays below the network without privacy at each sigma, clips alone left out.
+    """Points by which a rule is less accurate than the network without privacy at each sigma, without clips alone.
 
     Source: [lee2020:claim-gap]
 
@@ -93,12 +93,12 @@ def cost_of_privacy(found: Accuracies, rule: str = "DP-BP") -> dict[str, Differe
 
 
 def _plain(found: Accuracies, reading: str) -> BySeed:
-    """BP without privacy, of the reading where it was run so."""
+    """BP without privacy, under this reading if it was run."""
     return found.get(("BP", "non-private", reading), found.get(("BP", "non-private", SOUND), {}))
 
 
 def _differences(pairs: Iterable) -> dict:
-    """Those of the pairs that have a seed in common."""
+    """The differences of the pairs that have a seed in common."""
     every = {place: paired(*pair) for place, pair in pairs}
     return {place: difference for place, difference in every.items() if difference is not None}
 
@@ -117,7 +117,7 @@ def epochs_to_reach(history: Sequence[Mapping[str, float]], accuracy: float) -> 
 
 
 def notes(figure: str, runs: Trained) -> list[str]:
-    """What the text claims, and what these runs show of it, as lines of Markdown.
+    """The claims of the text, and what these runs show about them, as lines of Markdown.
 
     Source: [lee2020:claim-gain] [lee2020:claim-clip-bias] [lee2020:claim-hybrid] [lee2020:claim-gap]
     [lee2020:claim-epochs]
@@ -142,7 +142,7 @@ def notes(figure: str, runs: Trained) -> list[str]:
 
 
 def _weight(figure: str, runs: Trained) -> list[str]:
-    """What runs of this length on these images can decide, and what they leave open."""
+    """What runs of this length on these images can decide, and what they cannot."""
     missing, open_ = (
         shortfalls(figure, runs),
         "initialisation, pixels, padding, how tau_h follows from equal sensitivity",
@@ -168,7 +168,7 @@ def _weight(figure: str, runs: Trained) -> list[str]:
 
 
 def _cost(found: Accuracies) -> list[str]:
-    """What privacy costs DP-BP, at every noise."""
+    """The loss of accuracy of DP-BP from privacy, at every noise."""
     if not (lost := cost_of_privacy(found)):
         return []
     seen = sum(one.above(0) for one in lost.values())
@@ -204,7 +204,7 @@ def _gain(found: Accuracies, whole: bool) -> list[str]:
 
 
 def _hybrid(found: Accuracies, whole: bool) -> list[str]:
-    """The hybrid against both others; where it has not left chance, its steps were too few."""
+    """The hybrid compared with both other rules. If it stays at chance, its steps were too few."""
     over_bp, over_dfa = gains(found, rule="hybrid"), gains(found, rule="hybrid", over="DP-DFA")
     if not over_bp:
         return []
@@ -218,7 +218,7 @@ def _hybrid(found: Accuracies, whole: bool) -> list[str]:
 
 
 def _idle(found: Accuracies, rule: str, compared: Mapping[str, Difference], whole: bool) -> str:
-    """At which noises a rule has not left chance, and what that says."""
+    """The noises at which a rule stays at chance, and what this means."""
     idle = [s for s in compared if statistics.fmean(found[rule, s, SOUND].values()) < CHANCE]
     says = (
         "all the steps of the paper are not enough for this rule here"
@@ -243,12 +243,12 @@ def _clip_bias(found: Accuracies) -> list[str]:
 
 
 def _printed_threshold(runs: Trained, gains: str) -> list[str]:
-    """A line of Markdown on the runs of the reading "printed" that have noise; none without such.
+    """A line of Markdown about the runs of the reading "printed" that have noise; none if there are no such runs.
 
     Parameters
     ----------
     runs : of one data set
-    gains : their points over DP-BP, in words; may be empty
+    gains : their points over DP-BP, as text; may be empty
     """
     rows: dict[tuple[str, ...], Trained] = {}
     for cell, record in runs:
@@ -270,7 +270,7 @@ def _printed_threshold(runs: Trained, gains: str) -> list[str]:
 
 
 def refusal() -> str:
-    """Why no mechanism is built on the printed overall sensitivity, with the id of the statement."""
+    """Why no mechanism uses the printed overall sensitivity, with the id of the statement."""
     given: Mapping[str, Any] = {"net": None, "B": [], "m": 1, "sigma": 1.0, "tau_h": 1.0, "adjacency": "replace-one"}
     try:
         dp_dfa.mechanism(**given, sensitivity="printed", sampling="none", sampling_rate=1.0)
@@ -280,7 +280,7 @@ def refusal() -> str:
 
 
 def _epochs(runs: Trained) -> list[str]:
-    """How many epochs DP-BP and DP-DFA need to the same accuracy, on the mean curves of the seeds that both have."""
+    """The epochs that DP-BP and DP-DFA need for the same accuracy, on the mean curves of their common seeds."""
     curves: dict[tuple[str, str], dict[int, list[dict[str, float]]]] = {}
     for cell, record in runs:
         if cell.key["reading"] == SOUND and cell.key["sigma"] not in ("0", "non-private"):
@@ -316,7 +316,7 @@ def _mean_history(histories: Sequence[Sequence[Mapping[str, float]]]) -> list[di
 
 
 def caption(figure: str, runs: Trained) -> list[str]:
-    """What stands below the picture: what the paper says of it, and what these runs show; a sentence each."""
+    """The text below the picture: the paper's sentences and what these runs show, one sentence each."""
     lines = [f"The paper: {SAID[_TOML[figure]['net']]}."]
     for data, own in of_data(figure, runs).items():
         found = accuracies(own)

@@ -1,4 +1,4 @@
-"""The experiments of Lee & Kifer (2020), Section 5; the paper's numbers and settings are in numbers.toml.
+"""The experiments of Lee & Kifer (2020), Section 5. The paper's numbers and settings are in numbers.toml.
 
 `EPSILONS` recomputes the 24 epsilons in the captions of Figures 2 and 4 under each reading of the text.
 """
@@ -27,11 +27,11 @@ CAPTIONS: list[dict[str, Any]] = _EPSILONS["caption"]
 READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in _EPSILONS["reading"]}
 NEAREST = next(iter(READINGS))
 DELTA = _EPSILONS["delta"]
-DECIMALS = 8  # of the rows; the table shows four
-TIGHT_DECIMALS = 4  # Fourier transforms, which another processor rounds otherwise from about the seventh digit on
+DECIMALS = 8  # decimals in the rows; the table prints four
+TIGHT_DECIMALS = 4  # from Fourier transforms, which differ between processors from about the seventh digit on
 ORDERS = np.arange(_EPSILONS["orders"][0], _EPSILONS["orders"][1] + 1)
 
-# Steps an epoch of n records in batches of m
+# Steps of an epoch of n records in batches of m
 STEPS: dict[str, Callable[[int, int], float]] = {
     "down": lambda n, m: n // m,
     "exact": lambda n, m: n / m,
@@ -40,7 +40,7 @@ STEPS: dict[str, Callable[[int, int], float]] = {
 
 
 def release(caption: Mapping[str, Any], reading: Mapping[str, Any], n: int) -> Mechanism:
-    """What one step of a caption's training releases, as a reading has it, on n records.
+    """The mechanism that one step of a caption's training releases under a reading, on n records.
 
     Source: [lee2020:exp-cnn] [lee2020:exp-fc]
     """
@@ -56,7 +56,7 @@ def release(caption: Mapping[str, Any], reading: Mapping[str, Any], n: int) -> M
 
 
 def spent(caption: Mapping[str, Any], reading: Mapping[str, Any], n: int, epochs: int) -> np.ndarray:
-    """The Renyi curve of a caption's training after so many epochs, nats over `ORDERS`: T steps of one bound."""
+    """The Renyi curve of a caption's training after a number of epochs, nats over `ORDERS`: T steps of one bound."""
     mechanism = release(caption, reading, n)
     steps = epochs * STEPS[reading.get("steps", "down")](n, _TOML["network"][caption["net"]]["batch"])
     return steps * one_step(mechanism, ORDERS, choose(mechanism, reading["bound"]))
@@ -65,15 +65,15 @@ def spent(caption: Mapping[str, Any], reading: Mapping[str, Any], n: int, epochs
 def epsilons(
     caption: Mapping[str, Any], reading: Mapping[str, Any], n: int, epochs: Iterable[int] | None = None
 ) -> list[tuple[float, float | None]]:
-    """Epsilon at `DELTA`, and the order that gives it, after each number of epochs.
+    """Epsilon at `DELTA`, and its order, after each number of epochs.
 
     Source: [lee2020:acct] [lee2020:fig2] [lee2020:fig3] [lee2020:fig4]
 
     Parameters
     ----------
     caption, reading : entries of `CAPTIONS` and `READINGS`
-    n : int, training records
-    epochs : how many, each; None: those of the caption
+    n : int, number of training records
+    epochs : the numbers of epochs; None for those of the caption
 
     Examples
     --------
@@ -83,7 +83,7 @@ def epsilons(
     one_epoch = spent(caption, reading, n, 1)
     conversion = reading.get("conversion", "mironov2017")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OrderAtGridEnd)  # order 2 is the least that the theorems have
+        warnings.simplefilter("ignore", OrderAtGridEnd)  # order 2 is the smallest order of the theorems
         return [
             to_dp(ORDERS, count * one_epoch, delta=DELTA, conversion=conversion)
             for count in (caption["epochs"] if epochs is None else epochs)
@@ -91,9 +91,9 @@ def epsilons(
 
 
 def tight(caption: Mapping[str, Any], n: int) -> list[float]:
-    """For each value of a caption a nearly exact epsilon of the same training, by composed privacy losses.
+    """A nearly exact epsilon for each value of a caption, by composed privacy losses of the same training.
 
-    The reading is the nearest one. No value is below what holds; they are above it by at most two in a thousand.
+    The reading is the nearest one. Each value is at least the true epsilon and exceeds it by at most two in a thousand.
     """
     step = release(caption, READINGS[NEAREST], n)
     steps = [n // _TOML["network"][caption["net"]]["batch"] * epochs for epochs in caption["epochs"]]
@@ -123,7 +123,7 @@ def epsilon_rows() -> list[dict[str, Any]]:
 
 
 def agreement(rows: list[dict[str, Any]], column: str) -> tuple[int, int, float]:
-    """How many printed values a column gives if cut to two decimals, if rounded, and its largest relative deviation.
+    """The number of printed values that equal a column if cut to two decimals, or if rounded; largest relative error.
 
     Source: [lee2020:fig2] [lee2020:fig4]
 
@@ -148,7 +148,7 @@ def _range(values: Iterable[float], digits: int = 0, unit: str = "") -> str:
 
 
 def epsilon_summary(rows: list[dict[str, Any]]) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     first, second = (_of(rows, data) for data in DATA)
     (misprint,) = [row for row in first if row["verdict"] != "inside"]
     cut, rounded, _ = agreement(first, "ours")
@@ -174,7 +174,7 @@ def epsilon_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def epsilon_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """How to read the table and the picture, the readings with their hits, and how to check, as lines of Markdown."""
+    """How to read the table and the picture, the readings with their matches, and how to check, as Markdown lines."""
     table = []
     for data in DATA:
         for name, reading in READINGS.items():
@@ -209,7 +209,7 @@ def epsilon_notes(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _clip_table(rows: list[dict[str, Any]]) -> list[str]:
-    """Printed epsilons and those of a clip of 3 or 2, a line a caption."""
+    """Printed epsilons, and those for a clip of 3 or 2, a line for each caption."""
     lines = []
     for caption in CAPTIONS:
         own = [row for row in rows if row["figure"] == caption["figures"][next(iter(DATA))]]

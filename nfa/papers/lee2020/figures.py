@@ -1,7 +1,7 @@
-"""Figures 2 to 4 of Lee & Kifer (2020), Section 5: DP-BP, DP-DFA and the hybrid beside the network without privacy.
+"""Figures 2 to 4 of Lee & Kifer (2020), Section 5: DP-BP, DP-DFA, the hybrid, and the network without privacy.
 
-Settings and readings are in numbers.toml. The paper prints no accuracies: what its text says of them in words is held
-against the runs by `nfa.papers.lee2020.claims_in_words`.
+Settings and readings are in numbers.toml. The paper prints no accuracies, so
+`nfa.papers.lee2020.claims_in_words` compares the runs with the sentences of its text.
 """
 
 import math
@@ -32,13 +32,13 @@ SENSITIVITY = {net: _TOML["network"][net]["sensitivity"] for net in ("CNN", "FC"
 TRANSCRIPTION = _FIGURES["transcription"]
 RULES = {"BP": "bp", "DP-BP": "dp_sgd", "DP-DFA": "dp_dfa", "hybrid": "dp_hybrid"}  # method: rule
 DIGITS = (
-    6  # of a threshold, rounded down: two machines whose last bits differ run the same settings, and none exceeds S
+    6  # of a threshold, rounded down, so that machines with other last bits have the same settings and none exceeds S
 )
 NOT_PRINTED = "the accuracies in the figure are not printed"
 
 
 def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of a figure at a scale: every data set, reading, method, noise and seed; sigma 0 is the clips alone.
+    """The runs of a figure at a scale: every data set, reading, method, noise and seed; sigma 0 means clips alone.
 
     Source: [lee2020:exp-cnn] [lee2020:exp-fc]
     """
@@ -67,10 +67,10 @@ def settings(figure: str, *, data: str, method: str, sigma: str, reading: str, s
     figure : "fig2", "fig3" or "fig4"
     data : "Fashion-MNIST" or "CIFAR-10"
     method : one of `RULES`
-    sigma : as the paper names it, at its own batch size; "0" for clips alone, "non-private" for BP
+    sigma : as in the paper, at its own batch size; "0" for clips alone, "non-private" for BP
     reading : one of `READINGS`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; the runs of one seed share initialisation, feedback and batches, as far as they have the same
+    seed : int >= 0; runs of one seed share initialisation, feedback and batches, as far as their settings allow it
     """
     fig, chosen, network = _TOML[figure], _TOML[figure]["scale"][scale], _TOML["network"][_TOML[figure]["net"]]
     shape = tuple(chosen.get("shape", fig["data"][data].get("shape", ())))
@@ -81,9 +81,7 @@ def settings(figure: str, *, data: str, method: str, sigma: str, reading: str, s
     if method == "BP":
         del values["delta"]
         return Settings.from_json(values | {"rule": RULES[method]})
-    own = {
-        "sigma": float(sigma) * network["batch"] / values["batch"]
-    }  # sigma m / S, the noise multiplier, is the paper's
+    own = {"sigma": float(sigma) * network["batch"] / values["batch"]}  # sigma m / S is the paper's noise multiplier
     own |= clips(method, reading, fig["net"], values["architecture"], shape)
     values |= _FIGURES["private"] | {"conversion": "mironov2017"}
     return Settings.from_json(values | {"rule": RULES[method], "rule_settings": own})
@@ -91,19 +89,19 @@ def settings(figure: str, *, data: str, method: str, sigma: str, reading: str, s
 
 @cache
 def clips(method: str, reading: str, net: str, architecture: str, shape: tuple[int, ...]) -> dict[str, Any]:
-    """The clipping bounds of a method at the sensitivity that the paper states, as its rule takes them.
+    """The clipping bounds of a method at the sensitivity that the paper states, as arguments of its rule.
 
     Parameters
     ----------
     method : "DP-BP", "DP-DFA" or "hybrid"
-    reading : one of `READINGS`; "printed" takes tau_h from the sensitivity as printed, which is no bound
+    reading : one of `READINGS`; "printed" takes tau_h from the printed sensitivity, which is no bound
     net : "FC" or "CNN"
     architecture : name in `nfa.network.ARCHITECTURES`
-    shape : of an image, for a CNN; () for a network that has its own
+    shape : shape of an image, for a CNN; () for a network that has its own
 
     Raises
     ------
-    ValueError : if no bound keeps the sensitivity, naming the least that can be kept
+    ValueError : if no bound gives the sensitivity; the message has the least that is possible
     """
     S, tau_e = SENSITIVITY[net], _FIGURES["clips"]["tau_e"]
     if method == "DP-BP":
@@ -130,15 +128,15 @@ def bounds(
     beta: float = _FIGURES["setting"]["feedback_scale"],
     **top: Any,
 ) -> list[LayerBound]:
-    """What one record can move in each layer of a network by DFA; they depend on shapes, gamma, beta and the top alone.
+    """What one record can move in each layer of a network by DFA: a function of shapes, gamma, beta and the top alone.
 
     Parameters
     ----------
     architecture : name in `nfa.network.ARCHITECTURES`, or a text such as 784-128-256-10
     shape : as for `clips`
-    activation : of the hidden layers of a text
+    activation : activation of the hidden layers, if the architecture is a text
     beta : spectral norm of the feedback
-    top : top and beta_top of `nfa.rules.dp_dfa.dp_dfa`, with tau_e where `nfa.sensitivity.dfa.layer_bounds` needs it
+    top : top and beta_top of `nfa.rules.dp_dfa.dp_dfa`, with tau_e if `nfa.sensitivity.dfa.layer_bounds` needs it
     """
     of = Settings(architecture=architecture, activation=activation, dtype="float64")
     net = network_of(of, Streams(0), shape or None)
@@ -147,7 +145,7 @@ def bounds(
 
 
 def rounded_down(value: float) -> float:
-    """A positive number to `DIGITS` significant digits, never more than it was.
+    """A positive number rounded down to `DIGITS` significant digits.
 
     Examples
     --------
@@ -159,20 +157,20 @@ def rounded_down(value: float) -> float:
 
 
 def not_comparable(figure: str, settings: Settings, record: dict[str, Any]) -> str:
-    """Why a run's accuracy cannot be held against the figure: no accuracy is printed, and what else differs."""
+    """Why the accuracy of a run cannot be compared with the figure: it prints no accuracy; other differences follow."""
     return "; ".join([NOT_PRINTED, *differs(figure, settings, record)])
 
 
 def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
-    """The epsilons in a figure's captions, or in those that its caption refers to: {sigma: {epochs: epsilon}}."""
+    """The epsilons in a figure's captions, or in those to which its caption refers: {sigma: {epochs: epsilon}}."""
     captions = [caption for caption in _TOML["epsilons"]["caption"] if caption["net"] == _TOML[figure]["net"]]
     return {entry["sigma"]: dict(zip(entry["epochs"], entry["epsilon"], strict=True)) for entry in captions}
 
 
 def extra_columns(figure: str, runs: Trained) -> dict[str, str]:
-    """What a row has besides: the epsilon that is proved, and how many images there were, where not the published ones.
+    """Additional columns of a row: the proved epsilon, and the number of images if it is not the published number.
 
-    With fewer images "data" says so, in the place of the data set's bare name where the rows have that.
+    If there are fewer images, "data" tells this, in place of the data set's bare name if the rows have one.
     """
     (*_, only) = _TOML[figure]["data"]
     cell, record = runs[0]
@@ -203,7 +201,7 @@ def _figure(figure: str, title: str, headline: str) -> Experiment:
 
 
 def _sound(cell: Cell) -> bool:
-    """Whether the thresholds of a run come from a sensitivity that holds, not from the printed one."""
+    """Whether the thresholds of a run come from a sensitivity that holds, and not from the printed one."""
     return cell.key["reading"] != "printed"
 
 

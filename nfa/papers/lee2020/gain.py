@@ -1,7 +1,7 @@
-"""Under which choices does DP-DFA lead DP-BP (Lee & Kifer 2020, abstract: "often by 10-20%"), on Figure 4's network?
+"""Which choices make DP-DFA more accurate than DP-BP (Lee & Kifer 2020, abstract: "often by 10-20%") in Figure 4?
 
-One thing changed at a time, for what the paper states and for what it leaves open; the readings are in gain.toml.
-Readings are judged on images held out of the training set, and reported on the test set.
+Each reading changes one thing, among those that the paper states and those that it leaves open; gain.toml has the
+readings. They are judged on images held out of the training set, and reported on the test set.
 """
 
 import math
@@ -25,13 +25,13 @@ READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in G
 PAIRED: dict[str, dict[str, Any]] = {pair["name"]: pair for pair in GAIN["paired"]}
 BASE = next(iter(READINGS))
 DP_BP, DP_DFA = METHODS = ("DP-BP", "DP-DFA")
-PANELS = {"figure": "fig4", "data": "Fashion-MNIST"}  # the left ones
-SIZES = "784-128-256-10"  # the figure's network, where its activation is another
-HIDDEN = SIZES.count("-") - 1  # layers
+PANELS = {"figure": "fig4", "data": "Fashion-MNIST"}  # the panels on the left
+SIZES = "784-128-256-10"  # the figure's network, with a place for another activation
+HIDDEN = SIZES.count("-") - 1  # number of hidden layers
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """Both rules under the first reading; of every other those that it changes, at each noise and for each seed.
+    """Both rules under the first reading, and the changed rules under every other one, for each noise and seed.
 
     Source: [lee2020:claim-gain]
     """
@@ -55,10 +55,10 @@ def settings(method: str, *, sigma: str, reading: str, scale: str, seed: int) ->
     Parameters
     ----------
     method : one of `METHODS`
-    sigma : as the paper names it
+    sigma : as in the paper
     reading : one of `READINGS`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; the runs of one seed share first weights, feedback and batches, as far as they have the same
+    seed : int >= 0; runs of one seed share initial weights, feedback and batches, as far as their settings allow it
     """
     own = READINGS[reading].get(method, {})
     base = figures.settings(
@@ -82,11 +82,11 @@ def threshold(run: Settings, *, tau_e: float, reading: dict[str, Any]) -> dict[s
 
     Parameters
     ----------
-    run : Settings; network, activation and the norm of B are taken from it
+    run : Settings, from which the network, the activation and the norm of B are taken
     tau_e : float > 0
-    reading : what it says of DP-DFA: S, formula with its gamma, top and beta_top; those of Figure 4 where it is silent
+    reading : its entries for DP-DFA: S, formula with its gamma, top and beta_top; missing ones are those of Figure 4
 
-    Raises ValueError if no tau_h keeps S.
+    Raises ValueError if no tau_h gives S.
     """
     S, beta = reading.get("S", figures.SENSITIVITY["FC"]), run.feedback_scale
     if reading.get("formula") == "printed":
@@ -103,13 +103,13 @@ def _slug(name: str) -> str:
 
 
 def extra_columns(runs: Trained) -> dict[str, Any]:
-    """What a row has beside its accuracy on the test set: the epsilon that is proved, and the accuracy held out."""
+    """Additional columns of a row: the proved epsilon, and the accuracy on the held-out images."""
     held_out = statistics.fmean(100 * record["history"][-1]["validation_accuracy"] for _, record in runs)
     return proved_epsilon(runs) | {"held out": round(held_out, 2)}
 
 
 def gains(rows: Rows) -> Rows:
-    """A row a reading, the largest gain first: DP-DFA less DP-BP at each noise, with both accuracies and epsilons.
+    """A row for each reading, the largest gain first: DP-DFA minus DP-BP at each noise, both accuracies and epsilons.
 
     Source: [lee2020:claim-gain]
 
@@ -119,13 +119,13 @@ def gains(rows: Rows) -> Rows:
 
     Returns
     -------
-    rows : each with reading; by each sigma a dict of gain and relative (points, and percent of DP-BP's accuracy, held
-        out), DP-BP and DP-DFA (on the test set), epsilons (of the two) and fair, whether DP-DFA proves as much
+    rows : each with reading; for each sigma a dict of gain and relative (points, and percent of DP-BP's accuracy, held
+        out), DP-BP and DP-DFA (on the test set), epsilons (of the two) and fair (whether DP-DFA's is at most DP-BP's)
 
     Notes
     -----
-    A rule that a reading leaves as it is has the row of the first. Each of `PAIRED` whose rows are there has one too.
-    They are in the order of the mean gain held out.
+    If a reading does not change a rule, it has the row of the first reading for this rule. Each pair of `PAIRED` whose
+    rows exist also has a row. The rows are in the order of the mean held-out gain.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def gains(rows: Rows) -> Rows:
                 DP_BP: bp["ours"],
                 DP_DFA: dfa["ours"],
                 "epsilons": (bp["epsilon"], dfa["epsilon"]),
-                "fair": _spent(dfa) <= _spent(bp) + 0.01,  # both are rounded up
+                "fair": _spent(dfa) <= _spent(bp) + 0.01,  # because both are rounded up
             }
         if by_sigma:
             found.append({"reading": reading, **by_sigma})
@@ -165,7 +165,7 @@ def _spent(row: dict[str, Any]) -> float:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The readings by their gain, and in words which of them give what the abstract says, as lines of Markdown."""
+    """The readings by their gain, and sentences on which of them match the abstract, as lines of Markdown."""
     found = gains(rows)
     if not found:
         return []
@@ -200,7 +200,7 @@ def notes(rows: Rows) -> list[str]:
 
 
 def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
-    """Which readings give the gain, in points and as a share, and what is gained where as much is proved."""
+    """Which readings have the gain, in points and as a share, and what the gain is at an equally small epsilon."""
     every = [(one, sigma) for one in found for sigma in sigmas]
     gain, at = max((one[sigma]["gain"], sigma) for one, sigma in every)
     reached = {one["reading"]: [s for s in sigmas if one[s]["gain"] >= LEAST] for one in found}
@@ -233,7 +233,7 @@ def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why a run's accuracy cannot be held against the figure: no accuracy is printed, and what else differs."""
+    """Why the accuracy of a run cannot be compared with the figure: it prints no accuracy; other differences follow."""
     return figures.not_comparable("fig4", settings, record)
 
 

@@ -1,4 +1,4 @@
-"""The pictures of Lee & Kifer (2020): Figures 2 to 4, their captions recomputed, the sensitivity, and the gain."""
+"""The pictures of Lee & Kifer (2020): Figures 2 to 4, their recomputed captions, the sensitivity, and the gain."""
 
 import math
 import warnings
@@ -23,15 +23,15 @@ from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 
-READINGS: dict[str, dict[str, Any]] = {  # a fixed style each
+READINGS: dict[str, dict[str, Any]] = {  # a fixed style for each
     "Theorem 27": {"color": "#0072B2", "linewidth": 2.2},
     "Lemma 3": {"color": "#D55E00", "linewidth": 1.6, "linestyle": "--"},
     "Poisson": {"color": "#009E73", "linewidth": 1.8, "linestyle": "-."},
     "Theorem 27, 50,000 records": {"color": "#CC79A7", "linewidth": 1.8, "linestyle": ":"},
 }
-GAIN_COLOURS = {"0.01": "#0072B2", "0.05": "#D55E00"}  # a noise
+GAIN_COLOURS = {"0.01": "#0072B2", "0.05": "#D55E00"}  # for each noise
 CAPTION: dict[str, Any] = {"color": "black", "markerfacecolor": "white", "markersize": 7, "zorder": 3}  # as printed
-FORMULA, CORRECTED, RULE = "#D55E00", "#0072B2", "black"  # colours: as printed, as corrected, what the rule attains
+FORMULA, CORRECTED, RULE = "#D55E00", "#0072B2", "black"  # colours: as printed, as corrected, attained by the rule
 
 # (rule, reading): label, style; Okabe and Ito's colours
 LINES: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
@@ -54,17 +54,17 @@ def private_figure(
     printed: Mapping[str, Mapping[int, float]],
     caption: Sequence[str],
 ) -> None:
-    """Test accuracy of every method over the epochs, a row of panels a data set, one panel a noise; a PNG.
+    """Draw test accuracy over the epochs: a row of panels per data set, a panel per noise, a line per method; a PNG.
 
     Parameters
     ----------
     path : file to write
     figure : "fig2", "fig3" or "fig4"
-    runs : list of (Cell, record), keys with rule, sigma and reading, and data where there are several
-    title : of the whole
-    delta : of the epsilons above the panels, those of DP-BP and of all rules with its sensitivity
+    runs : list of (Cell, record), keys with rule, sigma and reading, and data if there are several data sets
+    title : title of the whole picture
+    delta : the delta of the epsilons above the panels, which are those of DP-BP and of all rules with its sensitivity
     printed : {sigma: {epochs: epsilon in the caption of the figure}}
-    caption : sentences below it
+    caption : sentences below the picture
     """
     shown = [(cell, record) for cell, record in runs if (cell.key["rule"], cell.key["reading"]) in LINES]
     data = of_data(figure, shown)
@@ -98,13 +98,13 @@ def private_figure(
 
 
 def _noises(runs: Trained) -> list[str]:
-    """The panels of one data set; that without privacy stands alone only where nothing else was run."""
+    """The panels of one data set. The panel without privacy appears only if nothing else was run."""
     found = list(dict.fromkeys(cell.key["sigma"] for cell, _ in runs))
     return [sigma for sigma in found if sigma != "non-private"] or found
 
 
 def _key(runs: Trained, printed: Mapping[str, Mapping[int, float]], delta: float) -> list[str]:
-    """What the axes above the panels are."""
+    """A description of the axes above the panels."""
     proved = [(cell, record) for cell, record in runs if "guarantee" in record["privacy"]]
     if not proved:
         return []
@@ -116,7 +116,7 @@ def _key(runs: Trained, printed: Mapping[str, Mapping[int, float]], delta: float
 
 
 def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]], top: float) -> None:
-    """A line a method, its mean over the seeds with its last value beside it, and a band where there are several."""
+    """A line for each method: its mean over the seeds with its last value, and a band if there are several seeds."""
     ends, last = [], 1
     for (rule, reading), (label, style) in LINES.items():
         found = [record for key, record in own if (key["rule"], key["reading"]) == (rule, reading)]
@@ -127,7 +127,7 @@ def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]], top: float) -
     axes.set_ylim(0, top)
     axes.yaxis.get_major_locator().set_params(steps=[1, 2, 10], nbins=6)
     places = spread_labels([end for end, _ in ends], gap=0.058 * top)
-    above = max(0.0, max(places) - top)  # of the panel, where the axis of epsilons is
+    above = max(0.0, max(places) - top)  # above the panel is the axis of epsilons
     for (end, colour), place in zip(ends, places, strict=True):
         at = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 9, "annotation_clip": False}
         axes.annotate(f"{end:.1f}", (1.015, place - above), color=colour, **at)
@@ -139,7 +139,7 @@ def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]], top: float) -
 
 
 def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: float, printed: Mapping) -> None:
-    """A second axis above the panel: what DP-BP has spent by some of the epochs, and what the paper prints for them."""
+    """A second axis above the panel: DP-BP's epsilon after some of the epochs, and the paper's printed epsilon."""
     records = [
         r for key, r in own if (key["rule"], key["reading"]) == ("DP-BP", "sound") and "guarantee" in r["privacy"]
     ]
@@ -150,7 +150,7 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
     steps_per_epoch = longest["steps"] // last
     epochs = _ticks(last, list(printed))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OrderAtGridEnd)  # the record says it
+        warnings.simplefilter("ignore", OrderAtGridEnd)  # the record already has this warning
         spent = [
             epsilon([(mechanism, epoch * steps_per_epoch)], delta=delta, conversion="mironov2017").epsilon
             for epoch in epochs
@@ -168,7 +168,7 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
 
 
 def _ticks(last: int, printed: Sequence[int]) -> list[int]:
-    """The epochs of printed epsilons, and quarters of the run that are not near to one of them.
+    """The epochs of printed epsilons, and quarters of the run that are not close to one of them.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def _ticks(last: int, printed: Sequence[int]) -> list[int]:
 
 
 def epsilon_figure(path: Path, by_epochs: dict[str, list], orders, by_order: list) -> None:
-    """Printed epsilons over the epochs among recomputed ones, and epsilon against the Renyi order; a PNG.
+    """Draw printed among recomputed epsilons over the epochs, and epsilon over the Renyi order, to a PNG file.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ DEPTHS = {2: "--", 3: "-", 5: ":"}
 
 
 def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, list], products, slopes: dict) -> None:
-    """What one label moves against a bias, against the depth and against gamma beta, beside both formulas; a PNG.
+    """Draw the change from one label over a bias, the depth and gamma beta, with both formulas, to a PNG file.
 
     Parameters
     ----------
@@ -300,14 +300,14 @@ def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, l
 
 
 def gain_figure(path: Path, gains: Rows, runs: Trained, band: tuple[float, float]) -> None:
-    """A line a reading, the largest gain above, and a dot a noise; hollow where DP-DFA proves less; a PNG.
+    """Draw a line per reading, the largest gain at the top, and a dot per noise, hollow if DP-DFA proves less.
 
     Parameters
     ----------
     path : file to write
-    gains : as `nfa.papers.lee2020.gain.gains` has them
-    runs : that they are of, to tell where they stopped
-    band : from and to, in points, of the gain that the paper states
+    gains : the result of `nfa.papers.lee2020.gain.gains`
+    runs : the runs of the gains, which tell where they stopped
+    band : lower and upper limit, in points, of the gain that the paper states
     """
     figure = new_figure("What DP-DFA gains over DP-BP, one choice changed at a time", 9, runs)
     figure.set_size_inches(9, 1.6 + 0.24 * len(gains))

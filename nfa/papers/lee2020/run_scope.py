@@ -1,4 +1,4 @@
-"""What was run of Figures 2 to 4 of Lee & Kifer (2020): on which images, how long, how far that is from the paper."""
+"""The scope of runs of Figures 2 to 4 of Lee & Kifer (2020): images, length, and differences from the paper."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_
 
 
 def images(data: str, record: Mapping[str, Any]) -> str:
-    """A data set of the paper by its name, or what was trained on where that is not all of its published images.
+    """The name of a data set of the paper, or a description of the images if they are not all of the published ones.
 
     Parameters
     ----------
     data : "Fashion-MNIST" or "CIFAR-10"
-    record : of a run that was trained on it, or on what stands in its place
+    record : record of a run on this data set, or on its replacement
 
     Examples
     --------
@@ -33,7 +33,7 @@ def images(data: str, record: Mapping[str, Any]) -> str:
 
 
 def of_data(figure: str, runs: Trained) -> dict[str, Trained]:
-    """The runs of each data set, by what `images` calls it; in the order of the runs."""
+    """The runs of each data set, by its name from `images`, in the order of the runs."""
     (*_, only) = _TOML[figure]["data"]
     found: dict[str, Trained] = {}
     for cell, record in runs:
@@ -42,7 +42,7 @@ def of_data(figure: str, runs: Trained) -> dict[str, Trained]:
 
 
 def differs(figure: str, settings: Settings, record: Mapping[str, Any]) -> list[str]:
-    """What a run has other than the paper's: images, epochs of its schedule; each in words."""
+    """The differences of a run from the paper's, in images and in epochs of its schedule, each as text."""
     fig, data = _TOML[figure], record["data"]
     why = []
     if settings.dataset not in [entry["dataset"] for entry in fig["data"].values()]:
@@ -57,9 +57,9 @@ def differs(figure: str, settings: Settings, record: Mapping[str, Any]) -> list[
 
 
 def shortfalls(figure: str, runs: Trained) -> list[str]:
-    """What keeps runs from being the paper's own, each reason once, where a run was stopped too; nothing of whole runs.
+    """The differences of runs from the paper's, each once, and also where a run was stopped; none for complete runs.
 
-    What the paper leaves open is not among it: that is what readings are for.
+    The list does not include what the paper leaves open, because the readings cover it.
     """
     every = [why for cell, record in runs for why in differs(figure, cell.settings, record)]
     stopped = [record["stopped"] for _, record in runs if "stopped" in record]
@@ -72,7 +72,7 @@ def as_long(figure: str, runs: Trained) -> bool:
 
 
 def length(figure: str, runs: Trained) -> str:
-    """How long the runs are, and of how many seeds, in words.
+    """The length of the runs and the number of seeds, as text.
 
     Examples
     --------

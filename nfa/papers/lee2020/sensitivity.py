@@ -1,7 +1,7 @@
-"""The overall sensitivity of Lee & Kifer (2020), Section 4.2: as printed, as corrected, and what the real rule does.
+"""The overall sensitivity of Lee & Kifer (2020), Section 4.2: as printed, as corrected, and as the real rule has it.
 
-A row takes two neighbours, one record and its two labels, and asks DP-DFA without noise how far apart their directions
-are. `SENSITIVITY` is the experiment lee2020:sens-total.
+A row takes two neighbours, which are one record with two labels. It computes the distance between their directions with
+DP-DFA without noise. `SENSITIVITY` is the experiment lee2020:sens-total.
 """
 
 import math
@@ -23,8 +23,8 @@ from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
 
 _TOTAL = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))["sens-total"]
 BETA, TAU_E = 0.9, 0.1  # section 5
-EXACT = 1e-9  # so near are the printed and the corrected value where the formulas agree
-DECIMALS = 8  # of the rows; the table shows four
+EXACT = 1e-9  # tolerance between the printed and the corrected value where the formulas agree
+DECIMALS = 8  # decimals in the rows; the table prints four
 TOPS: dict[str, dict[str, Any]] = {  # what the top layer learns from -> settings of dp_dfa
     "e": {},
     "0.9 e": {"beta_top": BETA},
@@ -32,17 +32,17 @@ TOPS: dict[str, dict[str, Any]] = {  # what the top layer learns from -> setting
     "0.9 e y(1-y)": {"top": "slope", "beta_top": BETA},
 }
 HIDDEN: dict[str, tuple[Activation, int, float]] = {
-    # units, and the bias at which they are steep and their outputs have norm 1, or nearly: tanh is steepest at 0
+    # units, and the bias at which they are steep and their outputs have norm (nearly) 1: tanh is steepest at 0
     "sigmoid": (sigmoid, 4, 0.0),
     "tanh": (tanh, 400, 0.0501),
 }
 
 
 def two_labels(L: int, n: int, phi: Activation, z: float, beta: float = BETA) -> tuple[Net, list]:
-    """A network for one record of norm 1 whose label turns every layer's term into its opposite, and its feedback.
+    """A network for one record of norm 1 whose label reverses the sign of every layer's term, and its feedback.
 
-    All weights are 0, hidden units stand at z, and y_hat = (1/2, 1/2). So the two labels have the errors (-1, 1) / 2
-    and (1, -1) / 2, which B[l] = beta u (1, -1) / sqrt(2) takes whole to all n units alike.
+    All weights are 0, hidden units have the pre-activation z, and y_hat = (1/2, 1/2). So the two labels have the errors
+    (-1, 1) / 2 and (1, -1) / 2. B[l] = beta u (1, -1) / sqrt(2) maps them to all n units equally, with their full norm.
     """
     net = mlp([1, *[n] * (L - 1), 2], phi, rng=np.random.default_rng(0))
     for l in range(1, L + 1):
@@ -53,7 +53,7 @@ def two_labels(L: int, n: int, phi: Activation, z: float, beta: float = BETA) ->
 
 
 def moved(net: Net, B: list, x: np.ndarray, *, tau_h: float, **top) -> float:
-    """How far apart the directions of `dp_dfa` are for one record with the first label and with the second; no noise.
+    """The distance between the directions of `dp_dfa` for one record with the first and the second label; no noise.
 
     Source: [lee2020:sens-total]
 
@@ -62,11 +62,11 @@ def moved(net: Net, B: list, x: np.ndarray, *, tau_h: float, **top) -> float:
     net, B : as for `nfa.rules.dp_dfa.dp_dfa`
     x : (1, n_0) array, the record
     tau_h : float > 0
-    top : its settings top and beta_top
+    top : the settings top and beta_top of the rule
 
     Examples
     --------
-    One output layer, y_hat = (1/2, 1/2): weight and bias turn from -0.1 (1, -1) / sqrt(2) to its opposite.
+    One output layer, y_hat = (1/2, 1/2): weight and bias change from -0.1 (1, -1) / sqrt(2) to its opposite.
 
     >>> net = mlp([1, 2], tanh, rng=np.random.default_rng(0))
     >>> net.W[1][:] = net.b[1][:] = 0
@@ -88,7 +88,7 @@ def moved(net: Net, B: list, x: np.ndarray, *, tau_h: float, **top) -> float:
 def row(
     setting: str, net: Net, B: list, x: np.ndarray, *, gamma: float, top: str = "e", tau_h: float = 1.0
 ) -> dict[str, Any]:
-    """One line of the table: the printed sensitivity of one record (m = 1), the corrected one, and what the rule does.
+    """One line of the table: the printed sensitivity of one record (m = 1), the corrected one, and the rule's distance.
 
     Source: [lee2020:sens-total]
     """
@@ -106,9 +106,9 @@ def row(
 
 
 def paper_network() -> tuple[Net, list, np.ndarray, float]:
-    """784-128-256-10 at weights 0, its feedback, a white image, and the tau_h of the printed formula at S = 2.
+    """784-128-256-10 with weights 0, its feedback, a white image, and the tau_h of the printed formula at S = 2.
 
-    The bias 20 opens the second hidden layer, whose norm is then 16; two outputs share the probability.
+    The bias 20 saturates the second hidden layer, so its norm is 16. Two outputs share the probability.
     """
     net = lee2020_fc_fmnist(rng=np.random.default_rng(0))
     B = feedback.draw(net, law="spectral", scale=BETA, rng=np.random.default_rng(0))
@@ -119,7 +119,7 @@ def paper_network() -> tuple[Net, list, np.ndarray, float]:
 
 
 def sensitivity_rows() -> list[dict[str, Any]]:
-    """The counterexamples, networks that come to the worst for three depths, and the other readings of the top layer.
+    """The counterexamples, networks close to the worst case for three depths, and other readings of the top layer.
 
     Source: [lee2020:sens-total]
     """
@@ -141,7 +141,7 @@ def sensitivity_rows() -> list[dict[str, Any]]:
 
 
 def sensitivity_summary(rows: list[dict[str, Any]]) -> list[str]:
-    """What the rows say, a sentence each."""
+    """Sentences that summarise the rows."""
     plain = [r for r in rows if r["top"] == "e"]
     short = [r for r in plain if r["ours"] > r["paper"] * (1 + EXACT)]
     beyond = [r for r in rows if r["attained"] > r["paper"] * (1 + EXACT)]
@@ -163,7 +163,7 @@ def sensitivity_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def sensitivity_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """How to read the table and the picture, and how to check, as lines of Markdown."""
+    """How to read the table and the picture, and how to check it, as lines of Markdown."""
     return [
         "## How to read it",
         "",

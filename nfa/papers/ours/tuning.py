@@ -38,9 +38,9 @@ def trial_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[
 
 
 def finalist_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
-    """The best trials of every rule as whole runs at every epsilon, with their steps times its lengths. The demo has
-    the
-    best of three rules, as short runs.
+    """The best trials of every rule as whole runs at every epsilon, with their steps times the lengths.
+
+    The demo has the best trials of three rules, as short runs.
 
     Source: [ours:finalists]
     """
