@@ -1,1 +1,1 @@
-"""Audits: what a release gives away, measured and held against what is claimed of it."""
+"""Audits measure what a release reveals and compare it with what is claimed."""

@@ -1,4 +1,4 @@
-"""What counted events say about a probability, and about epsilon: exact bounds, whatever the number of trials."""
+"""Exact bounds on a probability, and on epsilon, from counted events, for every number of trials."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from nfa import require
 
 
 def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""Exact bounds on a probability from counted successes, each wrong with probability at most ``error``.
+    r"""Exact bounds on a probability from counted successes. Each is wrong with probability at most ``error``.
 
     .. math:: P(X \ge k \mid p = \text{low}) = \text{error}, \qquad P(X \le k \mid p = \text{high}) = \text{error}
 
@@ -17,7 +17,7 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
     ----------
     hits : int or array of int, 0 <= hits <= trials
     trials : int >= 1
-    error : float in (0, 1), of each bound by itself; both hold with probability at least 1 - 2 error
+    error : float in (0, 1), of each bound; both hold with probability at least 1 - 2 error
 
     Returns
     -------
@@ -29,7 +29,7 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
 
     Examples
     --------
-    Ten of ten: P(10 of 10) = p^10 is 1/1024 at p = 1/2.
+    Ten successes in ten trials: P(10 of 10) = p^10 is 1/1024 at p = 1/2.
 
     >>> low, high = clopper_pearson(10, 10, error=1 / 1024)
     >>> round(float(low), 12), float(high)
@@ -41,14 +41,14 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
     if k.size and not ((k >= 0) & (k <= n)).all():
         raise ValueError(f"hits must be between 0 and the {n} trials, got {k[~((k >= 0) & (k <= n))].flat[0]}")
     require.within("(0, 1)", error=error)
-    # P(X >= k) is the distribution function at p of Beta(k, n - k + 1); there is no such law at the ends.
+    # P(X >= k) is the distribution function at p of Beta(k, n - k + 1), which does not exist for k = 0 and k = n + 1.
     low = np.where(k == 0, 0.0, stats.beta.ppf(error, np.maximum(k, 1), n - np.maximum(k, 1) + 1))
     high = np.where(k == n, 1.0, stats.beta.isf(error, np.minimum(k, n - 1) + 1, n - np.minimum(k, n - 1)))
     return low[()], high[()]
 
 
 def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, confidence: float):
-    r"""Lower bound on epsilon from how often one event happened in either world.
+    r"""Lower bound on epsilon from how often one event happened in each world.
 
     .. math:: \max\Big(0,\; \log\frac{\underline{p_1} - \delta}{\overline{p_0}},\;
               \log\frac{1 - \overline{p_0} - \delta}{1 - \underline{p_1}}\Big)
@@ -57,7 +57,7 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
 
     Parameters
     ----------
-    hits : (k_0, k_1), times that an event fixed before the trials happened in world 0 and in world 1; ints or arrays
+    hits : (k_0, k_1), how often an event, fixed before the trials, happened in world 0 and in world 1; ints or arrays
     trials : int >= 1 in each world, or (n_0, n_1)
     delta : float in [0, 1)
     confidence : float in (0, 1)
@@ -72,13 +72,13 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
 
     Notes
     -----
-    Guarantee: above the true epsilon with probability at most 1 - confidence. An upper bound on p_0 and a lower bound
-    on p_1, each wrong with probability at most (1 - confidence) / 2, imply both inequalities: the event in the one
-    direction (D' against D), its complement in the other (D against D').
+    Guarantee: the bound is above the true epsilon with probability at most 1 - confidence. The function takes an upper
+    bound on p_0 and a lower bound on p_1, each wrong with probability at most (1 - confidence) / 2. They imply both
+    inequalities: the first from the event (D' against D), the second from its complement (D against D').
 
     Examples
     --------
-    Without a single error in 1,000 trials a side: log(0.9963 / 0.0037) at 95 %.
+    Without an error in 1,000 trials in each world: log(0.9963 / 0.0037) at 95 %.
 
     >>> round(float(epsilon_lower_bound((0, 1000), 1000, delta=1e-5, confidence=0.95)), 3)
     5.601
@@ -91,14 +91,14 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
     p1_low, _ = clopper_pearson(k1, n[1], error=error)
     q0_low, _ = clopper_pearson(n[0] - k0, n[0], error=error)  # 1 - p0_high and 1 - p1_low, without cancellation
     _, q1_high = clopper_pearson(n[1] - k1, n[1], error=error)
-    with np.errstate(divide="ignore"):  # log 0 = -inf says nothing, and 0 is the larger
+    with np.errstate(divide="ignore"):  # log 0 = -inf gives no bound, and then 0 is larger
         event = np.log(np.maximum(p1_low - delta, 0) / p0_high)
         complement = np.log(np.maximum(q0_low - delta, 0) / q1_high)
     return np.maximum(np.maximum(event, complement), 0.0)[()]
 
 
 def check_trials(trials) -> tuple[int, int]:
-    """The numbers of trials in the two worlds, or a ValueError."""
+    """The numbers of trials in the two worlds. Raises ValueError if one is out of range."""
     n0, n1 = trials if isinstance(trials, Sequence) and len(trials) == 2 else (trials, trials)
     require.whole(1, trials=n0)
     require.whole(1, trials=n1)
@@ -106,6 +106,6 @@ def check_trials(trials) -> tuple[int, int]:
 
 
 def check_levels(delta: float, confidence: float) -> None:
-    """ValueError unless both are in range."""
+    """Raise ValueError unless both are in range."""
     require.within("[0, 1)", delta=delta)
     require.within("(0, 1)", confidence=confidence)

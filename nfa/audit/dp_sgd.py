@@ -1,8 +1,9 @@
-"""The audit of DP-SGD: the rule itself on its worst neighbours, held against what the accountant says of it.
+"""The audit of DP-SGD: the rule itself on its worst neighbours, compared with the accountant's epsilon.
 
-Two classes and a softmax: the error of a record is a multiple of (1, -1), and backpropagation is linear in it, so that
-a record and the same one with the other label have opposite gradients in all layers, whatever the weights. Both are
-longer than C; clipped, they are 2 C apart, which is all that the sensitivity allows.
+With two classes and a softmax, the error of a record is a multiple of (1, -1), and backpropagation is linear in it. So
+a
+record and the same record with the other label have opposite gradients in all layers, for all weights. Both norms are
+above C. After the clip, the distance between the two is 2 C, which is the sensitivity.
 """
 
 import math
@@ -23,11 +24,11 @@ from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules.dp_sgd import dp_sgd, mechanism
 
 NAME = "dp_sgd"
-SIZES, M, C = (4, 3, 2), 8, 0.01  # C is below the norm of every layer's gradient by itself
-SIGMA = 2 * C / M  # of one step: noise multiplier 1 for a record replaced
-STEPS, LR = 3, 1.0  # of a short training, in which the noise is sqrt(STEPS) times as large
+SIZES, M, C = (4, 3, 2), 8, 0.01  # C is below the norm of each single layer's gradient
+SIGMA = 2 * C / M  # noise of one step: noise multiplier 1 if a record is replaced
+STEPS, LR = 3, 1.0  # of a short training, whose noise is sqrt(STEPS) times as large
 RATE, POISSON_SIGMA = 0.25, C / M
-FEWER = 20  # times fewer trials where one trial is a training
+FEWER = 20  # factor by which the number of trials is smaller if one trial is a training
 
 
 def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
@@ -35,14 +36,15 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
 
     Parameters
     ----------
-    adjacency : "replace-one": it has the other label in world 1; "add-remove" and "zero-out": the sum of world 0 lacks
-        it
+    adjacency : "replace-one": the record has the other label in world 1; "add-remove" and "zero-out": the sum of world
+        0
+        lacks the record
     seed : int >= 0; chooses weights and records
 
     Returns
     -------
     net : Net, 4-3-2, sigmoid
-    x, y : pairs of (8, 4) and (8, 2) arrays, of world 0 and of world 1; seven rows where the record is missing
+    x, y : pairs of (8, 4) and (8, 2) arrays for world 0 and world 1; seven rows in the world without the record
     """
     streams = Streams(seed)
     net = mlp(SIZES, ops.sigmoid, rng=streams("init"))
@@ -56,12 +58,12 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
 
 
 def games(settings: AuditOptions, rule: Callable = dp_sgd) -> list[GameSummary]:
-    """One step under both adjacencies, a training on all records, and one on Poisson batches.
+    """Games on one step under both adjacencies, on a training with all records, and on one with Poisson batches.
 
     Parameters
     ----------
     settings : AuditOptions
-    rule : what is audited, with the signature of `nfa.rules.dp_sgd.dp_sgd`
+    rule : the audited rule, with the signature of `nfa.rules.dp_sgd.dp_sgd`
     """
     few = max(1, settings.trials // FEWER)
     return [
@@ -86,13 +88,13 @@ def one_step(
 
 
 def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 3) -> GameSummary:
-    """Several steps on all records under replace-one; each is taken, and the next begins where it led."""
+    """Several steps on all records under replace-one. Each step updates the weights for the next."""
     start, x, y = worst_pair("replace-one", settings.seed)
     sigma = math.sqrt(STEPS) * SIGMA
     claimed, exact = _claims("replace-one", sigma, STEPS, settings.delta)
 
     def run(world: int, rng: np.random.Generator) -> float:
-        """The sum over the steps of the released numbers along the two noiseless answers at the weights so far."""
+        """The sum over the steps of the release along the two noiseless directions at the current weights."""
         net, total = start.copy(), 0.0
         for _ in range(STEPS):
             pair = Pair(rule=partial(rule, net, C=C, m=M), x=x, y=y, sigma=sigma)
@@ -108,10 +110,11 @@ def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, st
 
 
 def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 4) -> GameSummary:
-    """Several steps on Poisson batches under add-remove: D has no record, D' has one. Bounded for any law.
+    """Several steps on Poisson batches under add-remove. D has no record, D' has one. The bound holds for any law.
 
     The score is the log likelihood ratio, the sum over the steps of
-    log(1 - q + q exp((<g, f> - |f|^2 / 2) / sigma^2)), with g released and f the noiseless answer to the one record.
+    log(1 - q + q exp((<g, f> - |f|^2 / 2) / sigma^2)). Here g is the release and f the noiseless direction of the
+    record.
     """
     start, (_, x), (_, y) = worst_pair("add-remove", settings.seed)
     x, y = x[:1], y[:1]
@@ -146,8 +149,8 @@ def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials:
 
 
 def audit(settings: AuditOptions) -> Report:
-    """The four games; the headline is one step under replace-one."""
-    with threadpool_limits(1):  # many small products: more threads get into each other's way
+    """The four games. The headline is one step under replace-one."""
+    with threadpool_limits(1):  # many small products, which more threads would slow down
         summaries = games(settings)
     first = summaries[0]
     assert first.lower_bound is not None
@@ -181,7 +184,7 @@ TARGET = Target(
 
 
 def _claims(adjacency: str, sigma: float, steps: int, delta: float) -> tuple[float, float]:
-    """The accountant's epsilon of so many steps on all records, and the exact one."""
+    """The accountant's epsilon of this number of steps on all records, and the exact epsilon."""
     released = mechanism(C=C, m=M, sigma=sigma, adjacency=adjacency, sampling="none", sampling_rate=1.0)
     together = released.noise_multiplier / math.sqrt(steps)
     return (

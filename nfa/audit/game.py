@@ -1,16 +1,16 @@
-"""The distinguishing game: a lower bound, with confidence, on the epsilon of a mechanism that can be run many times.
+"""The distinguishing game: a lower bound, with confidence, on the epsilon of a mechanism that can run many times.
 
-World 0 runs the mechanism on D, world 1 on a neighbour D'. A statistic of the output says "world 1" when it reaches a
-threshold. How often it does so in either world bounds from below what the mechanism gives away: for every event,
-(epsilon, delta)-DP demands P_1(event) <= e^epsilon P_0(event) + delta, and the same with the worlds exchanged.
+World 0 runs the mechanism on D, world 1 on a neighbour D'. If a statistic of the output reaches a threshold, it decides
+for world 1. How often it does so in each world gives a lower bound on epsilon: for every event, (epsilon, delta)-DP
+requires P_1(event) <= e^epsilon P_0(event) + delta, and the same with the worlds exchanged.
 
-What is guaranteed: `play` returns a lower bound above the true epsilon (the least for which the two worlds satisfy
-(epsilon, delta)-DP) with probability at most 1 - confidence. So a claim that is true is refuted, falsely, at most that
-often, whatever the mechanism and the statistic, if the trials are independent and the threshold does not depend on
-those that are counted. Who plays k games has k such chances.
+What is guaranteed: `play` returns a lower bound that is above the true epsilon with probability at most 1 - confidence.
+The true epsilon is the least for which the two worlds satisfy (epsilon, delta)-DP. So a true claim is refuted with at
+most this probability, for every mechanism and every statistic. The trials must be independent, and the threshold must
+not depend on the counted trials. If you play k games, each of them can fail with this probability.
 
-What is not: a low bound proves nothing. The statistic, the pair of neighbours or the number of trials may be too weak;
-n trials a side cannot show more than about log(n) nats.
+What is not guaranteed: a low bound proves nothing. The statistic, the pair of neighbours or the number of trials may be
+too weak. With n trials in each world, the bound is at most about log(n) nats.
 """
 
 import math
@@ -25,26 +25,27 @@ from nfa import require
 from nfa.audit.bounds import check_levels, check_trials, epsilon_lower_bound
 from nfa.audit.roc import auc as area
 
-MOST_THRESHOLDS = 500  # that are tried on the tuning trials
+MOST_THRESHOLDS = 500  # most thresholds that are tried on the tuning trials
 
 
 @dataclass(frozen=True, kw_only=True)
 class GameResult:
-    """What a game showed.
+    """The result of a game.
 
     Parameters
     ----------
-    claimed_epsilon : float >= 0, inf where nothing is claimed
-    delta : float in [0, 1), at which epsilon is claimed and bounded
+    claimed_epsilon : float >= 0, inf if nothing is claimed
+    delta : float in [0, 1), the delta of the claimed and the bounded epsilon
     lower_bound : float >= 0; the true epsilon is at least this, with the confidence below
     confidence : float in (0, 1)
     trials : (n_0, n_1), counted trials in world 0 and in world 1
-    hits : (k_0, k_1), how many of them said "world 1"
-    tuning : int, trials a side on which the threshold was chosen, and which are not counted; 0 if it was given
+    hits : (k_0, k_1), how many of these trials decided for world 1
+    tuning : int, uncounted trials in each world that chose the threshold; 0 if the threshold was given
     threshold : float
-    high_means : 1 if scores of at least the threshold say "world 1", 0 if scores of at most the threshold do, None if
-        both were counted
-    auc : float in [0, 1], chance that a counted score of world 1 is above one of world 0 (below, if high_means is 0)
+    high_means : 1 if scores of at least the threshold decide for world 1, 0 if scores of at most the threshold do, None
+        if both were counted
+    auc : float in [0, 1], probability that a counted score of world 1 is above one of world 0 (below, if high_means is
+        0)
     scores : the counted scores of the two worlds
     """
 
@@ -67,7 +68,7 @@ class GameResult:
 
     @property
     def words(self) -> str:
-        """The result as a sentence or two, with no more in it than was shown."""
+        """The result in one or two sentences, which state only what the game has shown."""
         shown = (
             f"With {100 * self.confidence:g} % confidence epsilon is at least {self.lower_bound:.4g} "
             f"at delta = {self.delta:g}"
@@ -99,28 +100,28 @@ def play(
     progress: Callable[[int, int], Any] | None = None,
     rng: np.random.Generator,
 ) -> GameResult:
-    r"""Play the game: sample both worlds, count how often the statistic says "world 1", bound epsilon from below.
+    r"""Play the game: sample both worlds, count how often the statistic decides for world 1, bound epsilon from below.
 
     .. math:: \epsilon \ge \log \frac{\underline{TPR} - \delta}{\overline{FPR}}, \qquad
               \epsilon \ge \log \frac{1 - \overline{FPR} - \delta}{1 - \underline{TPR}}
 
     Parameters
     ----------
-    sample : function (world, rng) -> output with world 0 or 1, or a pair of functions rng -> output; every call an
-        independent run of the mechanism. With ``batch`` it takes one argument more, n, and returns n outputs stacked
+    sample : function (world, rng) -> output with world 0 or 1, or a pair of functions rng -> output; every call is an
+        independent run of the mechanism. With ``batch`` it takes one more argument, n, and returns n outputs stacked
         along the first axis
-    statistic : function output -> float; with ``batch`` it takes the stack and returns n floats. It may know
-        everything about D and D'; it may be infinite
-    claimed_epsilon : float >= 0; inf where nothing is claimed
+    statistic : function output -> float; with ``batch`` it takes the stack and returns n floats. It may use all
+        knowledge of D and D', and its values may be infinite
+    claimed_epsilon : float >= 0; inf if nothing is claimed
     delta : float in [0, 1)
     trials : int >= 1, counted trials in each world, or (n_0, n_1)
     confidence : float in (0, 1), of the lower bound
-    threshold : float, fixed before any trial; None: chosen on trials of their own
-    tuning : int >= 1, trials a side for that choice, by default as many as are counted (the larger of two numbers)
-    high_means : 1 if a high score speaks for world 1; 0 for world 0; None if that is not known: it is then chosen on
-        the tuning trials, or, with a threshold given, both are counted and share the error probability
-    batch : int >= 1, how many trials to draw in one call; None: one at a time, without the argument n
-    progress : function (done, all) of the number of trials, called now and then
+    threshold : float, fixed before any trial; None to choose it on separate trials
+    tuning : int >= 1, trials in each world for this choice, by default the larger of the two numbers of counted trials
+    high_means : 1 if a high score is evidence for world 1; 0 for world 0; None if this is not known. Then it is chosen
+        on the tuning trials or, with a given threshold, both events are counted and share the error probability
+    batch : int >= 1, number of trials in one call; None for one trial per call, without the argument n
+    progress : function (done, all) of the number of trials, called from time to time
     rng : numpy.random.Generator
 
     Returns
@@ -129,8 +130,8 @@ def play(
 
     Raises
     ------
-    ValueError : if an argument is out of range, a threshold and tuning are both given, or the statistic is NaN or does
-        not give one number for each output
+    ValueError : if an argument is out of range, if a threshold and tuning are both given, or if the statistic is NaN or
+        does not give one number for each output
 
     Notes
     -----
@@ -139,7 +140,7 @@ def play(
 
     Examples
     --------
-    Randomised response that keeps a bit with probability 9/10 has epsilon = log 9 = 2.197 and is said to have 1.
+    Randomised response that keeps a bit with probability 9/10 has epsilon = log 9 = 2.197, but 1 is claimed for it.
 
     >>> def respond(bit, rng):
     ...     return bit if rng.random() < 0.9 else 1 - bit
@@ -177,7 +178,7 @@ def play(
         bounds = [epsilon_lower_bound(k, n, delta=delta, confidence=(1 + confidence) / 2) for k in (hits, below)]
     else:
         bounds = [epsilon_lower_bound(hits, n, delta=delta, confidence=confidence)]
-    ranks = stats.rankdata(np.concatenate(scores))  # as good as the scores, and finite
+    ranks = stats.rankdata(np.concatenate(scores))  # equivalent to the scores, but finite
     above = area(ranks[n[0] :], ranks[: n[0]])
     return GameResult(
         claimed_epsilon=float(claimed_epsilon),
@@ -195,13 +196,13 @@ def play(
 
 
 def projection(f0: np.ndarray, f1: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    r"""The best statistic under isotropic Gaussian noise: the output along the line through the two noiseless answers.
+    r"""The best statistic under isotropic Gaussian noise: the output along the line through the two noiseless outputs.
 
     .. math:: \Big\langle \text{output} - \frac{f_0 + f_1}{2},\; \frac{f_1 - f_0}{\|f_1 - f_0\|} \Big\rangle
 
     Parameters
     ----------
-    f0, f1 : arrays of one shape, what the mechanism would release without noise in world 0 and in world 1
+    f0, f1 : arrays of one shape, the outputs of the mechanism without noise in world 0 and in world 1
 
     Returns
     -------
@@ -210,12 +211,12 @@ def projection(f0: np.ndarray, f1: np.ndarray) -> Callable[[np.ndarray], np.ndar
 
     Raises
     ------
-    ValueError : if the shapes differ, a value is not finite, or f0 and f1 are equal
+    ValueError : if the shapes differ, if a value is not finite, or if f0 and f1 are equal
 
     Notes
     -----
-    It grows with the likelihood ratio, so that by Neyman and Pearson no statistic has a higher true positive rate at
-    the same false positive rate.
+    It increases with the likelihood ratio. So by Neyman and Pearson no statistic has a higher true positive rate at the
+    same false positive rate.
 
     Examples
     --------
@@ -251,7 +252,7 @@ class _Worlds:
         scores = np.empty(n)
         size = self._batch or 1
         for start in range(0, n, size):
-            part = scores[start : start + size]  # the last may be shorter
+            part = scores[start : start + size]  # the last part may have fewer
             output = self._draw[world](self._rng, *([len(part)] if self._batch else []))
             values = np.asarray(self._statistic(output), float)
             if values.shape != (part.shape if self._batch else ()):
@@ -266,13 +267,13 @@ class _Worlds:
 
 
 def _hits(scores, threshold: float, high_means: int | None) -> tuple[int, int]:
-    """How many scores of either world say "world 1"."""
+    """How many scores of each world decide for world 1."""
     k0, k1 = (int((s <= threshold if high_means == 0 else s >= threshold).sum()) for s in scores)
     return k0, k1
 
 
 def thresholds_of(scores) -> np.ndarray:
-    """Thresholds worth trying: between the scores of either world, dense at both ends, where small rates are found."""
+    """Candidate thresholds: between the scores of both worlds, and dense at both ends, where the rates are small."""
     pool = np.unique(np.concatenate(scores))
     with np.errstate(invalid="ignore"):
         middles = pool[:-1] / 2 + pool[1:] / 2
@@ -294,7 +295,7 @@ def _tune(scores, high_means: int | None, delta: float, confidence: float) -> tu
     for meaning, (k0, k1) in ((1, reach), (0, stay)):
         if high_means in (meaning, None):
             bounds = epsilon_lower_bound((k0, k1), n, delta=delta, confidence=confidence)
-            i = int(np.lexsort((k1 - k0, bounds))[-1])  # of equal bounds, 0 with few trials, that of the widest gap
+            i = int(np.lexsort((k1 - k0, bounds))[-1])  # bounds can be equal (0 with few trials): take the widest gap
             choices.append((bounds[i], k1[i] - k0[i], thresholds[i], meaning))
     *_, threshold, meaning = max(choices)
     return float(threshold), meaning

@@ -1,4 +1,4 @@
-"""Membership by loss: a trained network is surer of the examples it was trained on, and that alone gives them away."""
+"""Membership by loss: a trained network has lower losses on its training examples, which alone can reveal them."""
 
 from dataclasses import dataclass
 
@@ -13,42 +13,43 @@ CHUNK = 1000  # examples in one forward pass, to bound memory
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LossMembership:
-    """What the losses of a trained network tell about who was trained on: a low loss says "member".
+    """What the losses of a trained network reveal about its training examples. A low loss is evidence for a member.
 
     Parameters
     ----------
-    member_losses, other_losses : (a,) and (b,) float arrays, one loss an example
+    member_losses, other_losses : (a,) and (b,) float arrays, one loss for each example
 
     Raises
     ------
-    ValueError : if one side is empty or holds NaN or infinity
+    ValueError : if one side is empty or contains NaN or infinity
     """
 
     member_losses: np.ndarray
     other_losses: np.ndarray
 
     def __post_init__(self) -> None:
-        auc(-self.member_losses, -self.other_losses)  # its checks are ours
+        auc(-self.member_losses, -self.other_losses)  # this call checks both arrays
 
     @property
     def auc(self) -> float:
-        """The chance that a member has a lower loss than one of the others, ties counting half; 1/2 tells nothing."""
+        """The probability that a member has a lower loss than another example; ties count half; 1/2 for no leakage."""
         return auc(-self.member_losses, -self.other_losses)
 
     @property
     def advantage(self) -> float:
-        """The largest difference of true and false positive rate over all thresholds, in [0, 1].
+        """The largest difference between true and false positive rate over all thresholds, in [0, 1].
 
-        Chosen on the very losses it is measured on, so above 0 even where the losses tell nothing.
+        The threshold is chosen on the same losses, so this is above 0 even if the losses reveal nothing.
         """
         false_positive, true_positive = roc(-self.member_losses, -self.other_losses)
         return float(np.max(true_positive - false_positive))
 
     @property
     def auc_error(self) -> float:
-        r"""Standard error of `auc` where the losses tell nothing, :math:`\sqrt{(a + b + 1) / (12 a b)}`.
+        r"""Standard error of `auc` if the losses reveal nothing, :math:`\sqrt{(a + b + 1) / (12 a b)}`.
 
-        An AUC within three of these of 1/2 is no evidence of leakage, and none of its absence: better attacks exist.
+        An AUC within three standard errors of 1/2 is no evidence of leakage. Nor does it prove that there is none,
+        because better attacks exist.
         """
         a, b = len(self.member_losses), len(self.other_losses)
         return float(np.sqrt((a + b + 1) / (12 * a * b)))
@@ -69,7 +70,7 @@ def losses(net: Net, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if there is no example, or x and y differ in length
+    ValueError : if there is no example, or if x and y differ in length
     """
     require.pairs(x, y)
     parts = (slice(start, start + CHUNK) for start in range(0, len(x), CHUNK))
@@ -79,15 +80,15 @@ def losses(net: Net, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def membership_by_loss(
     net: Net, members: tuple[np.ndarray, np.ndarray], others: tuple[np.ndarray, np.ndarray]
 ) -> LossMembership:
-    """Attack a trained network: guess from the loss of an example whether it was trained on.
+    """Attack a trained network: guess from the loss of an example whether it was a training example.
 
     Source: [berthier2019:overconfident]
 
     Parameters
     ----------
     net : Net, trained
-    members : (x, y) as for `losses`, examples that it was trained on
-    others : (x, y), examples of the same law that nothing of the training has seen, the choice of settings included
+    members : (x, y) as for `losses`, the training examples of the network
+    others : (x, y), examples of the same law that were not used in training, nor in the choice of settings
 
     Returns
     -------
@@ -95,17 +96,18 @@ def membership_by_loss(
 
     Raises
     ------
-    ValueError : if a side is empty, x and y differ in length, or a loss is NaN or infinite
+    ValueError : if a side is empty, if x and y differ in length, or if a loss is NaN or infinite
 
     Notes
     -----
-    The weakest attack there is: it sees the final network only, and a low AUC is no guarantee. It is fair only if
-    members and others differ in nothing but membership: published test sets are often drawn or cleaned apart from the
-    training set, and then a network that was never trained on either already tells them apart; run it on one too.
+    This is the weakest attack: it sees only the final network, so a low AUC is no guarantee. The attack is fair only if
+    members and others differ in nothing but membership. Published test sets are often drawn or cleaned separately from
+    the training set. Then the losses can differ even for a network that was trained on neither. To find out, run the
+    attack on such a network too.
 
     Examples
     --------
-    A network whose output is its weight: it has learned the targets 3, not the others.
+    A network whose output is its weight. It has learnt the targets 3, but not the others.
 
     >>> from nfa import network, ops
     >>> net = network.Net((1,), [(network.Dense(1),)], loss=ops.squared_error, rng=np.random.default_rng(0))

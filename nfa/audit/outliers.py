@@ -1,7 +1,7 @@
-"""Records of every size that a dtype has: do they move a rule by more than it states, or change its noise?
+"""Records of every size in a dtype: do they move a rule by more than it states, or change its noise?
 
-A clip that squares a norm loses it above the square root of the largest number and below that of the smallest; noise
-that grows with a record shows where the record is large.
+A clip that squares a norm overflows above the square root of the largest number, and underflows below that of the
+smallest. Noise that grows with a record reveals a large record.
 """
 
 import math
@@ -13,10 +13,10 @@ import numpy as np
 from nfa.audit.worst_neighbours import Answer, NeighbourPair, StatedSensitivity, ratio
 
 DTYPES = (np.float64, np.float32)
-SIZES = 40  # of each dtype
+SIZES = 40  # sizes in each dtype
 PILOTS = tuple(10.0**k for k in (-30, -10, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 10, 30, 100))
-PILOT_RUNS = 40  # of each size and world
-SURE = 5.0  # standard errors from which another spread is taken for one
+PILOT_RUNS = 40  # runs for each size and world
+SURE = 5.0  # number of standard errors from which two spreads count as different
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,10 +25,10 @@ class Outlier:
 
     Parameters
     ----------
-    ratio : float >= 0, the distance of the two answers over the stated sensitivity; inf where one of them is not finite
-    pair : NeighbourPair, where
+    ratio : float >= 0, the distance between the two directions over the stated sensitivity; inf if one is not finite
+    pair : NeighbourPair with this ratio
     size : float > 0, the largest entry of the record
-    raised : int >= 0, sizes at which the rule raised a ValueError in one world or both; they are not counted
+    raised : int >= 0, sizes at which the rule raised a ValueError in one or both worlds; they are not counted
     """
 
     ratio: float
@@ -38,29 +38,29 @@ class Outlier:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the network and the records."""
+        """The dtype of the network and the records."""
         return self.pair.x[1].dtype
 
     @property
     def exceeded(self) -> bool:
-        """Whether the stated sensitivity is exceeded by more than rounding."""
+        """Whether the ratio exceeds 1 by more than rounding."""
         return self.ratio > 1 + rounding(self.dtype)
 
 
 def rounding(dtype) -> float:
-    """How far above the stated sensitivity, relatively, an answer in this dtype may come by rounding."""
+    """The relative amount by which rounding in this dtype can make a distance exceed the stated sensitivity."""
     return max(1e-6, 1e3 * float(np.finfo(dtype).eps))
 
 
 def resized(pair: NeighbourPair, size: float, *, entries: slice = slice(None), both: bool = True) -> NeighbourPair:
-    """The same pair with other sizes of the records that the worlds differ in, and of their copies.
+    """The same pair with the records in which the worlds differ, and their copies, scaled to a size.
 
     Parameters
     ----------
     pair : NeighbourPair
-    size : float > 0, the largest of these entries in absolute value, in the pair's dtype
-    entries : which of a record's entries, as a flat vector, are resized
-    both : whether world 0's record is too, where it has one of its own
+    size : float > 0, largest absolute value of these entries after scaling, in the pair's dtype
+    entries : the entries of a record, as a flat vector, that are scaled
+    both : whether world 0's record is scaled too, if world 0 has a record of its own
     """
 
     def grown(record: np.ndarray) -> np.ndarray:
@@ -77,9 +77,10 @@ def resized(pair: NeighbourPair, size: float, *, entries: slice = slice(None), b
 def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[NeighbourPair]) -> Outlier:
     """The largest ratio over the sizes of a dtype, from the smallest number to the largest, in both dtypes.
 
-    The whole record has that size, or its first entry alone; where a record is replaced, both records have it, or one.
-    The networks are those of the pairs, and the same without the weights of the first layer: there no activation
-    saturates, so that the gradient is as large as the record.
+    Either the whole record has this size, or only its first entry. If a record is replaced, either both records have
+    it,
+    or one. The networks are those of the pairs, and the same without the weights of the first layer. Without these
+    weights no activation saturates, so the gradient is as large as the record.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[Neighbour
                     except ValueError:
                         raised += 1
                         continue
-                    # Of sizes that move it alike up to rounding the first is told, on any processor.
+                    # If sizes have equal ratios up to rounding, the first is reported, on every processor.
                     ahead = 1.0 if reached > 1 + slack else 1 + slack
                     if reached > best.ratio * ahead:
                         best = Outlier(ratio=reached, pair=grown, size=float(size), raised=0)
@@ -111,13 +112,13 @@ def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[Neighbour
 def most_telling(
     run: Callable, pair: NeighbourPair, answer: Answer, stated: StatedSensitivity, rng: np.random.Generator
 ) -> NeighbourPair:
-    """The same pair with the size of the record at which the noise of the two worlds differs most in spread.
+    """The same pair with the size of the record at which the spread of the noise differs most between the two worlds.
 
-    Where it differs nowhere by more than chance, the size at which the answers are furthest apart.
+    If no difference is larger than chance, it is the size at which the distance between the directions is largest.
 
     Parameters
     ----------
-    run : function (pair, world, rng) -> array, what one run releases
+    run : function (pair, world, rng) -> array, the release of one run
     pair : NeighbourPair
     answer, stated : as for `nfa.audit.worst_neighbours.search`
     rng : numpy.random.Generator
@@ -132,25 +133,25 @@ def most_telling(
 
 
 def _spread_apart(run: Callable, pair: NeighbourPair, rng: np.random.Generator) -> float:
-    """How many standard errors lie between the spreads of a few runs of either world."""
+    """The difference between the spreads of a few runs in each world, in standard errors."""
     spreads = []
     for world in (0, 1):
         runs = np.nan_to_num([run(pair, world, rng) for _ in range(PILOT_RUNS)], posinf=1e300, neginf=-1e300)
         spreads.append(float(np.median(np.abs(runs / 2 - np.median(runs / 2, axis=0)))))
     low, high = sorted(spreads)
-    # The logarithm of a median of |N(0, 1)| of k values errs by 1.17 / sqrt(k), and there are two.
+    # The log of a median of |N(0, 1)| over k values has the standard error 1.17 / sqrt(k), and there are two medians.
     return 0.0 if low == high else math.inf if low == 0 else math.log(high / low) / (1.17 * math.sqrt(2 / runs.size))
 
 
 def _blind(pair: NeighbourPair) -> NeighbourPair:
-    """The same pair, the weights of its first layer 0."""
+    """The same pair with the weights of its first layer set to 0."""
     net = pair.net.copy()
     net.W[1][:] = 0
     return replace(pair, net=net)
 
 
 def _cast(pair: NeighbourPair, dtype) -> NeighbourPair:
-    """The same pair in another dtype; what is beyond it becomes its largest number."""
+    """The same pair in another dtype. Values outside its range become its largest number."""
 
     def cast(a: np.ndarray) -> np.ndarray:
         largest = float(np.finfo(dtype).max)

@@ -1,9 +1,10 @@
-"""The audit of any rule that says what it releases: its own `mechanism` held against what the rule does.
+"""The audit of any rule that declares its release: its own `mechanism` compared with what the rule does.
 
-Four questions. How far can one record move the answer without noise (`nfa.audit.worst_neighbours`), whatever its size
-(`nfa.audit.outliers`)? Is there as much noise as stated on every number, an empty batch included? Does the rule's state
-carry a record to later steps (`nfa.audit.state`)? And are two batches told apart more often than the stated sensitivity
-and noise allow, by one step or by several with the state (`nfa.audit.rule_games`)?
+The audit answers four questions. How far can one record move the direction without noise
+(`nfa.audit.worst_neighbours`),
+at every size of the record (`nfa.audit.outliers`)? Does every number have as much noise as stated, also for an empty
+batch? Does the rule's state carry a record to later steps (`nfa.audit.state`)? Can two batches be distinguished more
+often than the stated sensitivity and noise allow, by one step or by several with the state (`nfa.audit.rule_games`)?
 """
 
 import math
@@ -23,14 +24,14 @@ from nfa.audit.worst_neighbours import LEFT_OUT, Answer, NeighbourPair, SearchRe
 from nfa.mechanism import Mechanism
 from nfa.noise import Streams
 
-DRAWS, CLIMBS, EVALUATIONS = 200, 3, 1000  # of the search
-STEPS = 4  # of the game over consecutive steps
-FEWER = 2  # times fewer runs there
-PILOT_STREAM = 100  # of noise; the games count theirs from 1
-RUNS = 400  # in which the noise of each number is measured
-DRAWS_PAIRS = 20  # random pairs on which two seeds must have one answer, the normals left out
-STATE_PAIRS = 30  # random pairs on which it is asked what the state carries on
-DRAWS_STREAM, STATE_STREAM = 2, 3  # of data, besides those of the search and of the first pair
+DRAWS, CLIMBS, EVALUATIONS = 200, 3, 1000  # settings of the search
+STEPS = 4  # steps of the game over consecutive steps
+FEWER = 2  # factor by which that game has fewer runs
+PILOT_STREAM = 100  # noise stream of pilot runs; the games count theirs from 1
+RUNS = 400  # runs that measure the noise of each number
+DRAWS_PAIRS = 20  # random pairs on which two seeds must give the same direction, except for the normals
+STATE_PAIRS = 30  # random pairs on which the audit measures what the state carries to later steps
+DRAWS_STREAM, STATE_STREAM = 2, 3  # data streams, in addition to those of the search and of the first pair
 
 
 def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, evaluations: int) -> SearchResult:
@@ -47,12 +48,12 @@ def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, eval
 
 
 def least_noise(claim: Claim, pair: NeighbourPair, settings: AuditOptions) -> tuple[float, float]:
-    """The least standard deviation of a released number over the stated one, and from where it is too little.
+    """The least standard deviation of a released number over the stated one, and the limit below which it is too small.
 
     Returns
     -------
     least : float >= 0, over all numbers, on both batches of the pair, from `RUNS` runs each
-    enough : float; noise as stated falls below it with probability at most 1 - confidence
+    enough : float; if the noise is as stated, the least falls below it with probability at most 1 - confidence
     """
     said, rng = claim.mechanism(pair.net, pair.B), Streams(settings.seed)("noise", 0)
     found = [
@@ -68,10 +69,10 @@ def least_noise(claim: Claim, pair: NeighbourPair, settings: AuditOptions) -> tu
 
 
 def pairs_of(claim: Claim, found: SearchResult, settings: AuditOptions) -> dict[str, NeighbourPair]:
-    """The pairs of batches that the games of one step are played on, by name.
+    """The pairs of batches for the games of one step, by name.
 
-    The pair that the search found; and the one whose record has the size at which the noise gives most away, alone
-    where the sum of one batch lacks it.
+    The first is the pair that the search found. The second has the record at the size at which the noise reveals most,
+    without other records if one world's sum lacks it.
     """
     pair = found.pair
     if pair.adjacency in LEFT_OUT:
@@ -95,23 +96,23 @@ def audit(
     climbs: int = CLIMBS,
     evaluations: int = EVALUATIONS,
 ) -> Report:
-    """All three; the headline is the largest lower bound on the epsilon of one step.
+    """All parts of the audit. The headline is the largest lower bound on the epsilon of one step.
 
     Parameters
     ----------
     claim : Claim
-    settings : AuditOptions; the error probability is shared by all games
-    steps : int >= 2, of the game over consecutive steps
+    settings : AuditOptions; all games share the error probability
+    steps : int >= 2, steps of the game over consecutive steps
     draws, climbs, evaluations : as for `nfa.audit.worst_neighbours.search`
 
     Raises
     ------
-    NoGuarantee : if the rule's own mechanism refuses
-    ValueError : if it states another law than the Gaussian, or the rule draws more than normals; if there are fewer
-        than two steps
+    NoGuarantee : if the rule's own mechanism raises it
+    ValueError : if the mechanism states a law other than the Gaussian, or if the rule draws more than normals; if there
+        are fewer than two steps
     """
     require.whole(2, steps=steps)
-    # Many small products: more threads get into each other's way. What overflows is looked at as what it becomes.
+    # Many small products, which more threads would slow down. Overflows are allowed: the audit reports their results.
     with threadpool_limits(1), np.errstate(all="ignore"):
         first = claim.draw(Streams(settings.seed)("data", 1))
         said = claim.mechanism(first.net, first.B)
@@ -182,12 +183,12 @@ def games(
     steps: int = STEPS,
     carried: Carried | None = None,
 ) -> list[GameOutcome]:
-    """The games of one step, one of several on the first pair, and one on rare events where some have been seen.
+    """The games of one step, a game of several steps on the first pair, and a game on rare events if some were seen.
 
-    Where the state carries a record on, there is a game that ends with the step that it moves most.
+    If the state carries a record to later steps, one game ends with the step that the record moves most.
 
-    Each of those that may be played has an equal share of the error probability, played or not, so that a rule which
-    keeps what it states is refuted by any of them with probability at most 1 - confidence.
+    Each game has an equal share of the error probability, whether it is played or not. So a rule that satisfies what it
+    states is refuted by any game with probability at most 1 - confidence.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def games(
     pairs : at least one pair of batches by name
     settings : AuditOptions
     steps : int >= 2
-    carried : Carried, what was found of the state; None for nothing
+    carried : Carried, the result for the state; None if it carries nothing
     """
     several = {f"{steps} steps": Steps(claim=claim, pair=next(iter(pairs.values())), steps=steps)}
     if carried is not None:
@@ -226,13 +227,13 @@ def _stated(claim: Claim) -> StatedSensitivity:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _ThroughState:
-    """What the search for a state that carries a record on has found.
+    """The result of the search for a state that carries a record to later steps.
 
     Parameters
     ----------
     kept : bool, whether the rule writes anything into its state
-    pairs : int >= 0, pairs on which it could be asked
-    most : Carried, the largest of all; None for nothing
+    pairs : int >= 0, number of pairs on which the search could run
+    most : Carried, the largest of all; None if there is none
     """
 
     kept: bool
@@ -241,7 +242,7 @@ class _ThroughState:
 
 
 def _through_state(claim: Claim, pairs: list[NeighbourPair], settings: AuditOptions) -> _ThroughState:
-    """The search for what the state carries on, on these pairs and on random ones."""
+    """Search for what the state carries to later steps, on these pairs and on random ones."""
     if not remembers(claim.rule, pairs[0]):
         return _ThroughState(kept=False, pairs=0, most=None)
     rng, asked, most = Streams(settings.seed)("data", STATE_STREAM), 0, None

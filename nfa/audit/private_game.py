@@ -1,10 +1,10 @@
-"""The distinguishing game on rules that add Gaussian noise: two lower bounds on epsilon from the same runs.
+"""The distinguishing game on rules that add Gaussian noise, with two lower bounds on epsilon from the same runs.
 
-World 0 runs the rule on D, world 1 on a neighbour D'. The score of a run is what it released, projected on the line
-through the two noiseless answers: N(-shift / 2, std^2) in world 0, N(shift / 2, std^2) in world 1. At a small delta a
-few thousand runs see none of the rare events that the exact epsilon is made of, so that the bound for any law
-(`nfa.audit.game`) stays well below it. Knowing that the noise is Gaussian, frequent events are enough: they bound
-shift / std, and with it the whole curve of epsilon against delta.
+World 0 runs the rule on D, world 1 on a neighbour D'. The score of a run is its release, projected on the line through
+the two noiseless directions: N(-shift / 2, std^2) in world 0, N(shift / 2, std^2) in world 1. At a small delta, the
+exact epsilon comes from rare events, and a few thousand runs see none of them. So the bound for any law
+(`nfa.audit.game`) stays well below it. If the noise is known to be Gaussian, frequent events are enough. They bound
+shift / std, and so the whole curve of epsilon over delta.
 """
 
 import math
@@ -29,9 +29,9 @@ class Pair:
 
     Parameters
     ----------
-    rule : function (x, y, *, sigma, rng) -> (dW, db), a private rule with everything else bound
-    x, y : pairs of arrays, of world 0 and of world 1
-    sigma : float > 0, the noise of the rule
+    rule : function (x, y, *, sigma, rng) -> (dW, db), a private rule with all other arguments bound
+    x, y : pairs of arrays for world 0 and world 1
+    sigma : float > 0, the sigma of the rule
     """
 
     rule: Callable
@@ -40,11 +40,11 @@ class Pair:
     sigma: float
 
     def release(self, world: int, rng: np.random.Generator) -> np.ndarray:
-        """What one run of the rule gives away: all dW and db as one vector."""
+        """The release of one run of the rule: all dW and db as one vector."""
         return self._run(world, self.sigma, rng)
 
     def noiseless(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same with sigma = 0, in world 0 and in world 1."""
+        """The release with sigma = 0, in world 0 and in world 1."""
         f0, f1 = (self._run(world, 0.0, np.random.default_rng(0)) for world in (0, 1))
         return f0, f1
 
@@ -54,18 +54,18 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class GameSummary:
-    """What one game showed.
+    """The result of one game.
 
     Parameters
     ----------
     name : str
-    trials : int, counted runs a side
-    claims : name -> epsilon that is claimed at the game's delta
-    exact : float, the least epsilon that Gaussian noise of this size has on this pair; None where there is no formula
-    lower_bound : float >= 0, below the true epsilon with the game's confidence if the noise is Gaussian; None where no
-        such bound was worked out
-    any_law : float >= 0, the same whatever the noise
-    auc : float in [0, 1], of the scores
+    trials : int, counted runs in each world
+    claims : name -> epsilon claimed at the game's delta
+    exact : float, the exact epsilon of Gaussian noise of this size on this pair; None if there is no formula
+    lower_bound : float >= 0, below the true epsilon with the game's confidence if the noise is Gaussian; None if this
+        bound was not computed
+    any_law : float >= 0, the lower bound for every kind of noise
+    auc : float in [0, 1], the AUC of the scores
     """
 
     name: str
@@ -95,13 +95,13 @@ def flat(dW: list, db: list) -> np.ndarray:
 
 
 def shift_lower_bound(hits, trials: int | tuple[int, int], *, confidence: float) -> float:
-    r"""Lower bound on mu = shift / std of Gaussian noise, from how often one event happened in either world.
+    r"""Lower bound on mu = shift / std of Gaussian noise, from how often one event happened in each world.
 
     .. math:: \mu \ge \Phi^{-1}(\underline{p_1}) - \Phi^{-1}(\overline{p_0})
 
     Parameters
     ----------
-    hits : (k_0, k_1), times that an event fixed before the trials happened in world 0 and in world 1
+    hits : (k_0, k_1), how often an event, fixed before the trials, happened in world 0 and in world 1
     trials : int >= 1 in each world, or (n_0, n_1)
     confidence : float in (0, 1)
 
@@ -115,15 +115,17 @@ def shift_lower_bound(hits, trials: int | tuple[int, int], *, confidence: float)
 
     Notes
     -----
-    Guarantee: above the true mu with probability at most 1 - confidence. By Neyman and Pearson no event of probability
-    p_0 under N(0, 1) has more than Phi(Phi^{-1}(p_0) + mu) under N(mu, 1); and what a randomised map makes of the
-    two laws, or steps that add up to such a mu in squares, have no more. If a mechanism adds Gaussian noise of a known
-    size, a bound above its sensitivity / std refutes that pair of numbers, whatever the law of the noise in truth.
+    Guarantee: the bound is above the true mu with probability at most 1 - confidence. By Neyman and Pearson, an event
+    of
+    probability p_0 under N(0, 1) has at most Phi(Phi^{-1}(p_0) + mu) under N(mu, 1). The same holds after a randomised
+    map of the two laws, and for steps whose squares add up to mu^2. Suppose a mechanism adds Gaussian noise of a known
+    size. Then a bound above its sensitivity / std refutes this pair of numbers, whatever the true law of the noise is.
 
     Examples
     --------
-    Ten of ten at 1 - 2^{-9}, half of the doubt a side: p_1 >= 1/2 and p_0 <= 1/2 say nothing yet. Twenty of twenty: the
-    probabilities are 2^{-1/2} and 1 - 2^{-1/2}.
+    Ten of ten at 1 - 2^{-9}, with half of the error on each side: p_1 >= 1/2 and p_0 <= 1/2 give no bound yet. Twenty
+    of
+    twenty: the probabilities are 2^{-1/2} and 1 - 2^{-1/2}.
 
     >>> round(shift_lower_bound((0, 10), 10, confidence=1 - 2**-9), 12)
     0.0
@@ -140,14 +142,14 @@ def shift_lower_bound(hits, trials: int | tuple[int, int], *, confidence: float)
 
 
 def epsilon_of_shift(mu: float, delta: float) -> float:
-    """The exact epsilon at delta of Gaussian noise of std 1 on two answers mu apart; 0 for mu = 0."""
+    """The exact epsilon at delta of Gaussian noise of std 1 on two outputs at distance mu; 0 for mu = 0."""
     return epsilon_gaussian(delta=delta, noise_multiplier=1 / mu) if mu > 0 else 0.0
 
 
 def rare_threshold(mu: float, n: int, *, delta: float, confidence: float) -> float:
-    """The threshold on scores of N(-mu/2, 1) and N(mu/2, 1) whose expected counts in n runs a side bound epsilon best.
+    """The threshold on scores of N(-mu/2, 1) and N(mu/2, 1) whose expected counts in n runs each give the best bound.
 
-    It is a function of numbers that are fixed before the trials, so no trial is spent on choosing it.
+    It depends only on numbers that are fixed before the trials, so no trial is needed to choose it.
     """
     t = np.linspace(-mu / 2, mu / 2 + 5, 1001)
     expected = [np.rint(n * ndtr(-(t - mean))).astype(int) for mean in (-mu / 2, mu / 2)]
@@ -167,17 +169,17 @@ def measure(
     settings: AuditOptions,
     stream: int,
 ) -> GameSummary:
-    """Play on scores that are N(-shift / 2, std^2) and N(shift / 2, std^2) if rule and noise are what they should be.
+    """Play on scores that are N(-shift / 2, std^2) and N(shift / 2, std^2) if rule and noise are as stated.
 
     Parameters
     ----------
-    name : str, what the progress and the tables call it
+    name : str, name of the game in the progress and the tables
     sample, statistic : as for `nfa.audit.game.play`
     shift, std : floats > 0
-    trials : int >= 1, counted runs a side; no others are made
+    trials : int >= 1, counted runs in each world; there are no other runs
     claims, exact : as in `GameSummary`
     settings : AuditOptions; delta, confidence, seed and progress are used
-    stream : int, number of the noise stream, a different one for every game
+    stream : int, number of the noise stream, different for every game
     """
     rare = rare_threshold(shift / std, trials, delta=settings.delta, confidence=settings.confidence)
     game = play(
@@ -205,14 +207,14 @@ def measure(
 
 
 def measure_pair(name: str, pair: Pair, **rest) -> GameSummary:
-    """`measure` on single runs of a rule, projected on the line through its two noiseless answers."""
+    """`measure` on single runs of a rule, projected on the line through its two noiseless directions."""
     f0, f1 = pair.noiseless()
     shift = float(np.linalg.norm(f1 - f0))
     return measure(name, pair.release, projection(f0, f1), shift=shift, std=pair.sigma, **rest)
 
 
 def number(value: float | None) -> str:
-    """As tables show it; nothing for None."""
+    """The number as tables show it; an empty text for None."""
     return "" if value is None else f"{value:.4g}"
 
 

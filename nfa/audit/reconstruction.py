@@ -1,4 +1,4 @@
-"""Attacks that look for records: all data sets tried in turn, and an input that raises a network's confidence."""
+"""Attacks that reconstruct records: a trial of all data sets, and an input that increases a network's confidence."""
 
 import itertools
 import math
@@ -11,11 +11,11 @@ from nfa.network import Net, forward
 
 
 def n_data_sets(*, values: int, n: int) -> int:
-    r"""How many data sets of n records there are if a record has one of so many values, in any order.
+    r"""The number of data sets of n records, in any order, if a record can have this number of values.
 
     .. math:: \binom{k + n - 1}{n}
 
-    With k = 2^d values, of records of d bits, it is at least 2^(d n) / n!.
+    With k = 2^d values, for records of d bits, it is at least 2^(d n) / n!.
 
     Source: [berthier2019:brute-force]
 
@@ -39,22 +39,22 @@ def n_data_sets(*, values: int, n: int) -> int:
 def reconstruct_by_brute_force(
     train: Callable[[list], np.ndarray], values: Sequence, *, n: int, result: np.ndarray, tolerance: float = 1e-9
 ) -> list[list]:
-    """Train on every data set of n records, and keep those that give the published result.
+    """Train on every data set of n records, and return those that give the published result.
 
     Source: [berthier2019:brute-force]
 
     Parameters
     ----------
-    train : function from a list of n records to the trained parameters, an array; it draws nothing
+    train : function from a list of n records to the trained parameters, an array; it must not be random
     values : sequence of all values that a record can have
     n : int >= 1, the number of records
-    result : array, the parameters that were published
-    tolerance : float >= 0, on each parameter
+    result : array, the published parameters
+    tolerance : float >= 0, for each parameter
 
     Returns
     -------
-    found : list of data sets, each as a list of records in the order of ``values``. A single one means that training
-        can be inverted here. The time is `n_data_sets` trainings.
+    found : list of data sets, each as a list of records in the order of ``values``. If there is only one, training can
+        be inverted here. The time is `n_data_sets` trainings.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def reconstruct_by_brute_force(
 
     Examples
     --------
-    The mean of two bits gives both away, in some order.
+    The mean of two bits reveals both, up to their order.
 
     >>> reconstruct_by_brute_force(lambda bits: np.array([np.mean(bits)]), (0, 1), n=2, result=np.array([0.5]))
     [[0, 1]]
@@ -73,7 +73,7 @@ def reconstruct_by_brute_force(
 
 
 def confidence(net: Net, x: np.ndarray, label: int) -> np.ndarray:
-    """The probability that a network gives to a class.
+    """The probability that a network assigns to a class.
 
     Source: [berthier2019:gradient-ascent]
 
@@ -91,7 +91,7 @@ def confidence(net: Net, x: np.ndarray, label: int) -> np.ndarray:
 
 
 def input_gradient(net: Net, x: np.ndarray, label: int) -> np.ndarray:
-    r"""The derivative of the log-probability of a class by the input, from the weights by one backward pass.
+    r"""The derivative of the log-probability of a class with respect to the input, by one backward pass.
 
     .. math:: \frac{\partial \log \hat y_c}{\partial x} = -(W^1)^\top \delta z^1
 
@@ -120,7 +120,7 @@ def input_gradient(net: Net, x: np.ndarray, label: int) -> np.ndarray:
 
 
 def gradient_by_queries(answer: Callable[[np.ndarray], float], x: np.ndarray, *, width: float = 1e-4) -> np.ndarray:
-    """The same derivative from answers alone: two queries for each number of the input.
+    """The same derivative from queries alone: two queries for each number of the input.
 
     Source: [berthier2019:gradient-ascent]
 
@@ -128,7 +128,7 @@ def gradient_by_queries(answer: Callable[[np.ndarray], float], x: np.ndarray, *,
     ----------
     answer : function from an input to a number, such as the logarithm of a confidence
     x : array of d numbers, of any shape
-    width : float > 0, half the distance of the two inputs
+    width : float > 0, half the distance between the two inputs
 
     Returns
     -------
@@ -155,7 +155,7 @@ def ascend(gradient: Callable[[np.ndarray], np.ndarray], x: np.ndarray, *, lr: f
     Parameters
     ----------
     gradient : function from an input to an array of its shape
-    x : array, where it starts
+    x : array, the start
     lr : float > 0
     steps : int >= 1
 

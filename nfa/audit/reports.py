@@ -1,4 +1,4 @@
-"""What an audit is, is given and hands back, the same for every target of `nfa audit`."""
+"""The options and the report of an audit, which are the same for every target of `nfa audit`."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -16,17 +16,17 @@ def _silent(name: str, done: int, of: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """What the caller chooses; an audit that has no use for one of them leaves it.
+    """The options of the caller. An audit ignores those that it does not use.
 
     Parameters
     ----------
-    trials : int >= 1, counted trials a side of the distinguishing game
+    trials : int >= 1, counted trials in each world of the distinguishing game
     confidence : float in (0, 1), of the lower bound on epsilon
-    delta : float in (0, 1), at which epsilon is claimed and bounded
+    delta : float in (0, 1), the delta of the claimed and the bounded epsilon
     seed : int >= 0
-    data_dir : folder to look for data in first, as for `nfa.data.load`
-    picture : whether to work out also what only the picture shows
-    progress : function (name, done, all) that is told how far a part of the work is
+    data_dir : folder that is searched for data first, as for `nfa.data.load`
+    picture : whether to compute also what only the picture shows
+    progress : function (name, done, all) that receives the progress of each part
 
     Raises
     ------
@@ -49,20 +49,20 @@ class AuditOptions:
         require.whole(0, **{"the seed": self.seed})
 
     def at_most(self, world_0: int, world_1: int) -> tuple[int, int]:
-        """How many runs to play in the two worlds: as many trials as were chosen, and no more than these."""
+        """The number of runs in the two worlds: the chosen number of trials, but at most these."""
         return min(self.trials, world_0), min(self.trials, world_1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One finding: a heading, what is said before the table, the table as texts, and what is said after it.
+    """One finding: a heading, text before the table, the table as texts, and text after it.
 
     Parameters
     ----------
     heading : str
     before, after : paragraphs
     columns : headings of the table; () for none
-    rows : tuples of str as long as columns
+    rows : tuples of str, as many as columns
     """
 
     heading: str
@@ -74,21 +74,21 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What an audit found.
+    """The results of an audit.
 
     Parameters
     ----------
     target : name of the audit
-    claimed_epsilon : float >= 0, inf where nothing is claimed
+    claimed_epsilon : float >= 0, inf if nothing is claimed
     lower_bound : float >= 0, inf allowed; the true epsilon is at least this, with the confidence below
-    confidence : float in (0, 1]; 1 for a bound that is worked out exactly
-    auc : float in [0, 1] of the game behind the lower bound
+    confidence : float in (0, 1]; 1 for an exactly computed bound
+    auc : float in [0, 1], the AUC of the game behind the lower bound
     delta : float in [0, 1)
     title : str, one line
-    parts : what is printed, in order
-    details : what `--json` has besides, numbers and texts
-    drawn : what a picture is made from; None where there is none
-    not_looked_at : what the verdict says nothing about, a phrase each; () where the target's own text says it
+    parts : the parts that are printed, in order
+    details : further numbers and texts for `--json`
+    drawn : the data of a picture; None if there is none
+    not_looked_at : what the audit has not tested, one phrase each; () if the target's own text states it
     """
 
     target: str
@@ -117,16 +117,16 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """What `nfa audit` can audit.
+    """A target of `nfa audit`.
 
     Parameters
     ----------
-    name : id of the statement that is compared with the facts, or name of the rule
+    name : id of the audited statement, or name of the rule
     aliases : other names
     about : one line
     audit : function AuditOptions -> Report
-    trials : int, counted trials a side where the caller names no number
-    draw : function (path, report) that writes a picture; None where there is nothing to draw
+    trials : int, counted trials in each world if the caller gives no number
+    draw : function (path, report) that writes a picture; None if there is none
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""How well a score tells members from others: the ROC curve and the area under it."""
+"""How well a score separates members from others: the ROC curve and the area under it."""
 
 import numpy as np
 from scipy.stats import rankdata
@@ -9,15 +9,15 @@ def roc(members, others) -> tuple[np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    members, others : (a,) and (b,) arrays of finite scores, a, b >= 1; a high score speaks for membership
+    members, others : (a,) and (b,) arrays of finite scores, a, b >= 1; a high score is evidence for membership
 
     Returns
     -------
-    false_positive, true_positive : (k,) arrays rising from 0 to 1, one point for every different score and (0, 0)
+    false_positive, true_positive : (k,) arrays from 0 to 1, increasing: (0, 0) and a point for every different score
 
     Raises
     ------
-    ValueError : if one side is empty or a score is NaN or infinite
+    ValueError : if one side is empty, or if a score is NaN or infinite
 
     Examples
     --------
@@ -32,7 +32,7 @@ def roc(members, others) -> tuple[np.ndarray, np.ndarray]:
 
 
 def auc(members, others) -> float:
-    """The chance that a member scores higher than one of the others, ties counting half: the area under `roc`.
+    """The probability that a member scores higher than another example, ties counting half: the area under `roc`.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ def auc(members, others) -> float:
 
     Returns
     -------
-    auc : float in [0, 1]; 1/2 for a score that tells nothing
+    auc : float in [0, 1]; 1/2 for a score without information
 
     Raises
     ------
-    ValueError : as `roc` does
+    ValueError : as in `roc`
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Distinguishing games on any rule: one step, or several with the rule's state, scored by what training runs show.
+"""Distinguishing games on any rule: one step, or several with the rule's state, with scores learnt from training runs.
 
-A game has three lots of runs. From the first the scores are learnt (`nfa.audit.scores`), on the second one of them and
-a threshold are chosen, and the third is counted. What is counted is therefore an event fixed before its runs, and
-exact bounds on two probabilities bound what the rule gives away, whichever score it was.
+A game has three sets of runs. The scores are learnt from the first (`nfa.audit.scores`). One score and a threshold are
+chosen on the second. The third is counted. So the counted event is fixed before its runs. Exact bounds on its two
+probabilities therefore give a valid lower bound on epsilon, for every score.
 """
 
 import math
@@ -24,25 +24,25 @@ from nfa.mechanism import Mechanism
 from nfa.network import Net
 from nfa.noise import Streams
 
-CHUNK = 500  # runs whose outputs are held at a time
-MOST_RUNS = 50  # times the counted runs: of the game on rare events
-LEAST_HITS = 50  # that it waits for, of twice as many expected: fewer come once in ten million times
+CHUNK = 500  # runs whose outputs are in memory at the same time
+MOST_RUNS = 50  # largest number of runs of the game on rare events, as a multiple of the counted runs
+LEAST_HITS = 50  # hits that this game needs, of twice as many expected: fewer come once in ten million times
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Claim:
-    """A rule and what it states.
+    """A rule and its stated mechanism.
 
     Parameters
     ----------
     name : str
-    rule : function (net, B, x, y, rng, state) -> (dW, db), everything else bound; state is a dict that one run keeps
-        from step to step, empty at the start
-    quiet : function (net, B, x, y, seed, state) -> (dW, db), the same without noise; a rule that draws nothing else
-        has one answer for all seeds
+    rule : function (net, B, x, y, rng, state) -> (dW, db), with all other arguments bound; state is a dict that one run
+        keeps from step to step, empty at the start
+    quiet : function (net, B, x, y, seed, state) -> (dW, db), the same without noise; if the rule draws nothing else, it
+        returns the same for all seeds
     mechanism : function (net, B) -> Mechanism, of law "gaussian"
     draw : function rng -> NeighbourPair, see `nfa.audit.worst_neighbours.draw_pair`
-    not_drawn : phrases for the report: what `draw` never draws
+    not_drawn : phrases for the report about what `draw` never draws
     """
 
     name: str
@@ -55,17 +55,17 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """Consecutive steps on one pair, as one game: the record is there in the first of them, and then gone.
+    """Consecutive steps on one pair as one game. The record takes part in the first steps, and then leaves.
 
-    A step without the record has world 0's batch in both worlds. So noise that is used twice shows in the difference
-    of two steps, and noise that is taken back in their sum.
+    A step without the record has world 0's batch in both worlds. So noise that is used twice appears in the difference
+    of two steps, and noise that is subtracted later appears in their sum.
 
     Parameters
     ----------
     claim : Claim
     pair : NeighbourPair
     steps : int >= 1
-    first : int in 1 .. steps, in how many steps the record takes part; None for half of them
+    first : int in 1 .. steps, number of steps in which the record takes part; None for half of them
     """
 
     claim: Claim
@@ -75,17 +75,17 @@ class Steps:
 
     @property
     def uses(self) -> int:
-        """Steps in which the record takes part."""
+        """Number of steps in which the record takes part."""
         return (self.steps + 1) // 2 if self.first is None else self.first
 
     @property
     def stated(self) -> float:
-        """The distance of the two worlds over the noise that all steps together state: sqrt(uses) times one step's."""
+        """The distance between the two worlds over the stated noise of all steps: sqrt(uses) times that of one step."""
         return math.sqrt(self.uses) / self.claim.mechanism(self.pair.net, self.pair.B).noise_multiplier
 
     @property
     def ends(self) -> Ends:
-        """What both worlds release without noise."""
+        """The release of both worlds without noise."""
 
         def quiet(net, B, x, y, rng, state):
             return self.claim.quiet(net, B, x, y, 0, state)
@@ -94,7 +94,7 @@ class Steps:
         return Ends(f0=f0, f1=f1, std=self.claim.mechanism(self.pair.net, self.pair.B).noise_std)
 
     def outputs(self, world: int, n: int, rng: np.random.Generator) -> np.ndarray:
-        """What n runs release, all steps of a run in one row."""
+        """The releases of n runs, with all steps of a run in one row."""
         with np.errstate(all="ignore"):
             return np.array([self._run(world, self.claim.rule, rng) for _ in range(n)])
 
@@ -109,14 +109,14 @@ class Steps:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GameOutcome:
-    """A game and what it was decided by.
+    """A game, and the event that decided it.
 
     Parameters
     ----------
-    summary : GameSummary; bounds and claim are of all its steps together
-    score : str, what the counted event looks at
+    summary : GameSummary; bounds and claim are for all its steps together
+    score : str, description of the counted event
     one_step : float >= 0, lower bound on the epsilon of one step
-    alike : (a_0, a_1), in how many of all runs of either world noise was left out or used twice, see
+    alike : (a_0, a_1), the number of runs of each world in which noise was missing or used twice, see
         `nfa.audit.scores.Ends.coincidences`
     runs : int, all runs of each world
     """
@@ -138,19 +138,19 @@ class GameOutcome:
 
 
 def distinguish(name: str, game: Steps, settings: AuditOptions, *, stream: int) -> GameOutcome:
-    """Learn, choose and count.
+    """Learn scores, choose one, and count.
 
     Parameters
     ----------
-    name : str, what the progress and the tables call it
+    name : str, name of the game in the progress and the tables
     game : Steps
-    settings : AuditOptions; as many runs a side as there are trials are counted, and as many again spent before
-    stream : int, number of the noise stream, another one for every game
+    settings : AuditOptions; its trials are the counted runs in each world, and the same number is used before
+    stream : int, number of the noise stream, different for every game
 
     Notes
     -----
-    Two events are counted, each with half of the error probability: one that bounds the distance of the worlds in
-    units of the noise (`nfa.audit.private_game.shift_lower_bound`), and a rare one that bounds epsilon for any law.
+    Two events are counted, each with half of the error probability. One bounds the distance between the worlds in units
+    of the noise (`nfa.audit.private_game.shift_lower_bound`). The other is rare and bounds epsilon for any law.
     """
     n, rng, ends = settings.trials, Streams(settings.seed)("noise", stream), game.ends
     before = max(n // 2, 2)
@@ -161,7 +161,7 @@ def distinguish(name: str, game: Steps, settings: AuditOptions, *, stream: int) 
     scores = learn((learnt[0], learnt[1]), ends, game.steps, rng)
     tuned = _scored(game, scores, before, rng, progress)
     low, high = clopper_pearson(np.arange(before + 1), before, error=(1 - confidence) / 2)
-    with np.errstate(divide="ignore"):  # a bound of 0 says nothing: -inf
+    with np.errstate(divide="ignore"):  # a bound of 0 gives no information: -inf
         by_shift = _choose(tuned, ndtri(low), ndtri(high))
         by_event = _choose(tuned, np.log(np.maximum(low - settings.delta, 0)), np.log(high))
     counted = _scored(game, {one: scores[one] for one in {by_shift[0], by_event[0], "coincidences"}}, n, rng, progress)
@@ -178,9 +178,9 @@ def distinguish(name: str, game: Steps, settings: AuditOptions, *, stream: int) 
 
 
 def runs_needed(outcome: GameOutcome, game: Steps, settings: AuditOptions) -> float:
-    """Runs a side with which `rare_events` is likely to refute, after what was seen; inf for more than `MOST_RUNS`.
+    """Runs in each world with which `rare_events` is likely to refute, from the runs so far; inf if above `MOST_RUNS`.
 
-    They are enough if the event has half the rate at which it was seen in one world, and is never seen in the other.
+    They are enough if the event has half of the rate at which it was seen in one world, and never occurs in the other.
     """
     rate, n = max(outcome.alike) / outcome.runs, settings.trials
     while n <= MOST_RUNS * settings.trials:
@@ -195,17 +195,18 @@ def runs_needed(outcome: GameOutcome, game: Steps, settings: AuditOptions) -> fl
 
 
 def rare_events(game: Steps, outcome: GameOutcome, settings: AuditOptions, *, stream: int) -> GameOutcome:
-    """The game on noise that is left out or used twice, where some has been seen.
+    """The game on noise that is missing or used twice, if there were such cases.
 
-    The event is fixed: `nfa.audit.scores.Ends.coincidences` speaks for the world in which it was seen more often. So
-    all runs are counted.
+    The event is fixed in advance: `nfa.audit.scores.Ends.coincidences` decides for the world in which the event was
+    more
+    frequent. So all runs are counted.
     """
     n, rng, ends = settings.trials, Streams(settings.seed)("noise", stream), game.ends
     name = f"{outcome.summary.name}, rare events"
     sign = 1 if outcome.alike[1] >= outcome.alike[0] else -1
     counted = _scored(game, {"": ends.coincidences}, n, rng, _progress(name, settings, 2 * n))[""]
     seen = (int((sign * counted[0] > 0).sum()), int((sign * counted[1] > 0).sum()))
-    hits = seen[::sign]  # of the event in the world that it speaks against, and in the other
+    hits = seen[::sign]  # occurrences of the event in the world that it is evidence against, and in the other
     confidence = (1 + settings.confidence) / 2
     mu = shift_lower_bound(hits, n, confidence=confidence)
     event = float(epsilon_lower_bound(hits, n, delta=settings.delta, confidence=confidence))
@@ -213,7 +214,7 @@ def rare_events(game: Steps, outcome: GameOutcome, settings: AuditOptions, *, st
 
 
 def _outcome(name: str, game: Steps, settings: AuditOptions, mu, event, area, score, alike, runs) -> GameOutcome:
-    """What a game has shown, from its two bounds, which are of all its steps together."""
+    """The result of a game, from its two bounds, which are for all its steps together."""
     return GameOutcome(
         summary=GameSummary(
             name=name,
@@ -232,7 +233,7 @@ def _outcome(name: str, game: Steps, settings: AuditOptions, mu, event, area, sc
 
 
 def _scored(game: Steps, scores: dict[str, Score], n: int, rng, progress: Callable[[int], None]) -> dict[str, list]:
-    """Each score of n fresh runs of world 0 and of world 1."""
+    """Each score for n fresh runs of world 0 and of world 1."""
     found: dict[str, list] = {name: [] for name in scores}
     for world in (0, 1):
         parts: dict[str, list] = {name: [] for name in scores}
@@ -247,9 +248,9 @@ def _scored(game: Steps, scores: dict[str, Score], n: int, rng, progress: Callab
 
 
 def _choose(tuned: dict[str, list], gained: np.ndarray, lost: np.ndarray) -> tuple[str, float]:
-    """The score and the threshold with the best bound on these runs; of equal ones that with the widest gap.
+    """The score and the threshold with the best bound on these runs. Among equal bounds, the widest gap wins.
 
-    The bound is gained[k_1] - lost[k_0], of the numbers of scores in either world that reach the threshold.
+    The bound is gained[k_1] - lost[k_0], where k_0 and k_1 count the scores of each world that reach the threshold.
     """
     choices = []
     for name, scores in tuned.items():

@@ -1,7 +1,7 @@
-"""Scores that tell two worlds apart by more than their means: spread, correlation, noise that is missing or used twice.
+"""Scores that distinguish two worlds by more than their means: spread, correlation, noise that is missing or reused.
 
-A score is learnt from runs of their own and may be anything: what is counted afterwards, on fresh runs, is an event
-that was fixed before them, so that the bounds of `nfa.audit.bounds` hold whatever has been learnt.
+A score is learnt from separate runs and may be any function. The counted event, on fresh runs, was fixed before these
+runs. So the bounds of `nfa.audit.bounds` hold for every learnt score.
 """
 
 from collections.abc import Callable
@@ -9,21 +9,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Score = Callable[[np.ndarray], np.ndarray]  # (n, k) outputs -> (n,) scores; a high one speaks for world 1
+Score = Callable[[np.ndarray], np.ndarray]  # (n, k) outputs -> (n,) scores; a high one is evidence for world 1
 
-MOST_NUMBERS = 400  # of an output, whose covariance is estimated
-LEADING = (1, 4, None)  # lines along which the covariances differ most; None: all
-FARTHEST = 1e6  # in standard deviations of the noise: what is farther is taken to be this far
-EXACT = 1e-11  # in the same: two numbers as near as this are the same one
+MOST_NUMBERS = 400  # largest number of entries of an output whose covariance is estimated
+LEADING = (1, 4, None)  # number of lines along which the covariances differ most; None for all
+FARTHEST = 1e6  # in standard deviations of the noise; larger values are set to this one
+EXACT = 1e-11  # in standard deviations of the noise; two numbers that are closer count as equal
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ends:
-    """What the two worlds release without noise, and how large the noise is said to be.
+    """The releases of the two worlds without noise, and the stated size of the noise.
 
     Parameters
     ----------
-    f0, f1 : (k,) arrays; numbers that are not finite count as 0
+    f0, f1 : (k,) arrays; entries that are not finite count as 0
     std : float > 0
     """
 
@@ -42,16 +42,16 @@ class Ends:
         return np.clip((f1 - f0) / self.std, -FARTHEST, FARTHEST)
 
     def residuals(self, outputs: np.ndarray) -> np.ndarray:
-        """The outputs less f0 in units of the noise, never farther than `FARTHEST`, nan 0; (n, k) -> (n, k)."""
+        """The outputs minus f0 in units of the noise, at most `FARTHEST`, with 0 for nan; (n, k) -> (n, k)."""
         with np.errstate(over="ignore", invalid="ignore"):
             found = (np.asarray(outputs, float) - self._finite[0]) / self.std
         return np.clip(np.nan_to_num(found, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
 
     def coincidences(self, outputs: np.ndarray) -> np.ndarray:
-        """How many more numbers look exactly like noise left out, or used twice, in world 1 than in world 0; (n,).
+        """How many more entries look exactly like missing or reused noise in world 1 than in world 0; (n,).
 
-        The noise that an output holds if it came from a world is the output less that world's f. Fresh normals are
-        neither 0 nor equal up to a sign, and less what does not belong to them they are neither, too.
+        If an output came from a world, its noise is the output minus that world's f. Fresh normals are neither 0 nor
+        equal up to a sign. The same holds if the f of the other world is subtracted.
         """
         f0, f1 = self._finite
         with np.errstate(over="ignore", invalid="ignore"):
@@ -60,7 +60,7 @@ class Ends:
 
 
 def _repeated(noise: np.ndarray, std: float, outputs: np.ndarray) -> np.ndarray:
-    """How many entries of each row are 0 or equal to another one, (n, k) -> (n,); none where one is not finite."""
+    """The number of entries of each row that are 0 or equal another entry, (n, k) -> (n,); 0 if one is not finite."""
     finite = np.isfinite(noise).all(axis=1)
     noise, outputs = (np.where(finite[:, None], a, 0.0) for a in (noise, outputs))
     near = np.maximum(EXACT * std, 4 * np.finfo(float).eps * np.abs(outputs).max(axis=1, initial=0))
@@ -69,32 +69,32 @@ def _repeated(noise: np.ndarray, std: float, outputs: np.ndarray) -> np.ndarray:
 
 
 def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: np.random.Generator) -> dict[str, Score]:
-    r"""Scores by what they look at, learnt from runs of either world.
+    r"""Scores by name, with what they measure, learnt from runs of both worlds.
 
     means
         the outputs along the difference of their means, weighted by the inverse of their covariance (Fisher)
     the stated difference
         along f1 - f0
     steps together
-        the same, weighted by the inverse of the covariance of the steps, which all numbers of a step share
+        the same, weighted by the inverse of the covariance of the steps, which all entries of a step share
     spread and correlation
-        the logarithm of the likelihood ratio of two normal laws with the means and covariances that were seen, where
-        these differ along the leading lines alone, from one to all of them: quadratic in the output
+        the logarithm of the likelihood ratio of two normal laws with the measured means and covariances, which may
+        differ only along the leading lines, from one to all of them: quadratic in the output
     spread of each number
-        the same with covariances 0, and of all numbers together
+        the same with covariances 0, and for all entries together
     nearness
-        how near the output is to f1, and to f0: rare runs with little noise
+        the distance of the output from f1 and from f0: rare runs with little noise
     coincidences
-        `Ends.coincidences`: rare runs without noise on some number, noise that is used twice
+        `Ends.coincidences`: rare runs without noise on some entry, or with noise that is used twice
     not finite
-        whether a number is not
+        whether an entry is not finite
 
     Parameters
     ----------
-    outputs : pair of (n, k) arrays, n >= 2, of world 0 and of world 1
+    outputs : pair of (n, k) arrays, n >= 2, for world 0 and for world 1
     ends : Ends
     steps : int >= 1, equal parts of an output
-    rng : numpy.random.Generator; chooses among numbers where there are more than `MOST_NUMBERS`
+    rng : numpy.random.Generator; chooses among the entries if there are more than `MOST_NUMBERS`
     """
     k = len(ends.difference)
     kept = np.arange(k) if k <= MOST_NUMBERS else np.sort(rng.choice(k, MOST_NUMBERS, replace=False))
@@ -110,7 +110,7 @@ def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: n
     middle, together = (means[0] + means[1]) / 2, (covariances[0] + covariances[1]) / 2
     values, vectors = np.linalg.eigh(together)
     white = vectors / np.sqrt(np.maximum(values, 0) + max(1e-12 * float(values.sum()), 1e-18))
-    # In these coordinates the covariances are I - D and I + D, so that the eigenvectors of D make both diagonal.
+    # In these coordinates the covariances are I - D and I + D, so the eigenvectors of D diagonalise both.
     differ, turn = np.linalg.eigh(white.T @ (covariances[1] - covariances[0]) @ white / 2)
     basis, order = white @ turn, np.argsort(-np.abs(differ))
     gap = (means[1] - means[0]) @ basis
@@ -139,7 +139,7 @@ def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: n
 
 
 def _likelihoods(seen: Score, basis: np.ndarray, means: list, variances: list) -> Score:
-    """The logarithm of the ratio of two normal densities, independent along the columns of basis."""
+    """The logarithm of the ratio of two normal densities with independent coordinates along the columns of basis."""
     centres = [mean @ basis for mean in means]
     widths = [np.maximum(v, 1e-18) for v in variances]
 
@@ -163,6 +163,6 @@ def _steps_together(outputs: tuple, ends: Ends, steps: int) -> np.ndarray:
 
 
 def _nearness(found: np.ndarray, difference: np.ndarray) -> np.ndarray:
-    """The logarithm of the distance to f0 over that to f1."""
+    """The logarithm of the distance to f0 over the distance to f1."""
     to_f0, to_f1 = (np.sqrt(np.square(found - end).sum(axis=1)) + 1e-12 for end in (0, difference))
     return np.log(to_f0 / to_f1)

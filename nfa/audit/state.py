@@ -1,8 +1,8 @@
-"""What a rule's state carries from a step with a record to later steps without it, beyond what was released.
+"""What a rule's state carries from a step with a record to later steps without it, beyond the releases.
 
-A step may depend on releases before it: they are public. Therefore both worlds get the noise under which they release
-the same, and afterwards the same batches and the same noise. What still differs came through the state, and no step's
-sensitivity covers it.
+A step may depend on earlier releases, because they are public. So in both worlds we choose the noise with which they
+release the same. Afterwards they get the same batches and the same noise. Any remaining difference came through the
+state, and no step's sensitivity covers it.
 """
 
 from collections.abc import Callable
@@ -14,20 +14,20 @@ from nfa.audit.private_game import flat
 from nfa.audit.worst_neighbours import NeighbourPair
 from nfa.noise import Streams
 
-LATER = 15  # steps without the record, after the one step with it
-SAME = 1e-9  # relative: what is as near as this is the same up to rounding
-WHOLE = 1e-3  # how far from a whole number the number of a normal may be by rounding
+LATER = 15  # steps without the record after the one with it
+SAME = 1e-9  # relative distance up to which two directions count as equal up to rounding
+WHOLE = 1e-3  # how far rounding may move the number of a normal from a whole number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Carried:
-    """How far a record moves later steps, all releases before them being the same.
+    """How far a record moves later steps if all earlier releases are the same.
 
     Parameters
     ----------
-    pair : NeighbourPair, where
-    step : int >= 2, the step that it moves most
-    distance : float > 0, of the two answers of that step, in l2; inf where they are not finite
+    pair : NeighbourPair of this result
+    step : int >= 2, the step that the record moves most
+    distance : float > 0, l2 distance between the two directions of that step; inf if one of them is not finite
     """
 
     pair: NeighbourPair
@@ -36,21 +36,21 @@ class Carried:
 
 
 class Given(np.random.Generator):
-    """A generator whose first normals are given; those beyond them are drawn from a seed and added to ``normals``."""
+    """A generator whose first normals are given. Later normals are drawn from a seed and appended to ``normals``."""
 
     def __init__(self, normals: np.ndarray, seed: int) -> None:
         super().__init__(np.random.PCG64(seed))
         self.normals, self.used = np.asarray(normals, float), 0
 
     def standard_normal(self, size=None, dtype=np.float64, out=None):
-        """The next normals in the shape asked for."""
+        """The next normals in the requested shape."""
         if out is not None:
             out[...] = self._next(out.shape)
             return out
         return self._next(() if size is None else size).astype(dtype)[()]
 
     def normal(self, loc=0.0, scale=1.0, size=None):
-        """The same with another mean and standard deviation."""
+        """The next normals with another mean and standard deviation."""
         return loc + scale * self._next(np.broadcast(loc, scale).shape if size is None else size)
 
     def _next(self, size) -> np.ndarray:
@@ -63,7 +63,7 @@ class Given(np.random.Generator):
 
 
 def remembers(rule: Callable, pair: NeighbourPair) -> bool:
-    """Whether a step of a rule writes anything into its state.
+    """Whether a step of a rule writes to its state.
 
     Parameters
     ----------
@@ -76,18 +76,18 @@ def remembers(rule: Callable, pair: NeighbourPair) -> bool:
 
 
 def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Carried | None:
-    """The later step that a record of the first step moves most through the state; None where it moves none.
+    """The later step that a record of the first step moves most through the state; None if it moves none.
 
     Parameters
     ----------
-    rule : function (net, B, x, y, rng, state) -> (dW, db), noise included; state is a dict that it reads and writes
+    rule : function (net, B, x, y, rng, state) -> (dW, db), with noise; state is a dict that it reads and writes
     pair : NeighbourPair; the later steps have world 0's batch in both worlds
-    std : float > 0, standard deviation of the noise on each released number, as stated
-    seed : int >= 0, of the noise
+    std : float > 0, stated standard deviation of the noise on each released number
+    seed : int >= 0, seed of the noise
 
     Raises
     ------
-    ValueError : if no noise makes the two worlds release the same: it is not one normal of this size on each number
+    ValueError : if no noise makes the two worlds release the same, so it is not one normal of this size per number
     """
     states: tuple[dict, dict] = ({}, {})
 
@@ -103,7 +103,7 @@ def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Ca
             release(world, state, Given(z, noise)) for world, state, z in zip(worlds, states, normals, strict=True)
         )
         distance = float(np.nan_to_num(np.linalg.norm(other - one), nan=np.inf, posinf=np.inf))
-        same = distance <= SAME * (std + float(np.linalg.norm(one)))  # False where one is not finite
+        same = distance <= SAME * (std + float(np.linalg.norm(one)))  # False if one is not finite
         if step == 1 and not same:
             raise ValueError("nfa cannot make the two worlds release the same values")
         if not same and (found is None or distance > found.distance):
@@ -112,9 +112,9 @@ def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Ca
 
 
 def _same_release(release: Callable, std: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Normals for the first step of either world, under which both release the same.
+    """Normals for the first step of each world under which both release the same.
 
-    Adding 1 to the first normal, 2 to the second and so on shows which normal each released number has, and its sign.
+    Adding 1 to the first normal, 2 to the second and so on reveals which normal each released number has, and its sign.
     """
     given = Given(np.zeros(0), seed)
     one = release(0, {}, given)

@@ -1,8 +1,8 @@
-"""A search for the neighbours on which a rule's answers are furthest apart, held against the sensitivity it states.
+"""A search for the neighbours with the largest distance between a rule's directions, compared with its sensitivity.
 
-Random networks, feedback and records first; then, from the best of them and from what the caller offers, by ascent on
-the distance of the two answers without noise. What is found above the stated sensitivity refutes it, with certainty;
-that nothing is found proves nothing.
+The search first draws random networks, feedback and records. From the best of them, and from the pairs that the caller
+offers, it then ascends on the distance between the two directions without noise. A distance above the stated
+sensitivity refutes the sensitivity with certainty. If the search finds none, this proves nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,23 +16,24 @@ from nfa.mechanism import ADJACENCIES
 from nfa.network import Net
 from nfa.network.ops import squared_error
 
-LEAST_STEP = 1e-9  # relative, that an ascent takes
-# The adjacencies under which world 0 lacks a record. Under zero-out the number of records stays, and what a batch with
-# the zero record releases is what the batch without it releases: the game leaves that record out.
+LEAST_STEP = 1e-9  # smallest relative gain of a step of an ascent
+# Under these adjacencies, world 0 lacks a record. Under zero-out the number of records stays, and a batch with the zero
+# record releases the same as the batch without it. So the game leaves that record out.
 LEFT_OUT = ("add-remove", "zero-out")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NeighbourPair:
-    """Where a rule is asked: a network, its feedback, and two neighbouring batches.
+    """The input of a rule in two worlds: a network, its feedback, and two neighbouring batches.
 
     Parameters
     ----------
     net : Net
-    B : list of feedback matrices, None where there is none; [] for a rule without
-    x, y : pairs of arrays, of world 0 and of world 1, which differ in the last record
-    adjacency : "replace-one"; "replace-label", x is the same in both; one of `LEFT_OUT`, world 0 lacks the last record
-    place : int, the row at which `batch` has that record; None for the last one
+    B : list of feedback matrices, None where there is none; [] for a rule without feedback
+    x, y : pairs of arrays for world 0 and world 1, which differ in the last record
+    adjacency : "replace-one"; "replace-label", with the same x in both; one of `LEFT_OUT`, where world 0 lacks the last
+        record
+    place : int, the row of that record in `batch`; None for the last one
     copies : int >= 0, how many of the first records, which both worlds have, are copies of world 1's last record
     """
 
@@ -45,7 +46,7 @@ class NeighbourPair:
     copies: int = 0
 
     def batch(self, world: int) -> tuple[np.ndarray, np.ndarray]:
-        """What a rule is asked in a world, (x, y): the records in their order, the one that differs in its place."""
+        """The rule's input (x, y) in a world: the records in their order, with the one that differs in its place."""
         x, y = self.x[world], self.y[world]
         if self.place is None or len(x) < len(self.x[1]):
             return x, y
@@ -54,17 +55,17 @@ class NeighbourPair:
 
     @property
     def records(self) -> list[np.ndarray]:
-        """The inputs of the record that differs, of world 0 first if it has its own: an ascent moves them."""
+        """The inputs of the record that differs, first of world 0 if it has its own. An ascent moves them."""
         return [self.x[0][-1], self.x[1][-1]] if self.adjacency == "replace-one" else [self.x[1][-1]]
 
     @property
     def theta(self) -> np.ndarray:
-        """All that the ascent moves as one vector: weights, biases, feedback, and the records that differ."""
+        """All values that the ascent moves, as one vector: weights, biases, feedback, and the records that differ."""
         matrices = [M for M in self.B if M is not None]
         return np.concatenate([a.ravel() for a in (*self.net.W[1:], *self.net.b[1:], *matrices, *self.records)])
 
     def at(self, theta: np.ndarray) -> "NeighbourPair":
-        """The same pair with other numbers, in their dtypes."""
+        """The same pair with other values, in their dtypes."""
         start = 0
 
         def take(like: np.ndarray) -> np.ndarray:
@@ -79,7 +80,7 @@ class NeighbourPair:
         return replace(self, net=net, B=B).with_records([take(record) for record in self.records])
 
     def with_records(self, records: list[np.ndarray]) -> "NeighbourPair":
-        """The same pair with other inputs, as `records` has them, of the record that differs and of its copies."""
+        """The same pair with other inputs, as in `records`, for the record that differs and its copies."""
         worlds: dict[str, list] = {
             "replace-one": records, "replace-label": 2 * records,
             "add-remove": [None, *records], "zero-out": [None, *records],
@@ -98,13 +99,13 @@ class NeighbourPair:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchResult:
-    """What a search found.
+    """The result of a search.
 
     Parameters
     ----------
-    ratio : float >= 0, the largest distance of two answers over the stated sensitivity
-    drawn : float >= 0, the same of the random draws alone
-    pair : NeighbourPair, where
+    ratio : float >= 0, the largest distance between two directions over the stated sensitivity
+    drawn : float >= 0, the largest ratio among the random draws
+    pair : NeighbourPair with the largest ratio
     """
 
     ratio: float
@@ -112,15 +113,15 @@ class SearchResult:
     pair: NeighbourPair
 
 
-# answer(net, B, x, y): what the rule would release without noise, as one vector. stated(net, B): its sensitivity.
+# answer(net, B, x, y): the rule's release without noise, as one vector. stated(net, B): its sensitivity.
 Answer = Callable[[Net, list, np.ndarray, np.ndarray], np.ndarray]
 StatedSensitivity = Callable[[Net, list], float]
 
 
 def ratio(answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, not_finite: float = 0.0) -> float:
-    """The distance of the two answers, in l2, over the stated sensitivity; what is given where that is not finite.
+    """The l2 distance between the two directions over the stated sensitivity; not_finite if it is not finite.
 
-    0 keeps an ascent away from there; what protects a rule against finite records has to count it as infinite.
+    With 0, an ascent stays away from such points. A test of whether a rule is safe for finite records needs infinity.
     """
     with np.errstate(all="ignore"):
         one, other = (np.asarray(answer(pair.net, pair.B, *pair.batch(world)), float) for world in (0, 1))
@@ -131,10 +132,10 @@ def ratio(answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, not
 def climb(
     answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, evaluations: int, rng: np.random.Generator
 ) -> NeighbourPair:
-    """Ascend from a pair: by differences (L-BFGS) with half of the evaluations, then by steps at random.
+    """Ascend from a pair: half of the evaluations by differences (L-BFGS), the others by random steps.
 
-    The clips have kinks, where gradients lead nowhere: a step at random moves a few of the numbers, each by a share of
-    its size, and is taken if it leads up by more than rounding, which would choose another way on another processor.
+    At the kinks of the clips, gradients give no direction. A random step moves a few of the values, each by a share of
+    its size. It is accepted only if it gains more than rounding, because rounding differs between processors.
     """
     found = optimize.minimize(
         lambda theta: -ratio(answer, stated, pair.at(theta)),
@@ -164,17 +165,17 @@ def search(
     offered: Sequence[NeighbourPair] = (),
     rng: np.random.Generator,
 ) -> SearchResult:
-    """The pair with the largest ratio: of random draws, of what is offered, and of ascents from the best of both.
+    """The pair with the largest ratio among random draws, offered pairs, and ascents from the best of both.
 
     Parameters
     ----------
-    answer : function (net, B, x, y) -> array, the rule's answer without noise
-    stated : function (net, B) -> float > 0, the sensitivity that it states
+    answer : function (net, B, x, y) -> array, the rule's direction without noise
+    stated : function (net, B) -> float > 0, the stated sensitivity
     draw : function rng -> NeighbourPair, see `draw_pair`
-    draws : int >= 1, random pairs
-    climbs : int >= 0, ascents, each from another pair
-    evaluations : int >= 1, of each ascent, about
-    offered : pairs to begin at, besides
+    draws : int >= 1, number of random pairs
+    climbs : int >= 0, number of ascents, each from another pair
+    evaluations : int >= 1, approximate number for each ascent
+    offered : further pairs to start from
     rng : numpy.random.Generator
     """
     pairs = [draw(rng) for _ in range(draws)]
@@ -189,10 +190,10 @@ def search(
 
 
 def _best_first(pairs: list[NeighbourPair], ratios: list[float]) -> list[int]:
-    """Places of the pairs by their ratios, the largest first.
+    """Indices of the pairs by their ratios, the largest first.
 
-    Of ratios that are equal up to rounding, the smallest network comes first, and there the smallest batch of at least
-    two records: games on it take the least time.
+    Among ratios that are equal up to rounding, the smallest network comes first, and for it the smallest batch of at
+    least two records, because games on it take the least time.
     """
 
     def key(i: int) -> tuple:
@@ -213,15 +214,15 @@ def draw_pair(
     place: int | None = None,
     copies: int = 0,
 ) -> NeighbourPair:
-    """Random weights, feedback and records in the shapes given, of sizes over some orders of magnitude.
+    """Random weights, feedback and records in the given shapes, with sizes over some orders of magnitude.
 
     Parameters
     ----------
-    net, B : whose shapes and dtypes are taken
+    net, B : network and feedback that give shapes and dtypes
     adjacency : one of `nfa.mechanism.ADJACENCIES`
-    others : int >= 0, records that both worlds have
+    others : int >= 0, number of records that both worlds have
     rng : numpy.random.Generator
-    spread : float >= 0, of the logarithm to base 10 of the sizes: standard deviation
+    spread : float >= 0, standard deviation of the base-10 logarithm of the sizes
     place : int in 0 .. others, the row of the record that differs; None for the last one
     copies : int in 0 .. others, how many of the others are copies of world 1's record, label included
 
@@ -250,7 +251,7 @@ def draw_pair(
 
 
 def _targets(net: Net, n: int, classes: int, rng: np.random.Generator) -> np.ndarray:
-    """One-hot targets, labels 0 and 1 for one output, or numbers for the squared error; the last two differ."""
+    """One-hot targets, labels 0 and 1 for one output, or numbers for the squared error. The last two targets differ."""
     if net.loss is squared_error:
         return 10 ** rng.standard_normal() * rng.standard_normal((n, classes))
     labels = rng.integers(max(classes, 2), size=n)
@@ -259,20 +260,20 @@ def _targets(net: Net, n: int, classes: int, rng: np.random.Generator) -> np.nda
 
 
 class Silent(np.random.Generator):
-    """A generator whose normals and Laplace variables are their means: what is added to an answer adds nothing."""
+    """A generator whose normals and Laplace variables are their means, so it adds no noise to a direction."""
 
     def standard_normal(self, size=None, dtype=np.float64, out=None):
-        """0 in the shape asked for."""
+        """Zeros in the requested shape."""
         zeros = np.zeros(() if size is None else size, dtype) if out is None else out
         zeros[...] = 0
         return zeros[()] if out is None and size is None else zeros
 
     def normal(self, loc=0.0, scale=1.0, size=None):
-        """loc in the shape asked for."""
+        """loc in the requested shape."""
         return np.broadcast_to(loc, np.broadcast(loc, scale).shape if size is None else size).astype(float)[()]
 
     laplace = normal
 
 
 def no_noise(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """What a rule is given in the place of add_normal or add_normal_each: adds nothing."""
+    """A replacement for add_normal or add_normal_each that adds nothing."""
