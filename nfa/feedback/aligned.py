@@ -1,8 +1,8 @@
-"""First weights that agree with the feedback: what they would carry back is what the feedback brings.
+"""Initial weights that agree with the feedback: they would carry the same error back as the feedback does.
 
-Feedback alignment learns little until the weights have turned towards the fixed feedback. Before the first step nobody
-has seen a record, so that they may be turned at once: it costs no privacy, and of an optical device one look at each of
-its answers to a unit error.
+Feedback alignment learns little until the weights have turned towards the fixed feedback. Before the first step, no
+record has been used, so turning the weights then costs no privacy. On an optical device, it takes one projection for
+each unit error.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from nfa.network import Dense, Net
 
 
 def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rng: np.random.Generator) -> None:
-    r"""Turn a network's first weights so that transported errors are parallel to those that the feedback brings.
+    r"""Turn a network's initial weights so that transported errors are parallel to the errors from the feedback.
 
     .. math:: (W^L)^\top = c_{L-1} B^{L-1}, \qquad (W^{l+1})^\top B^{l+1} = c_l B^l
 
@@ -24,22 +24,22 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
     Parameters
     ----------
     net : Net without skips, whose W is changed from the top down, as far as the layers are dense: W[2], ..., W[L], or
-        down to the layer above the last convolution. W[L] keeps its Frobenius norm; of W[l+1] that part changes which
-        sees B[l+1], of rank n_L at most, and its product with B[l+1] keeps its norm.
+        down to the layer above the last convolution. W[L] keeps its Frobenius norm. Of W[l+1], only the part that acts
+        on B[l+1] changes, of rank n_L at most, and its product with B[l+1] keeps its norm.
     B : list for l = 1..L-1: (n_l, n_L) arrays at h[l], or what ``project`` takes in their place
-    project : function (c, B[l], rng=...) -> (k, n_l), shown the n_L unit errors
-    rng : numpy.random.Generator, for the device's noise; of it alone, and of W and B, the answer depends
+    project : function (c, B[l], rng=...) -> (k, n_l), which receives the n_L unit errors
+    rng : numpy.random.Generator for the device's noise; the result depends only on it, W and B
 
     Raises
     ------
-    ValueError : for a network with skips, where an error comes back by several ways, without a hidden layer, or if B
-        has nothing for a hidden layer
+    ValueError : for a network with skips, in which an error returns by several paths, for a network without a hidden
+        layer, or if B has nothing for a hidden layer
 
     Notes
     -----
     Guarantee: with v^L = e and v^l = (W^{l+1})^T v^{l+1}, v^l is a positive multiple of B^l e for every e, up to
-    rounding and, where layer l + 1 is narrower than the output, in the sense of least squares. DFA on a linear network
-    then begins as backpropagation with other learning rates.
+    rounding. If layer l + 1 is narrower than the output, this holds in the sense of least squares. DFA on a linear
+    network then starts as backpropagation with other learning rates.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
         )
     check_feeds(B, range(1, net.L))
     K = net.shape_z[net.L][0]
-    U: list = [None] * net.L  # U[l] = B[l], as the device shows it
+    U: list = [None] * net.L  # U[l] = B[l], as the device applies it
     for l in range(net.L - 1, 0, -1):
         if not isinstance(net.map[l + 1], Dense):
             return

@@ -1,7 +1,7 @@
-"""What a camera makes of light: readings of intensities, and a linear projection recovered from them.
+"""A camera turns intensities of light into readings, from which a linear projection is recovered.
 
-An optical processing unit (`nfa.feedback.opu`) is a scattering medium R in front of such a camera. Intensities are in
-any unit; `nfa.feedback.opu` takes the mean intensity that one lit mirror causes.
+An optical processing unit (`nfa.feedback.opu`) is a scattering medium R in front of such a camera. Intensities can have
+any unit. The unit of `nfa.feedback.opu` is the mean intensity from one lit mirror.
 """
 
 import math
@@ -23,13 +23,15 @@ def recover(I_xa: np.ndarray, I_x: np.ndarray, I_a: np.ndarray, strength: np.nda
 
     Parameters
     ----------
-    I_xa, I_x, I_a : arrays that broadcast, the intensities with x and a lit, with x alone, with a alone
-    strength : array > 0, |Ra|^2 for the divisor where it is known better than by the measured I_a; I_a if not given
+    I_xa, I_x, I_a : arrays that broadcast, the intensities with x and a lit, with x alone, and with a alone
+    strength : array > 0, |Ra|^2 for the divisor if it is known better than from the measured I_a; None for I_a
 
     Notes
     -----
-    Guarantee: linear in x. If R is complex Gaussian and a lights no mirror that x can light, the phase of R a is
-    independent of what it multiplies, and the projection's matrix is real Gaussian with independent entries.
+    Guarantee: the result is linear in x. Suppose R is complex Gaussian and a lights no mirror that x can light. Then
+    the
+    phase of R a is independent of the field that it multiplies, and the projection's matrix is real Gaussian with
+    independent entries.
 
     Examples
     --------
@@ -44,44 +46,46 @@ def recover(I_xa: np.ndarray, I_x: np.ndarray, I_a: np.ndarray, strength: np.nda
 def shot_variance(
     I_xa: np.ndarray, I_x: np.ndarray, I_a: np.ndarray, photons: float, *, anchor_shot: bool = False
 ) -> np.ndarray:
-    r"""Variance that the shot noise of the measured intensities gives to `recover`, the true intensities being given.
+    r"""Variance of `recover` from the shot noise of the measured intensities, given the true intensities.
 
     .. math:: \frac{I_{x+a} + I_x \,[+\, I_a]}{4 \kappa I_a}
 
     Parameters
     ----------
     I_xa, I_x, I_a : arrays that broadcast, the true intensities
-    photons : float > 0, kappa, mean number of photons detected per unit of intensity
-    anchor_shot : whether I_a is measured too (the term in brackets) or known from a calibration
+    photons : float > 0, kappa, mean number of detected photons per unit of intensity
+    anchor_shot : whether I_a is measured too (the term in brackets), or known from a calibration
 
     Notes
     -----
-    It depends on x and differs from pixel to pixel: the noise is neither identically distributed nor independent of the
-    data. For a strong anchor it tends to the constant 1 / (4 kappa), twice that with the anchor measured.
-    With kappa photons per lit mirror an `nfa.feedback.opu.OPU` has 2 scale^2 times this in its outputs: a std that
-    tends to scale / sqrt(2 kappa).
+    It depends on x and differs from pixel to pixel, so the noise is neither identically distributed nor independent of
+    the data. For a strong anchor, it tends to the constant 1 / (4 kappa), and to twice that if the anchor is measured.
+    With kappa photons per lit mirror, an `nfa.feedback.opu.OPU` has 2 scale^2 times this variance in its outputs. Its
+    standard deviation tends to scale / sqrt(2 kappa).
     """
     return (I_xa + I_x + (I_a if anchor_shot else 0)) / (4 * photons * I_a)
 
 
 def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Independent Poisson numbers of these means, in their shape and dtype, whole numbers as far as that has them.
+    """Independent Poisson numbers with these means, in their shape and dtype, whole as far as the dtype allows it.
 
     Parameters
     ----------
     mean : float array, entries in [0, 1e18]
-    rng : numpy.random.Generator; with `nfa.noise.OfExamples` a row of mean belongs to an example, whose numbers depend
-        on its place in the batch and on its means alone
+    rng : numpy.random.Generator; with `nfa.noise.OfExamples`, a row of mean belongs to an example, and its numbers
+        depend only on its place in the batch and on its means
 
     Raises
     ------
-    ValueError : for a mean that is not in that range
+    ValueError : if a mean is not in that range
 
     Notes
     -----
-    The kernel `nfa.kernels.shot.poisson` is its twin in law: it asks rng for a key alone and has other numbers, each a
-    function of the key and its place in the batch. It takes 32 bits of chance at a time, which moves no probability by
-    more than about 1e-9.
+    The kernel `nfa.kernels.shot.poisson` is its twin in law. The kernel takes only a key from rng and has other
+    numbers,
+    each a function of the key and its place in the batch. It uses 32 random bits at a time, which changes no
+    probability
+    by more than about 1e-9.
 
     Examples
     --------
@@ -100,17 +104,17 @@ def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class Camera:
-    """What turns intensities into readings. Every effect is off when its parameter is None.
+    """A camera that turns intensities into readings. An effect is off if its parameter is None.
 
     Parameters
     ----------
-    photons : float, 0 < photons <= 1e12: the photon budget, how many photons one pixel detects on average per unit of
-        intensity in one exposure. Turns on photon shot noise: the number detected is Poisson.
-    dark_std : float >= 0, std in units of intensity of the Gaussian noise that a pixel has without any light, from its
+    photons : float, 0 < photons <= 1e12: the photon budget, the mean number of photons that one pixel detects per unit
+        of intensity in one exposure. It turns on photon shot noise: the detected number is Poisson.
+    dark_std : float >= 0, std, in units of intensity, of the Gaussian noise of a pixel without any light, from its
         electronics and its dark current
-    saturation : float > 0, the largest intensity a pixel can report; what is below 0 or above it is cut off
-    bits : int in 1..24, readings are rounded to 2^bits levels from 0 to ``saturation``, which is then needed
-    count : function as `poisson`, which draws the photons that are counted
+    saturation : float > 0, the largest intensity that a pixel can report; readings are clipped to [0, saturation]
+    bits : int in 1..24; readings are rounded to 2^bits levels from 0 to ``saturation``, which must then be given
+    count : function like `poisson`, which draws the counted photons
 
     Raises
     ------
@@ -118,12 +122,13 @@ class Camera:
 
     Notes
     -----
-    Photon shot noise grows with the light and does not depend on temperature; the shot noise of the dark current does
-    not depend on the light and does depend on temperature, which so changes ``dark_std``. Both act on intensities,
-    before a projection is recovered. Rounding and saturation are functions of the reading, and no Gaussian noise.
-    Rounding jumps, as a derivative of ReLU and a ternary error do: readings that differ by the rounding of floats can
-    be a whole level, saturation / (2^bits - 1), apart (`nfa.mechanism.Mechanism`, Notes).
-    Of pixels whose intensities are spread exponentially about the mean k, a share exp(-saturation / k) is cut off.
+    Photon shot noise grows with the light and does not depend on temperature. The shot noise of the dark current does
+    not depend on the light, but it depends on temperature, so temperature changes ``dark_std``. Both act on
+    intensities,
+    before a projection is recovered. Rounding and saturation are functions of the reading and no Gaussian noise.
+    Rounding has jumps, like a derivative of ReLU and a ternary error. Two inputs that differ only by the rounding of
+    floats can have readings a whole level, saturation / (2^bits - 1), apart (`nfa.mechanism.Mechanism`, Notes). If the
+    intensities of pixels are exponential with mean k, a share exp(-saturation / k) of the pixels saturates.
     """
 
     photons: float | None = None
@@ -147,18 +152,18 @@ class Camera:
 
     @property
     def draws(self) -> bool:
-        """Whether a reading has noise, so that equal intensities are read differently."""
+        """Whether a reading has noise, so that equal intensities can have different readings."""
         return self.photons is not None or bool(self.dark_std)
 
     def read(self, intensity: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """One exposure: the readings for an array of true intensities, in its unit, shape and dtype.
 
-        Draws one Poisson number a pixel with ``photons``, then one normal a pixel with ``dark_std``; else nothing.
-        Raises ValueError if a noise is on and there is no rng.
+        With ``photons``, it draws one Poisson number per pixel, and then with ``dark_std`` one normal per pixel.
+        Otherwise it draws nothing. Raises ValueError if a noise is on and there is no rng.
 
         Examples
         --------
-        Two bits up to 3.0 are the levels 0, 1, 2, 3:
+        With two bits up to 3.0, the levels are 0, 1, 2, 3:
 
         >>> Camera(bits=2, saturation=3.0).read(np.array([0.2, 1.4, 2.6, 7.0])).tolist()
         [0.0, 1.0, 3.0, 3.0]
@@ -177,13 +182,13 @@ class Camera:
 
 
 def needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
-    """The rng, or ValueError saying what needs it."""
+    """The rng. Raises ValueError if there is none, with what needs it."""
     if rng is None:
         raise ValueError(f"{what} needs an rng, got None")
     return rng
 
 
 def check_std(name: str, std: float | None) -> None:
-    """ValueError unless std is None or a finite number >= 0."""
+    """Raise ValueError unless std is None or a finite number >= 0."""
     if std is not None and not 0 <= std < math.inf:
         raise ValueError(f"{name} must be finite and not negative, got {std}")

@@ -1,4 +1,4 @@
-"""LightOn's optical processing unit, simulated by its own library or as a device: the same calls as our simulation."""
+"""LightOn's optical processing unit, simulated by its own library or as hardware, with our simulation's interface."""
 
 import math
 import warnings
@@ -10,37 +10,39 @@ from nfa.feedback.mirrors import binary_images, check_opu, noisy, two_images
 
 
 class NoDevice(OSError):
-    """Raised where the software or the hardware of an OPU is missing; the message is one sentence."""
+    """Raised if the software or the hardware of an OPU is missing. The message is one sentence."""
 
 
 class LightOnOPU:
-    """LightOn's OPU through the library lightonml: its simulated device, or by the same calls the hardware.
+    """LightOn's OPU through the library lightonml: its simulated device or, with the same calls, the hardware.
 
     Parameters
     ----------
     n_in, n_out : int >= 1
-    rng : numpy.random.Generator, draws the seed of the simulated device (lightonml would give every device the same
+    rng : numpy.random.Generator that draws the seed of the simulated device (lightonml would give every device the same
         matrix); the hardware needs none
     scale : float > 0, std of the entries of B
-    noise_std : float >= 0 or None, as in `nfa.feedback.opu.OPU`: added to what the device returns. The simulated device
-        has no noise, and the paper too adds its noise numerically.
-    simulated : False takes the OPU attached to this computer
+    noise_std : float >= 0 or None, as in `nfa.feedback.opu.OPU`: added to the results of the device. The simulated
+        device has no noise, and the paper also adds its noise numerically.
+    simulated : True for the simulated device, False for the OPU attached to this computer
 
     Attributes
     ----------
-    B : (n_out, n_in) float32 array, the simulated device's matrix; None with the hardware, whose matrix nobody knows
+    B : (n_out, n_in) float32 array, the simulated device's matrix; None with the hardware, whose matrix is not known
 
     Raises
     ------
-    NoDevice : if lightonml is not installed, or no OPU attached
-    ValueError : for sizes below 1, a scale that is not positive and finite, a negative noise_std, or without an rng
-        for the simulated device
+    NoDevice : if lightonml is not installed, or if no OPU is attached
+    ValueError : for sizes below 1, a scale that is not positive and finite, a negative noise_std, or a simulated device
+        without an rng
 
     Notes
     -----
-    lightonml computes in float32; answers have the dtype of the input, if that is a float. The linear mode of the
-    simulated device is Re(R x) without any intensity. With the hardware the scale is what lightonml documents for its
-    "variance" rescaling; it has not been compared with a device.
+    lightonml computes in float32. Results have the dtype of the input if it is a float. The linear mode of the
+    simulated
+    device is Re(R x), without any intensity. With the hardware, the scale is what lightonml documents for its
+    "variance"
+    rescaling. We have not compared it with a device.
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class LightOnOPU:
                 f"lightonml finds no OPU on this computer ({why}). Use simulated=True, which needs no OPU"
             ) from missing
         self.B: np.ndarray | None = None
-        # lightonml divides by sqrt(n_in), and its simulated matrix has entries of std 1 / sqrt(n_in) besides.
+        # lightonml divides by sqrt(n_in), and its simulated matrix also has entries of std 1 / sqrt(n_in).
         self._unit = float(scale) * math.sqrt(n_in)
         self._intensity_unit = 1.0
         if simulated:
@@ -84,8 +86,11 @@ class LightOnOPU:
         self.driver.fit1d(n_features=n_in)
 
     def intensity(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """|R x|^2 for a binary x, (m, n_out): without noise and in units of intensity from the simulated device, in
-        counts of its camera from the hardware. Draws nothing. Raises ValueError if x is not binary."""
+        """|R x|^2 for a binary x, (m, n_out).
+
+        The simulated device returns it without noise and in units of intensity, the hardware in counts of its camera.
+        Draws nothing. Raises ValueError if x is not binary.
+        """
         return self._ask(self.driver.transform, binary_images(x, self.n_in), self._intensity_unit)
 
     def linear(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
@@ -93,7 +98,7 @@ class LightOnOPU:
 
         Source: [ohana2021:eq5] [ohana2021:eq10]
 
-        Raises ValueError if x is not binary, or for a noise without an rng.
+        Raises ValueError if x is not binary, or if noise needs an rng and there is none.
         """
         p = self._ask(self.driver.linear_transform, binary_images(x, self.n_in), self._unit)
         return noisy(p, self.noise_std, rng)
@@ -103,11 +108,11 @@ class LightOnOPU:
 
         Source: [ohana2021:exp-twoproj]
 
-        Raises ValueError if e is not ternary, or for a noise without an rng.
+        Raises ValueError if e is not ternary, or if noise needs an rng and there is none.
         """
         plus, minus = two_images(e)
         return self.linear(plus, rng=rng) - self.linear(minus, rng=rng)
 
     def _ask(self, transform, x, unit):
-        answer = transform(x.astype(np.uint8)) if len(x) else np.empty(0)  # lightonml refuses an empty batch
+        answer = transform(x.astype(np.uint8)) if len(x) else np.empty(0)  # lightonml rejects an empty batch
         return np.asarray(answer, dtype=x.dtype).reshape(len(x), self.n_out) * unit

@@ -1,7 +1,7 @@
-"""Feedback matrices B[l]: drawing them, projecting the error through them, and the wiring of Figure 1.
+"""Feedback matrices B[l]: their laws, the projection of the error through them, and the wiring of Figure 1.
 
-B[l] feeds layer l, whatever superscript the source prints: Lee & Kifer and Ohana et al. (Eq. 4) write B^{l+1} for it,
-Ohana et al. (Eqs. 8, 15) B^l. There is none for the top layer: it takes the error itself.
+B[l] feeds layer l, but the superscripts of the sources differ. Lee & Kifer and Ohana et al. (Eq. 4) write B^{l+1} for
+it, Ohana et al. (Eqs. 8, 15) B^l. The top layer has no B, because it receives the error itself.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,11 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
     ----------
     net : Net
     law : "normal", entries N(0, scale^2); "uniform", entries U(-scale, scale); "spectral", standard normal entries
-        rescaled to spectral norm ``scale`` (the papers' beta); "orthogonal", orthogonal columns of norm ``scale``, or
-        rows in a layer narrower than the output, uniform among all such matrices
+        rescaled to spectral norm ``scale`` (beta in the papers); "orthogonal", orthogonal columns of norm ``scale`` (in
+        a layer narrower than the output, orthogonal rows), uniform among all such matrices
     scale : float > 0
     rng : numpy.random.Generator; entries are drawn in float64, layer 1 first, then cast to the network's dtype
-    at : "h" or "z", where B[l] e enters a layer with pooling (see `Net.pull`)
+    at : "h" or "z", the place at which B[l] e enters a layer with pooling (see `Net.pull`)
 
     Returns
     -------
@@ -51,7 +51,7 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
 
 
 def draw_devices(kind: Callable, net: Net, *, scale: float, rng: np.random.Generator, at: str = "h") -> list:
-    """What takes the place of a stored matrix, one for each hidden layer, layer 1 drawn first.
+    """Replacements for stored matrices, one for each hidden layer. Layer 1 is drawn first.
 
     Parameters
     ----------
@@ -69,19 +69,19 @@ def draw_devices(kind: Callable, net: Net, *, scale: float, rng: np.random.Gener
 
 
 def draw_layerwise(net: Net, *, law: str, scale: float, rng: np.random.Generator) -> list:
-    r"""Draw fixed random matrices that stand in the place of the weights on the way back, layer by layer.
+    r"""Draw fixed random matrices that replace the weights in the backward pass, layer by layer.
 
     Source: [lee2020:dfa-backward]
 
     Parameters
     ----------
     net : Net
-    law, scale : as for `draw`; a convolution's kernels are drawn as a matrix with a row for each channel that it makes
+    law, scale : as for `draw`; the kernels of a convolution are drawn as a matrix with a row for each output channel
     rng : numpy.random.Generator; entries are drawn in float64, layer 2 first, then cast to the network's dtype
 
     Returns
     -------
-    V : list of length L + 1, V[l] of the shape of W[l]; slots 0 and 1 are None, for nothing goes back below layer 1
+    V : list of length L + 1, V[l] of the shape of W[l]; slots 0 and 1 are None, because nothing goes back below layer 1
 
     Raises
     ------
@@ -108,7 +108,7 @@ def _check_law(law: str, scale: float) -> None:
 
 
 def random_matrix(size: tuple[int, int], law: str, scale: float, rng: np.random.Generator) -> np.ndarray:
-    """One matrix in float64, of a law and a scale as for `draw`. Source: [lee2020:A1-A2] [ohana2021:alg1.1-3]"""
+    """One matrix in float64, with a law and a scale as for `draw`. Source: [lee2020:A1-A2] [ohana2021:alg1.1-3]"""
     if law == "uniform":
         return rng.uniform(-scale, scale, size)
     M = rng.standard_normal(size)
@@ -118,7 +118,7 @@ def random_matrix(size: tuple[int, int], law: str, scale: float, rng: np.random.
 
 
 def _orthogonal(A: np.ndarray) -> np.ndarray:
-    """The polar factor of A: of normal entries it is uniform among the matrices with orthonormal columns or rows."""
+    """The polar factor of A. For normal entries, it is uniform among matrices with orthonormal columns or rows."""
     U, _, Vt = np.linalg.svd(A, full_matrices=False)
     return U @ Vt
 
@@ -132,7 +132,7 @@ def project(
 
     Parameters
     ----------
-    e : (m, n_L) array, an error a row
+    e : (m, n_L) array, one error per row
     B : (n_l, n_L) array
     noise_std : float >= 0, standard deviation of each entry of g, per example and output
     rng : numpy.random.Generator, needed when noise_std > 0
@@ -162,12 +162,12 @@ def project(
 
 
 class WithProduct(np.ndarray):
-    """A matrix B with a product of its own: ``e @ B.T`` is ``product(e, B.T)``, and so it is for all views of B.
+    """A matrix B with its own product: ``e @ B.T`` is ``product(e, B.T)``. The same holds for all views of B.
 
     Parameters
     ----------
-    B : (n_l, n_L) array, of which this is a view
-    product : function as `numpy.matmul`; `nfa.kernels.rows.matmul` has rows that do not depend on each other
+    B : (n_l, n_L) array; the result is a view of it
+    product : function like `numpy.matmul`; with `nfa.kernels.rows.matmul`, rows do not depend on each other
 
     Examples
     --------
@@ -189,7 +189,7 @@ class WithProduct(np.ndarray):
 
 
 def check_feeds(B: list, layers: range) -> None:
-    """Raise ValueError unless B has a matrix, or what takes its place, for each of these layers."""
+    """Raise ValueError unless B has a matrix, or its replacement, for each of these layers."""
     if missing := [l for l in layers if l >= len(B) or B[l] is None]:
         raise ValueError(
             f"B must have feedback for each of the layers {layers[0]}..{layers[-1]}, but has no feedback for layer "
@@ -206,15 +206,15 @@ def wiring(mode: str, L: int, n_conv: int = 0) -> dict[int, tuple[str, str]]:
     ----------
     mode : "bp", "dfa" or "hybrid"
     L : int >= 1, number of layers
-    n_conv : int, 0 <= n_conv < L: for "hybrid" the convolutional layers 1..n_conv, which stay on backpropagation
+    n_conv : int, 0 <= n_conv < L: for "hybrid", the convolutional layers 1..n_conv use backpropagation
 
     Returns
     -------
-    table : {l: (matrix, signal)} for l = L..1. The top layer takes e through no matrix.
+    table : {l: (matrix, signal)} for l = L..1. The top layer receives e without a matrix.
 
     Raises
     ------
-    ValueError : for an unknown mode or layer counts that make no network
+    ValueError : for an unknown mode, or for layer counts that give no network
 
     Examples
     --------

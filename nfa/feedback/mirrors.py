@@ -1,4 +1,4 @@
-"""What stands before an OPU's mirrors and after its camera: ternary errors as two binary images, added noise."""
+"""The inputs of an OPU's mirrors and the noise after its camera: a ternary error becomes two binary images."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from nfa.noise import normals_each
 
 
 def ternarize(e: np.ndarray, t: float) -> np.ndarray:
-    """+1 where e > t, -1 where e < -t, 0 between, in e's dtype: the error as two binary images can show it.
+    """+1 where e > t, -1 where e < -t, otherwise 0, in e's dtype: an error that two binary images can show.
 
     Source: [ohana2021:exp-ternary]
 
@@ -25,10 +25,10 @@ def ternarize(e: np.ndarray, t: float) -> np.ndarray:
 
 
 def ternarize_relative(e: np.ndarray, t: float) -> np.ndarray:
-    """The sign of each entry of e that is at least t times its row's largest in size, 0 for the others, in e's dtype.
+    """The sign of entries of e whose size is at least t times the largest in its row, 0 for the others, in e's dtype.
 
-    Ours: below a threshold that is a number, such as `ternarize`'s, all errors of what has been learnt vanish. t = 1
-    keeps the largest entry, t = 0 the signs of all.
+    Ours. With a fixed threshold, as in `ternarize`, all errors of examples that the network has learnt become 0. Here,
+    t = 1 keeps the largest entry, and t = 0 the signs of all.
 
     Raises ValueError unless t is in [0, 1].
 
@@ -39,13 +39,13 @@ def ternarize_relative(e: np.ndarray, t: float) -> np.ndarray:
     """
     require.within("[0, 1]", t=t)
     size = np.abs(e)
-    with np.errstate(invalid="ignore"):  # 0 times infinity, of an error that overflowed
+    with np.errstate(invalid="ignore"):  # 0 times infinity, if an error has overflowed
         seen = size >= e.dtype.type(t) * size.max(axis=1, keepdims=True)
     return ((e > 0) & seen).astype(e.dtype) - ((e < 0) & seen).astype(e.dtype)
 
 
 def two_images(e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The binary e_+ and e_- with e = e_+ - e_-, in e's dtype; e in {-1, 0, 1}, else ValueError.
+    """The binary e_+ and e_- with e = e_+ - e_-, in e's dtype. Raises ValueError unless e is in {-1, 0, 1}.
 
     Source: [ohana2021:exp-twoproj]
 
@@ -63,7 +63,7 @@ def two_images(e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def binary_images(x, n_in):
-    """x as an array of floats, (m, n_in), if it can be shown on n_in mirrors."""
+    """x as an array of floats, (m, n_in), checked to be binary so that n_in mirrors can show it."""
     x = np.asarray(x)
     if x.ndim != 2 or x.shape[1] != n_in:
         raise ValueError(f"the input of an OPU with {n_in} mirrors must have the shape (m, {n_in}), got {x.shape}")
@@ -74,9 +74,9 @@ def binary_images(x, n_in):
 
 
 def distinct_rows(x):
-    """The rows of a ternary or binary x, each once, and which of them every row of x is.
+    """The different rows of a ternary or binary x, and for every row of x its index among them.
 
-    Of more than 33 columns, whose rows as numbers of base 3 float64 would not tell apart, all rows as they are.
+    With more than 33 columns, float64 cannot hold the rows as numbers of base 3, so all rows are returned.
     """
     if x.shape[1] > 33:
         return x, slice(None)
@@ -85,7 +85,7 @@ def distinct_rows(x):
 
 
 def noisy(p, std, rng):
-    """p plus independent normals of that std, None or 0 for none; ValueError if they need an rng and there is none."""
+    """p plus independent normals of this std, None or 0 for none. Raises ValueError if they need an rng."""
     if not std:
         return p
     g = normals_each(needed(rng, f"noise_std={std}"), p.shape).astype(p.dtype)
@@ -93,7 +93,7 @@ def noisy(p, std, rng):
 
 
 def check_opu(*, scale, noise_std, **sizes):
-    """ValueError unless the sizes are whole numbers >= 1, the scale is positive and finite, and the noise a std."""
+    """Raise ValueError unless sizes are whole numbers >= 1, scale is positive and finite, and the noise is a std."""
     require.whole(1, **{f"{name} of an OPU": size for name, size in sizes.items()})
     require.positive(**{"the scale of an OPU": scale})
     check_std("noise_std", noise_std)

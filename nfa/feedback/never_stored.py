@@ -1,7 +1,8 @@
-"""Projections without a stored matrix, real as a rule's B[l] or complex as an OPU's medium.
+"""Projections without a stored matrix, real for a rule's B[l] or complex for an OPU's medium.
 
-Every entry is a function of a key and its place, by Philox: what is random here need not be secret. Entries are made
-tile by tile where they are needed, and forgotten. `nfa.kernels.projection` holds the numba twin of `tile`.
+Every entry is a function of a key and its place, by Philox, because these random numbers need not be secret. Entries
+are
+computed tile by tile when they are needed, and then discarded. `nfa.kernels.projection` has the numba twin of `tile`.
 """
 
 import math
@@ -12,23 +13,23 @@ import numpy as np
 from nfa import require
 from nfa.philox import LANES, add_keyed
 
-GROUP = 4 * LANES  # outputs that are computed together: a tile of the key's normals
-TILE = 1 << 20  # entries of the matrix held at a time
+GROUP = 4 * LANES  # outputs that are computed together, one tile of the key's normals
+TILE = 1 << 20  # entries of the matrix in memory at the same time
 
 
 def tile(key: np.ndarray, columns: np.ndarray, groups_per_column: int, first: int, groups: int) -> np.ndarray:
-    """Standard normals of some columns of a matrix that is a function of its key: outputs of ``groups`` groups.
+    """Standard normals of some columns of a matrix that is a function of its key, for the outputs of ``groups`` groups.
 
     Parameters
     ----------
     key : (4,) uint32 array
-    columns : (c,) int64 array, which columns
+    columns : (c,) int64 array, indices of the columns
     groups_per_column : int >= 1; column k has the normals of `nfa.philox.add_keyed` from tile k groups_per_column on
-    first, groups : int, the outputs from ``first * GROUP`` on, ``groups * GROUP`` of them
+    first, groups : int; the outputs start at ``first * GROUP``, and there are ``groups * GROUP`` of them
 
     Returns
     -------
-    T : (c, groups GROUP) float32 array, a column of the matrix in each row
+    T : (c, groups GROUP) float32 array, one column of the matrix in each row
     """
     T = np.zeros((len(columns), groups * GROUP), np.float32)
     for row, k in zip(T, columns, strict=True):
@@ -37,29 +38,29 @@ def tile(key: np.ndarray, columns: np.ndarray, groups_per_column: int, first: in
 
 
 class Unstored:
-    r"""A random matrix B of independent N(0, scale^2) that is computed where it is needed and never held as a whole.
+    r"""A random matrix B of independent N(0, scale^2) that is computed when needed and never stored as a whole.
 
     .. math:: p = B e, \qquad B_{jk} = \mathrm{scale} \cdot g_{\mathrm{key}}(k, j)
 
     Parameters
     ----------
-    n_in, n_out : int >= 1, what comes in and what goes out
-    rng : numpy.random.Generator, draws the key of 128 bits that the matrix is a function of
+    n_in, n_out : int >= 1, number of inputs and of outputs
+    rng : numpy.random.Generator that draws the 128-bit key; the matrix is a function of this key
     scale : float > 0, std of the entries
-    make : function as `tile`, which `nfa.kernels.projection` has fast
-    product : function as `numpy.matmul`; by `nfa.kernels.rows.matmul` an example's answer depends on that example alone
+    make : function like `tile`; `nfa.kernels.projection` has a fast one
+    product : function like `numpy.matmul`; with `nfa.kernels.rows.matmul`, an example's result depends only on it
 
     Raises
     ------
-    ValueError : for sizes below 1 or together beyond what a key has numbers for (some 4e12 entries), or a scale that is
-        not positive and finite
+    ValueError : for sizes below 1, for sizes whose product exceeds the numbers of a key (some 4e12 entries), or for a
+        scale that is not positive and finite
 
     Notes
     -----
     Takes the place of a feedback matrix: ``dfa(..., B=[None, Unstored(...), None], project=project_unstored)``. Entries
-    have float32's precision; the answer has e's dtype. Beyond the answer no array has more than about ``TILE`` entries.
-    Columns in which e is 0 for every example are not computed, so that ternary errors cost less. Its spectral norm is
-    not known: the sensitivities of `nfa.sensitivity.dfa` need a matrix.
+    have float32's precision, and the result has e's dtype. Except for the result, no array has more than about ``TILE``
+    entries. Columns in which e is 0 for every example are not computed, so ternary errors take less time. Its spectral
+    norm is not known, so it does not work with the sensitivities of `nfa.sensitivity.dfa`, which need a matrix.
     """
 
     def __init__(
@@ -83,12 +84,12 @@ class Unstored:
         self.key = rng.integers(2**32, size=4, dtype=np.uint32)
 
     def project(self, e: np.ndarray) -> np.ndarray:
-        """B e for each example, (m, n_in) -> (m, n_out); ValueError for another shape of e."""
+        """B e for each example, (m, n_in) -> (m, n_out). Raises ValueError for another shape of e."""
         if e.ndim != 2 or e.shape[1] != self.n_in:
             raise ValueError(f"a projection needs errors of shape (m, {self.n_in}), got {e.shape}")
         per_column = -(-self.n_out // GROUP)
         p = np.zeros((len(e), self.n_out), e.dtype)
-        width = TILE // GROUP  # of the columns that are added up together, whatever e is
+        width = TILE // GROUP  # number of columns that are added together, for every e
         for start in range(0, self.n_in, width):
             columns = start + np.flatnonzero(e[:, start : start + width].any(axis=0))  # others add 0
             groups = max(1, min(per_column, TILE // (GROUP * max(1, len(columns)))))
@@ -101,14 +102,14 @@ class Unstored:
         return p
 
     def stored(self) -> np.ndarray:
-        """The whole matrix B, (n_out, n_in) in float32: what `project` multiplies by."""
+        """The whole matrix B of `project`, (n_out, n_in) in float32."""
         per_column = -(-self.n_out // GROUP)
         T = self.make(self.key, np.arange(self.n_in), per_column, 0, per_column)
         return np.float32(self.scale) * T[:, : self.n_out].T
 
 
 class UnstoredMedium:
-    r"""A complex Gaussian medium R with E|R_jk|^2 = 1 that is never held: real and imaginary part are each `Unstored`.
+    r"""A complex Gaussian medium R with E|R_jk|^2 = 1 that is never stored. Its real and imaginary part are `Unstored`.
 
     Parameters
     ----------
@@ -128,10 +129,10 @@ class UnstoredMedium:
         return E
 
     def stored(self) -> np.ndarray:
-        """The whole medium R, (n_out, n_in) complex64: what `field` multiplies by."""
+        """The whole medium R of `field`, (n_out, n_in) complex64."""
         return self.real.stored() + 1j * self.imag.stored()
 
 
 def project_unstored(e: np.ndarray, B: Unstored, *, rng: np.random.Generator | None = None) -> np.ndarray:
-    """B e for each example: what a rule takes for ``project``, with an `Unstored` a hidden layer in the list B."""
+    """B e for each example: a rule's ``project`` if the list B has an `Unstored` for each hidden layer."""
     return B.project(e)

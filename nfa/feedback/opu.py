@@ -1,18 +1,19 @@
 r"""The optical processing unit (OPU): light scattered by a fixed random medium computes a random projection.
 
-`OPU` simulates it; `nfa.feedback.lighton.LightOnOPU` drives LightOn's. Both offer ``project`` (ternary e), ``linear``
-and ``intensity`` (binary x), ``n_in`` and ``n_out``, and take the place of a feedback matrix:
+`OPU` simulates it, and `nfa.feedback.lighton.LightOnOPU` drives LightOn's. Both offer ``project`` (ternary e),
+``linear`` and ``intensity`` (binary x), ``n_in`` and ``n_out``. Both take the place of a feedback matrix:
 ``dfa(..., project=optical)``.
 
-1. Mirrors are lit or dark: x in {0, 1}^n_in lights n_in of them, the anchor a is n_anchor further ones.
+1. Mirrors are lit or dark: x in {0, 1}^n_in lights some of n_in mirrors, and the anchor a is n_anchor further ones.
 2. The field at the camera's pixel j is (R x)_j, with R complex Gaussian and fixed: the medium.
-3. The camera sees intensities, I_x = |R x|^2, with shot noise, dark noise, saturation and rounding
+3. The camera measures intensities, I_x = |R x|^2, with shot noise, dark noise, saturation and rounding
    (`nfa.feedback.camera`).
-4. An intensity is not linear in x, but `nfa.feedback.camera.recover` finds a projection B x from I_{x+a}, I_x and I_a.
+4. An intensity is not linear in x, but `nfa.feedback.camera.recover` computes B x from I_{x+a}, I_x and I_a.
 5. An e in {-1, 0, 1}^n_in is projected in two such measurements, B e_+ - B e_-.
 
-Units: intensities are in units of the mean intensity that one lit mirror causes, outputs in units in which the entries
-of B are N(0, scale^2). Whatever noise there is comes from the ``rng`` of the call; the medium never changes.
+Units: intensities are in units of the mean intensity from one lit mirror. Outputs are in units in which the entries of
+B
+are N(0, scale^2). All noise comes from the ``rng`` of the call. The medium never changes.
 """
 
 import math
@@ -28,30 +29,30 @@ from nfa.feedback.never_stored import UnstoredMedium, tile
 
 
 class OPU:
-    r"""A simulated OPU: a fixed complex Gaussian medium, an anchor beside the data's mirrors, and a camera.
+    r"""A simulated OPU: a fixed complex Gaussian medium, an anchor in addition to the data's mirrors, and a camera.
 
     Parameters
     ----------
-    n_in, n_out : int >= 1, mirrors for the data and pixels of the camera: what comes in and what goes out
-    rng : numpy.random.Generator, draws the medium: Re R, then Im R, each (n_out, n_in + n_anchor) normals, or the keys
-        of both
+    n_in, n_out : int >= 1, the inputs (mirrors for the data) and the outputs (pixels of the camera)
+    rng : numpy.random.Generator that draws the medium: Re R, then Im R, each (n_out, n_in + n_anchor) normals, or the
+        keys of both
     scale : float > 0, std of the entries of B
-    n_anchor : int >= 1, mirrors of the anchor, none of which the data uses. The more, the less noise in the dim pixels.
+    n_anchor : int >= 1, mirrors of the anchor, which the data do not use. With more, dim pixels have less noise.
     camera : Camera, ideal if not given
     anchor_shot : whether every projection measures I_a again, or takes it from a noise-free calibration
-    noise_std : float >= 0 or None, std of Gaussian noise added to every output of `linear`: the paper's model, which
-        is no property of the camera. `project`, two of these subtracted, has sqrt(2) noise_std.
-    stored : False: the medium is computed where it is needed and never held as a whole, like that of a true OPU. It is
-        another medium of the same law, whose entries have float32's precision.
-    make : function as `nfa.feedback.never_stored.tile`, for a medium that is not stored
-    product : function as `numpy.matmul`; by `nfa.kernels.rows.matmul` the field of an example depends on that example
-        alone
+    noise_std : float >= 0 or None, std of Gaussian noise added to every output of `linear`. This is the paper's model
+        and no property of the camera. `project`, the difference of two of these, has sqrt(2) noise_std.
+    stored : if False, the medium is computed when needed and never stored as a whole, as in a real OPU. It is another
+        medium of the same law, whose entries have float32's precision.
+    make : function like `nfa.feedback.never_stored.tile`, for a medium that is not stored
+    product : function like `numpy.matmul`; with `nfa.kernels.rows.matmul`, the field of an example depends only on that
+        example
 
     Attributes
     ----------
     R : (n_out, n_in + n_anchor) complex array, entries with E|R_jk|^2 = 1; the anchor's columns are the last
     B : (n_out, n_in) array, the real matrix by which an OPU without noise and rounding multiplies
-        (both are made on demand, as a whole, if the medium is not stored)
+        (if the medium is not stored, R and B are computed as a whole on demand)
 
     Raises
     ------
@@ -59,9 +60,11 @@ class OPU:
 
     Notes
     -----
-    Guarantees: the entries of B are independent and N(0, scale^2). Without noise, saturation and rounding ``linear(x)``
-    is x @ B.T up to rounding errors, and draws nothing. Answers have the dtype of the input, if that is a float.
-    Equal rows of x meet the camera with equal light, which is computed once: of a batch's ternary errors few differ.
+    Guarantees: the entries of B are independent and N(0, scale^2). Without noise, saturation and rounding,
+    ``linear(x)``
+    is x @ B.T up to rounding errors, and draws nothing. Results have the dtype of the input if it is a float. Equal
+    rows
+    of x give the same light, which is computed once, because few ternary errors of a batch differ.
 
     Examples
     --------
@@ -121,16 +124,16 @@ class OPU:
         return math.sqrt(2) * self.scale * in_phase.real
 
     def field(self, x: np.ndarray) -> np.ndarray:
-        """The complex field R x at every pixel, (m, n_in) -> (m, n_out); what no camera sees."""
+        """The complex field R x at every pixel, (m, n_in) -> (m, n_out), which no camera can measure."""
         if isinstance(self.medium, UnstoredMedium):
             return self.medium.field(np.pad(x, ((0, 0), (0, self.n_anchor))))
         R = self.medium[:, : self.n_in].astype(np.result_type(x.dtype, np.complex64), copy=False)
         return self.product(x, R.T)
 
     def intensity(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """One exposure with the mirrors x lit and the anchor dark: |R x|^2 as the camera reads it, (m, n_out).
+        """One exposure with the mirrors x lit and the anchor dark: the camera's reading of |R x|^2, (m, n_out).
 
-        Raises ValueError if x is not binary, or for a noise without an rng. Draws what `Camera.read` draws.
+        Raises ValueError if x is not binary, or if noise needs an rng and there is none. Draws as `Camera.read` does.
         """
         x = binary_images(x, self.n_in)
         return self.camera.read(_square(self.field(x)), rng=rng).astype(x.dtype, copy=False)
@@ -140,32 +143,33 @@ class OPU:
 
         Source: [ohana2021:eq5] [ohana2021:eq10]
 
-        Raises ValueError if x is not binary, or for a noise without an rng. Draws for the exposures in this order, one
-        set a row of x, then the normals of ``noise_std``.
+        Raises ValueError if x is not binary, or if noise needs an rng and there is none. Draws for the exposures in
+        this
+        order, one set for each row of x, and then the normals of ``noise_std``.
         """
         x, which = distinct_rows(binary_images(x, self.n_in))  # (d, n_in), (m,)
         E_x = self.field(x)  # (d, n_out)
         E_a = self.anchor.astype(E_x.dtype, copy=False)  # (n_out,)
         I_xa, I_x, I_a = _square(E_x + E_a), _square(E_x), _square(E_a)
-        if self.camera.draws:  # every exposure has noise of its own
+        if self.camera.draws:  # every exposure has its own noise
             I_xa, I_x, which = I_xa[which], I_x[which], slice(None)  # (m, n_out)
-        seen_xa = self.camera.read(I_xa, rng=rng)  # (m, n_out), or (d, n_out) where rows that are equal stay so
+        seen_xa = self.camera.read(I_xa, rng=rng)  # (m, n_out), or (d, n_out) if equal rows stay equal
         seen_x = self.camera.read(I_x, rng=rng)
         seen_a = self.camera.read(np.tile(I_a, (len(I_x), 1)), rng=rng) if self.anchor_shot else I_a
         p = math.sqrt(2) * self.scale * recover(seen_xa, seen_x, seen_a, strength=I_a)
         return noisy(p.astype(x.dtype, copy=False)[which], self.noise_std, rng)  # (m, n_out)
 
     def project(self, e: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """B e for a ternary e, as B e_+ - B e_- from two linear projections, the first with the first draws.
+        """B e for a ternary e, as B e_+ - B e_- from two linear projections. The first has the first draws.
 
         Source: [ohana2021:exp-twoproj]
 
-        Raises ValueError if e is not ternary, or for a noise without an rng.
+        Raises ValueError if e is not ternary, or if noise needs an rng and there is none.
         """
         plus, minus = two_images(e)
         if self.camera.draws or self.noise_std:
             return self.linear(plus, rng=rng) - self.linear(minus, rng=rng)
-        e, which = distinct_rows(binary_images(plus, self.n_in) - minus)  # (d, n_in), equal rows are answered equally
+        e, which = distinct_rows(binary_images(plus, self.n_in) - minus)  # (d, n_in), equal rows have equal results
         plus, minus = two_images(e)
         return (self.linear(plus) - self.linear(minus))[which]  # (m, n_out)
 
@@ -177,16 +181,16 @@ def optical(
     threshold: float | None = None,
     rng: np.random.Generator | None = None,
 ) -> np.ndarray:
-    """Project each error by an OPU: what a rule takes for ``project``, with one OPU a hidden layer in the list B.
+    """Project each error by an OPU: a rule's ``project`` if the list B has an OPU for each hidden layer.
 
     Source: [ohana2021:exp-ternary] [ohana2021:exp-twoproj] [ohana2021:noise-negligible]
 
     Parameters
     ----------
-    e : (m, n_in) array, an error a row
+    e : (m, n_in) array, one error per row
     opu : OPU or LightOnOPU
-    threshold : float >= 0, makes e ternary first (`nfa.feedback.ternarize`); without it e must be ternary already
-    rng : numpy.random.Generator, needed where the OPU has noise
+    threshold : float >= 0, makes e ternary first (`nfa.feedback.ternarize`); if None, e must be ternary already
+    rng : numpy.random.Generator, needed if the OPU has noise
 
     Returns
     -------
@@ -194,7 +198,7 @@ def optical(
 
     Raises
     ------
-    ValueError : if e is not ternary and there is no threshold, or for a noise without an rng
+    ValueError : if e is not ternary and there is no threshold, or if noise needs an rng and there is none
     """
     return opu.project(e if threshold is None else ternarize(e, threshold), rng=rng)
 
