@@ -1,10 +1,11 @@
-r"""What one record can move in DP-DFA, and the thresholds that keep it at a target (Lee & Kifer 2020, Section 4.2).
+r"""The sensitivity of DP-DFA, and the thresholds that give a target sensitivity (Lee & Kifer 2020, Section 4.2).
 
-Every example i adds to layer l's direction the terms dz_i h_i^T and dz_i, with ||h_i|| <= tau_h after clipping and
-||dz_i|| <= s_l ||e_i|| <= s_l tau_e: a `LayerBound` says how large they can be. A sensitivity is the l2 norm by which
-the average over m, of all weights and biases together, can move. S stands for m times a replace-one sensitivity.
+Every example i adds to layer l's direction the terms dz_i h_i^T and dz_i. After clipping, ||h_i|| <= tau_h and ||dz_i||
+<= s_l ||e_i|| <= s_l tau_e. A `LayerBound` has the bounds on these terms. A sensitivity is the largest change in l2
+norm
+of the average over m, for all weights and biases together. S stands for m times a replace-one sensitivity.
 
-B^l feeds layer l and beta_l is its spectral norm; the paper prints B^{l+1} and beta_{l+1} for them.
+B^l feeds layer l, and beta_l is its spectral norm. The paper prints B^{l+1} and beta_{l+1} for them.
 """
 
 import math
@@ -24,7 +25,7 @@ from nfa.sensitivity import BOUNDS_APART
 
 @dataclass(frozen=True, kw_only=True)
 class LayerBound:
-    """How large one record's term in a layer's direction can be.
+    """Bounds on one record's term in a layer's direction.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class LayerBound:
 
     Raises
     ------
-    ValueError : if one of them is negative or not finite, as gain_dz is where B holds NaN
+    ValueError : if one of them is negative or not finite, for example gain_dz if B contains NaN
     """
 
     gain_dz: float
@@ -52,7 +53,7 @@ class LayerBound:
 
 
 def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
-    r"""The paper's bound on what replacing a record moves in one hidden dense layer's weights.
+    r"""The paper's bound on the change of one hidden dense layer's weights if a record is replaced.
 
     .. math:: \Delta_{\zeta_l} \le \frac2m \gamma_l \beta_l \tau_e \tau_h
 
@@ -63,11 +64,11 @@ def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: 
     m : int > 0, the batch size
     gamma : float, bound on abs(phi'_l)
     beta : float, spectral norm of the matrix that feeds the layer
-    tau_e, tau_h : float > 0, clipping bounds of the error and of what the layer reads
+    tau_e, tau_h : float > 0, clipping bounds of the error and of the layer's input
 
     Raises
     ------
-    ValueError : if m is not positive, or another number negative, or one of them not finite
+    ValueError : if m is not positive, if another number is negative, or if one of them is not finite
 
     Examples
     --------
@@ -79,17 +80,17 @@ def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: 
 
 
 def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
-    r"""The same for its biases: :math:`\Delta_{\xi_l} \le \frac2m \gamma_l \beta_l \tau_e`.
+    r"""The same bound for the biases: :math:`\Delta_{\xi_l} \le \frac2m \gamma_l \beta_l \tau_e`.
 
     Source: [lee2020:sens-xi]
 
     Parameters
     ----------
-    m, gamma, beta, tau_e : as in `zeta_sensitivity`; the biases read no h, so tau_h has no part in it
+    m, gamma, beta, tau_e : as in `zeta_sensitivity`; there is no tau_h, because the biases do not read h
 
     Raises
     ------
-    ValueError : if m is not positive, or another number negative, or one of them not finite
+    ValueError : if m is not positive, if another number is negative, or if one of them is not finite
     """
     require.positive(m=m)
     require.not_negative(gamma=gamma, beta=beta, tau_e=tau_e)
@@ -99,12 +100,12 @@ def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
 def corrected_dfa_sensitivity(
     layers: Sequence[LayerBound], *, m: float, tau_e: float, tau_h: float | Sequence[float], adjacency: str
 ) -> float:
-    r"""What one record can move in the directions of all layers together.
+    r"""The sensitivity of the directions of all layers together.
 
     .. math:: \Delta = \frac{k}{m} \tau_e \Big(\sum_l s_l^2 (g_{W,l}^2 \tau_{h,l}^2 + g_{b,l}^2)\Big)^{1/2}, \qquad
               k = 2 \text{ for a record replaced, } 1 \text{ for one added, removed or zeroed out}
 
-    For dense layers with a top that learns from e itself this is the paper's formula with its output layer put in,
+    For dense layers and a top that learns from e itself, this is the paper's formula with its output layer included,
     :math:`\frac2m \tau_e \sqrt{1 + \tau_h^2} \sqrt{1 + \sum_{l<L} \gamma_l^2 \beta_l^2}`.
 
     Source: [lee2020:sens-total] [lee2020:sens-layerwise] [ours:dfa-sensitivity]
@@ -112,20 +113,20 @@ def corrected_dfa_sensitivity(
     Parameters
     ----------
     layers : bounds of the layers 1..L, see `nfa.sensitivity.dfa.layer_bounds`
-    m : float > 0, what the sum over examples is divided by
+    m : float > 0, the divisor of the sum over examples
     tau_e : float > 0, clipping bound of the error
-    tau_h : float > 0, clipping bound of what the layers read, or one for each layer
+    tau_h : float > 0, clipping bound of the inputs of the layers, or one for each layer
     adjacency : one of `nfa.mechanism.ADJACENCIES`
 
     Raises
     ------
-    ValueError : if a number is out of range, the adjacency unknown, or there is not one tau_h a layer
+    ValueError : if a number is out of range, if the adjacency is unknown, or if there is not one tau_h for each layer
 
     Notes
     -----
-    One record's term is the vector of all dz h^T and dz; its squared norm is at most the sum, and neighbours differ in
-    the terms of k records. For dense layers the bound is attained for some network, records and B of the given norms;
-    for a random B and narrow layers it can be loose.
+    One record's term is the vector of all dz h^T and dz. Its squared norm is at most the sum, and neighbours differ in
+    the terms of k records. For dense layers, the bound is attained for some network, records and B of the given norms.
+    For a random B and narrow layers, it can be loose.
 
     Examples
     --------
@@ -154,12 +155,12 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
     Parameters
     ----------
     layers : as in `corrected_dfa_sensitivity`
-    S : float > 0, m times the replace-one sensitivity; the paper's "sensitivity" 3 and 2
+    S : float > 0, m times the replace-one sensitivity; the paper's "sensitivity" is 3 and 2
     tau_e : float > 0
 
     Raises
     ------
-    ValueError : if the biases alone can move that much, naming the least S that leaves room for weights
+    ValueError : if the biases alone can move this much; the message has the least S that leaves room for weights
 
     Examples
     --------
@@ -180,7 +181,7 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
 
 
 def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: float) -> tuple[float, list[float]]:
-    r"""Thresholds that give each of L layers, convolutions and dense ones alike, the sensitivity (S / m) / sqrt(L).
+    r"""Thresholds that give each of L layers, convolutions and dense layers, the sensitivity (S / m) / sqrt(L).
 
     .. math:: \tau = \frac{S}{2 \sqrt{2 L}}, \qquad
               \tau_{h,l} = \sqrt{\Big(\frac{S}{2 \sqrt L \, s_l \tau_e}\Big)^2 - 1}
@@ -190,23 +191,24 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
     Parameters
     ----------
     dense : bounds of the dense layers ell + 1..L
-    L : int, number of layers with the convolutions
+    L : int, number of layers, including the convolutions
     S : float > 0, m times the replace-one sensitivity of all layers together
     tau_e : float > 0
 
     Returns
     -------
-    tau : float, bound on each example's gradient by a convolution's W, and on that by its b
-    tau_h : list of float, bound on what each dense layer reads
+    tau : float, bound on each example's gradient for a convolution's W, and on that for its b
+    tau_h : list of float, bound on the input of each dense layer
 
     Raises
     ------
-    ValueError : if a layer's bias alone can move its whole share, naming the least S
+    ValueError : if a layer's bias alone can move its whole share; the message has the least S
 
     Notes
     -----
-    W and b of a convolution are clipped apart, so its sensitivity is sqrt(2) times that of one: hence 2 L under the
-    root. The paper gives neither number; one tau_h for all dense layers cannot give each its exact share.
+    W and b of a convolution are clipped separately, so its sensitivity is sqrt(2) times that of one. This explains the
+    2 L under the root. The paper gives neither number. A single tau_h for all dense layers cannot give each its exact
+    share.
 
     Examples
     --------
@@ -238,7 +240,7 @@ def hybrid_sensitivity(
     adjacency: str,
     without_bias: int = 0,
 ) -> float:
-    r"""What one record can move where ell convolutions release clipped gradients and the dense layers DP-DFA's terms.
+    r"""The sensitivity if ell convolutions release clipped gradients and the dense layers DP-DFA's terms.
 
     .. math:: \Delta^2 = \Big(\frac{k}{m}\Big)^2 \, 2 \ell \tau^2 + \Delta_{\mathrm{DFA}}^2
 
@@ -248,12 +250,12 @@ def hybrid_sensitivity(
     ----------
     dense : bounds of the dense layers ell + 1..L
     ell : int >= 0, number of layers that release clipped gradients
-    m : float > 0, what the sum over examples is divided by
-    tau : float > 0, bound on each example's gradient by a lower layer's W, and on that by its b
+    m : float > 0, the divisor of the sum over examples
+    tau : float > 0, bound on each example's gradient for a lower layer's W, and on that for its b
     tau_e : float > 0, clipping bound of the error
-    tau_h : float > 0, clipping bound of what the dense layers read, or one for each of them
+    tau_h : float > 0, clipping bound of the inputs of the dense layers, or one for each of them
     adjacency : one of `nfa.mechanism.ADJACENCIES`
-    without_bias : int >= 0, how many of the ell layers have no biases: one tau^2 of their two falls away
+    without_bias : int >= 0, how many of the ell layers have no biases; for each, one of its two tau^2 is omitted
 
     Returns
     -------
@@ -261,7 +263,7 @@ def hybrid_sensitivity(
 
     Raises
     ------
-    ValueError : if a number is out of range, the adjacency unknown, or there is not one tau_h a dense layer
+    ValueError : if a number is out of range, if the adjacency is unknown, or if a dense layer has no tau_h
     """
     require.positive(m=m, tau=tau)
     require.not_negative(ell=ell, without_bias=without_bias)
@@ -271,7 +273,7 @@ def hybrid_sensitivity(
 
 @contextmanager
 def no_overflow() -> Iterator[None]:
-    """Around a formula that leaves the floats, or divides by 0 where no weight learns: ValueError instead."""
+    """Raise ValueError if the formula inside overflows, or divides by 0 because no weight learns."""
     try:
         yield
     except (OverflowError, ZeroDivisionError):
@@ -295,7 +297,7 @@ def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
 def layer_bounds(
     net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1, tau_e: float = 0.0
 ) -> list[LayerBound]:
-    r"""How large one record's term in each layer's direction can be under DFA, per unit of its error's norm.
+    r"""The largest norm of one record's term in each layer's direction under DFA, per unit of its error's norm.
 
     .. math:: s_l = \gamma_l \, g_{\mathrm{pool}} \, \|B^l\|_2 \quad (l < L), \qquad s_L = \beta_{\mathrm{top}} \gamma_L
 
@@ -305,18 +307,18 @@ def layer_bounds(
     ----------
     net : Net
     B : list of feedback matrices, as from `draw` with the same ``at``
-    at : "h" or "z", where B[l] e enters a layer with pooling
-    top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`: gamma_L is 1 for "error", 1/4 for
-        "slope", sqrt(2) / tau_e for "unclipped", since a softmax has no longer error
-    first : int in 1..L, the lowest layer asked for; B below it is not read
-    tau_e : float > 0, the clip of the errors that the layers below learn from; for "unclipped", where it must be given
+    at : "h" or "z", the place at which B[l] e enters a layer with pooling
+    top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`. gamma_L is 1 for "error", 1/4 for
+        "slope", and sqrt(2) / tau_e for "unclipped", because the error of a softmax has norm at most sqrt(2)
+    first : int in 1..L, the lowest layer of the result; B below it is not read
+    tau_e : float > 0, the clip of the errors from which the layers below learn; required for "unclipped"
 
     Returns
     -------
-    bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``), of the
-        matrices as they are, and so not only for their law
+    bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``), for
+        these matrices, not for all matrices of their law
 
-    Raises ValueError for an unknown place or reading of the top, or one that bounds nothing with the network's loss.
+    Raises ValueError for an unknown place or reading of the top, or for one without a bound under the network's loss.
     """
     check_at(at)
     require.one_of(("error", "slope", "unclipped"), top=top)

@@ -1,8 +1,8 @@
-r"""What one record can move: the released sums of the rules, how far a record shifts them, and the law of their noise.
+r"""The effect of one record in photonic DFA: how far it moves the released sums, and the law of their noise.
 
-Photonic DFA (Ohana et al. 2021, Section 3.3) releases, for every layer, one matrix: column k belongs to unit k of what
-the layer reads, row j to unit j of the layer. u are its projected errors after the scaling, h what it reads after
-offset and clip. Nothing here counts privacy; the columns of one release share their noise (`row_covariance`).
+For every layer, photonic DFA (Ohana et al. 2021, Section 3.3) releases one matrix. Column k belongs to input k of the
+layer, and row j to unit j of the layer. u are the projected errors after the scaling, and h the inputs after offset and
+clip. No function here computes epsilon. The columns of one release share their noise (`row_covariance`).
 """
 
 import math
@@ -25,7 +25,7 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
     ----------
     u : (m, n_l) array, rows scale(B e_i)
     dphi : (m, n_l) array, rows phi'_l(z_i)
-    h : (m, n_{l-1}) array, rows clip(offset(h_i)) of what layer l reads
+    h : (m, n_{l-1}) array, rows clip(offset(h_i)), the inputs of layer l
     sigma : float >= 0, standard deviation of each entry of g_i
 
     Returns
@@ -34,11 +34,12 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
 
     Raises
     ------
-    ValueError : if sigma is negative or not finite, or an array is empty or holds NaN or infinity
+    ValueError : if sigma is negative or not finite, or if an array is empty or contains NaN or infinity
 
     Notes
     -----
-    Each column by itself has this law. Two columns are not independent, for both carry the same g (`row_covariance`).
+    Each column on its own has this law. Two columns are not independent, because both have the same g
+    (`row_covariance`).
 
     Examples
     --------
@@ -54,7 +55,7 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
 
 
 def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.ndarray:
-    r"""Covariance of row j of a PDFA direction: how the noise of unit j is spread over the columns.
+    r"""Covariance of row j of a PDFA direction, which is the law of unit j's noise over the columns.
 
     .. math:: \frac{\sigma^2}{m^2} \sum_i \phi_{ij}'^2 \, h_i h_i^\top
 
@@ -68,15 +69,15 @@ def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.nda
 
     Returns
     -------
-    covariance : (n_{l-1}, n_{l-1}) array of rank at most m; its diagonal holds the squares of `column_law`'s std
+    covariance : (n_{l-1}, n_{l-1}) array of rank at most m; its diagonal has the squares of `column_law`'s std
 
     Raises
     ------
-    ValueError : if sigma is negative or not finite, or an array is empty or holds NaN or infinity
+    ValueError : if sigma is negative or not finite, or if an array is empty or contains NaN or infinity
 
     Notes
     -----
-    Ours: the paper gives the law of one column. Rows are independent of one another.
+    This is ours; the paper gives the law of one column. Rows are independent of one another.
 
     Examples
     --------
@@ -84,14 +85,14 @@ def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.nda
     [[25.0, 3.0], [3.0, 1.0]]
     """
     _check_records(sigma, dphi_j=dphi_j, h=h)
-    noise = sigma / len(h) * dphi_j[:, None] * h  # column k: the weights with which g_1j..g_mj enter
+    noise = sigma / len(h) * dphi_j[:, None] * h  # column k: the weights of g_1j..g_mj
     return noise.T @ noise
 
 
 def column_noise_bounds(
     *, m: int, n: int, gamma_min: float, gamma_max: float, tau_h_min: float, tau_h_max: float
 ) -> tuple[float, float]:
-    r"""The bounds on (a_k)_j of `column_law`, which needs more for the lower one than the norms of its h.
+    r"""Bounds on (a_k)_j of `column_law`. The lower one needs more than bounds on the norms of h.
 
     .. math:: \sqrt{m/n} \, \gamma^{min} \tau_h^{min} \le (a_k)_j \le \sqrt{m/n} \, \gamma^{max} \tau_h^{max}
 
@@ -100,18 +101,18 @@ def column_noise_bounds(
     Parameters
     ----------
     m : int, batch size
-    n : int, the n in c = tau_h_max / sqrt(n) and nu = tau_h_min / sqrt(n): the number of units that the layer reads
+    n : int, the n in c = tau_h_max / sqrt(n) and nu = tau_h_min / sqrt(n): the number of inputs of the layer
     gamma_min, gamma_max : float >= 0, bounds on abs(phi')
     tau_h_min, tau_h_max : float >= 0
 
     Raises
     ------
-    ValueError : if m or n is not positive, another number negative, or one of them not finite
+    ValueError : if m or n is not positive, if another number is negative, or if one of them is not finite
 
     Notes
     -----
-    The upper bound holds once every entry of h is clipped to c. The lower one holds if every entry of h is at least nu
-    in absolute value, as after `nfa.clip.offset_signed`; a bound on the norms of the rows of h is not enough.
+    The upper bound holds if every entry of h is clipped to c. The lower bound holds if every entry of h is at least nu
+    in absolute value, as after `nfa.clip.offset_signed`. A bound on the norms of the rows of h is not enough.
     """
     require.positive(m=m, n=n)
     require.not_negative(gamma_min=gamma_min, gamma_max=gamma_max, tau_h_min=tau_h_min, tau_h_max=tau_h_max)
@@ -119,7 +120,7 @@ def column_noise_bounds(
 
 
 def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_max: float) -> float:
-    r"""How far, in l2, replacing one record can move the mean f_k of one column of a PDFA direction.
+    r"""The largest change, in l2, of the mean f_k of one column of a PDFA direction if one record is replaced.
 
     .. math:: \Delta_f = \frac2m \tau_B \gamma^{max} \frac{\tau_h^{max}}{\sqrt n}
 
@@ -128,19 +129,19 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
     Parameters
     ----------
     m : int, batch size
-    n : int, the n in c = tau_h_max / sqrt(n): the number of units that the layer reads
+    n : int, the n in c = tau_h_max / sqrt(n): the number of inputs of the layer
     tau_B : float, bound on the norm of every u_i
     gamma_max : float, bound on abs(phi')
     tau_h_max : float
 
     Raises
     ------
-    ValueError : if m or n is not positive, another number negative, or one of them not finite
+    ValueError : if m or n is not positive, if another number is negative, or if one of them is not finite
 
     Notes
     -----
-    An upper bound that is attained in the limit: for two records with u opposite and of norm tau_B, phi' = gamma_max
-    and h_ik = c. For replacing one record while the others stay. It does not hold for a bias whose input 1 is not
+    The upper bound is attained in the limit, for two records with opposite u of norm tau_B, phi' = gamma_max and
+    h_ik = c. It is for replacing one record while the others stay. It does not hold for a bias whose input 1 is not
     clipped: see `bias_sensitivity`.
 
     Examples
@@ -154,18 +155,18 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
 
 
 def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
-    r"""How far, in l2, replacing one record can move a bias whose input is the constant 1, not clipped.
+    r"""The largest change, in l2, of a bias with the constant input 1, not clipped, if one record is replaced.
 
     .. math:: \Delta = \frac2m \tau_B \gamma^{max}
 
     Source: [ohana2021:prop2]
 
-    Raises ValueError if m is not positive, another number negative, or one of them not finite.
+    Raises ValueError if m is not positive, if another number is negative, or if one of them is not finite.
 
     Notes
     -----
-    Ours. In the paper the bias is a column of W, and its clip acts on the whole vector: there `column_sensitivity`
-    holds for the bias too. `nfa.rules.pdfa` leaves the bias's input at 1 unless it is told bias="clipped".
+    This is ours. In the paper the bias is a column of W, and its clip acts on the whole vector, so `column_sensitivity`
+    holds for the bias too. `nfa.rules.pdfa` leaves the bias's input at 1 unless you set bias="clipped".
 
     Examples
     --------
@@ -188,7 +189,7 @@ LABEL_TOPS = ("softmax", "scaled", "frozen")
 
 
 def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
-    r"""How far, in l2, another label of one record moves the projected errors that a step of PDFA adds its noise to.
+    r"""The largest change, in l2, of the projected errors with noise in a step of PDFA if one record's label changes.
 
     .. math:: \Delta = \Big(\sum_l s_l^2\Big)^{1/2}, \qquad s_l = 2 \tau_B \text{ in a hidden layer}
 
@@ -198,32 +199,35 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
     ----------
     tau_B : float > 0, bound on the norm of every projected error u_i^l = scale(B^l e_i)
     hidden : int >= 0, number of hidden layers
-    top : what the output layer learns from, always with noise g: "softmax", scale(y_hat - y) of a softmax with one-hot
-        labels, s_L = min(sqrt 2, 2 tau_B); "scaled", any other error after the scaling, for one a ternarised error,
-        s_L = 2 tau_B; "frozen", the output layer does not learn, s_L = 0
+    top : what the output layer learns from, always with noise g. "softmax" is scale(y_hat - y) of a softmax with
+        one-hot
+        labels, s_L = min(sqrt 2, 2 tau_B). "scaled" is any other error after the scaling, for example a ternarised
+        error, s_L = 2 tau_B. "frozen" means that the output layer does not learn, s_L = 0
 
     Returns
     -------
-    sensitivity : float, of (u_i^l) over all records i and layers l under replace-label: the inputs stay, and with them
-        y_hat, phi' and h
+    sensitivity : float, of (u_i^l) over all records i and layers l under replace-label: the inputs stay the same, and
+        so
+        do y_hat, phi' and h
 
     Raises
     ------
-    ValueError : if tau_B is not positive and finite, hidden not an integer >= 0, top unknown, or nothing learns
+    ValueError : if tau_B is not positive and finite, if hidden is no integer >= 0, if top is unknown, or if nothing
+        learns
 
     Notes
     -----
-    Ours: the paper gives no guarantee for labels. Proof. The forward pass does not see labels, so that one label moves
-    the u_I^l of its own record alone. Two vectors of norm at most tau_B are at most 2 tau_B apart. At the top
-    e - e' = y' - y has the norm sqrt 2, and scale, the projection onto a ball, moves no two points further apart.
-    Attained: opposite errors; for "softmax" any e and e' inside the ball.
+    This is ours; the paper gives no guarantee for labels. Proof. The forward pass does not use labels, so one label
+    moves only the u_I^l of its own record. Two vectors of norm at most tau_B have a distance of at most 2 tau_B. At the
+    top, e - e' = y' - y has norm sqrt 2. The scaling is the projection onto a ball, which increases no distance. The
+    bound is attained by opposite errors, and for "softmax" by any e and e' inside the ball.
 
-    The noise on each u_i^l has the standard deviation sigma, not sigma / m: averaging over the batch comes after it and
-    gains nothing. Nothing of this holds for an output layer that learns without noise, which shows e.
+    The noise on each u_i^l has the standard deviation sigma, not sigma / m. The average over the batch comes after the
+    noise and gains nothing. None of this holds for an output layer that learns without noise, because it reveals e.
 
     Examples
     --------
-    Two hidden layers and the softmax error, 2^2 + 2^2 + 2:
+    Two hidden layers and the softmax error: 2^2 + 2^2 + 2.
 
     >>> round(label_sensitivity(tau_B=1.0, hidden=2, top="softmax") ** 2, 12)
     10.0
@@ -240,12 +244,12 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
 def repaired_pdfa_sensitivity(
     *, m: float, tau_B: float, tau_h_max: float, gamma_max: list[float], bias: list[float], adjacency: str
 ) -> float:
-    r"""How far, in l2, one record can move a whole PDFA direction, all layers, weights and biases as one vector.
+    r"""The largest change, in l2, of a whole PDFA direction (all weights and biases as one vector) from one record.
 
     .. math:: \Delta = \frac2m \tau_B \Big(\sum_{l=1}^L \gamma_l^2 \big((\tau_h^{max})^2 + \beta_l^2\big)\Big)^{1/2}
               \text{ if a record is replaced,} \qquad \gamma_L = 1,
 
-    and half of it if a record is added, removed or zeroed out.
+    It is half of this if a record is added, removed or zeroed out.
 
     Source: [ohana2021:prop2] [ohana2021:iid-noise] [ours:pdfa-sensitivity]
 
@@ -253,31 +257,34 @@ def repaired_pdfa_sensitivity(
     ----------
     m : float > 0, the public normaliser
     tau_B : float > 0, bound on the norm of every projected error, and of the error at the top
-    tau_h_max : float > 0, bound on the norm of what every layer reads, layer 1 included
+    tau_h_max : float > 0, bound on the norm of the input of every layer, including layer 1
     gamma_max : L - 1 floats >= 0, bounds on abs(phi_l') for the hidden layers l = 1..L-1
-    bias : L floats >= 0, what the biases of layer l see as their input: 1, or what a clip leaves of it
+    bias : L floats >= 0, the input of layer l's biases: 1, or 1 after a clip
     adjacency : "replace-one", "add-remove" or "zero-out"
 
     Raises
     ------
-    ValueError : if a number is out of range, there is not one gamma_max a hidden layer, or for another adjacency
+    ValueError : if a number is out of range, if there is not one gamma_max for each hidden layer, or for another
+        adjacency
 
     Notes
     -----
-    Ours: Proposition 2 of the paper over whole matrices. Proof. Layer l is fully connected, and record i adds to m
-    times the direction the matrix v_i (h_i, beta_l)^T, where v_i = u_i * phi_l'(z_i) and h_i is what the layer reads,
-    clipped, with the input of the biases below it. A matrix of rank one has the Frobenius norm ||v_i|| ||(h_i,
-    beta_l)||, and ||v_i|| <= gamma_l tau_B, since every entry of u_i is multiplied by at most gamma_l and ||u_i|| <=
-    tau_B; ||h_i||^2 <= n c^2 = tau_h^2, since the clip leaves n entries of at most c = tau_h / sqrt(n). The squares of
-    the layers add up. A record acts on no other record's term: it adds at most R = tau_B sqrt(sum ...) to m times the
-    direction, and moves it by at most 2 R if it is replaced. QED. Attained where two records have the same h, opposite
-    u of norm tau_B in all layers and phi' = gamma_l: no smaller number holds for these bounds. Whether the projection
-    is exact or an OPU's changes nothing, for u_i is scaled afterwards.
+    This is ours: Proposition 2 of the paper over whole matrices. Proof. Layer l is fully connected, and record i adds
+    to
+    m times the direction the matrix v_i (h_i, beta_l)^T. Here v_i = u_i * phi_l'(z_i), and h_i is the clipped input of
+    the layer, with the input of the biases below it. A matrix of rank one has the Frobenius norm ||v_i|| ||(h_i,
+    beta_l)||. Here ||v_i|| <= gamma_l tau_B, since every entry of u_i is multiplied by at most gamma_l and ||u_i|| <=
+    tau_B. And ||h_i||^2 <= n c^2 = tau_h^2, since the clip leaves n entries of at most c = tau_h / sqrt(n). The squares
+    of the layers add up. A record changes no other record's term. So it adds at most R = tau_B sqrt(sum ...) to m times
+    the direction, and moves it by at most 2 R if it is replaced. QED. The bound is attained if two records have the
+    same
+    h, opposite u of norm tau_B in all layers and phi' = gamma_l, so no smaller number holds for these bounds. The
+    projection may be exact or an OPU's, because u_i is scaled afterwards.
 
     Examples
     --------
-    One hidden layer with phi' <= 1, inputs of norm 3 and biases that see 4: each layer's matrix has a norm of at most
-    5, and two layers one of at most sqrt(50).
+    One hidden layer with phi' <= 1, inputs of norm 3, and the input 4 for the biases: each layer's matrix has a norm of
+    at most 5, so two layers have at most sqrt(50).
 
     >>> repaired_pdfa_sensitivity(m=2, tau_B=1.0, tau_h_max=3.0, gamma_max=[1.0], bias=[4.0, 4.0],
     ...                           adjacency="replace-one") == math.sqrt(50)

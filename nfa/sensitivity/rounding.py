@@ -1,66 +1,70 @@
-r"""What rounding adds to a sensitivity: a theorem on float64 sums over examples, counted in every secure run.
+r"""The effect of rounding on a sensitivity: a theorem on float64 sums over examples, which every secure run counts.
 
 A rule proves in real numbers that the term of a record in its sum has norm at most c. A secure run computes in float64.
-So a term can be a little larger, and the computed sum is not the sum of the terms. The theorem bounds both.
+So a term can be a little larger, and the computed sum is not the sum of the terms. The theorem bounds both effects.
 
-**What is assumed.** u = 2^-53 and :math:`\gamma_k = k u / (1 - k u)`. Numbers are rounded to nearest; products may be
-fused with sums. (1) *Other records change nothing*: the float64 factors of a term are a function of its record,
-the weights and what is drawn for it. `nfa.kernels.rows` and the row-wise clips have this property. (2) A term's norm is
-bounded by clips: of the whole term by its computed norm, or of the factors dz and h one by one. Every derivative is at
-most gamma_max as computed, and every matrix between two clips is checked by `check_norm`. (3) A step takes at most M
-records, in parts of at most p, and a layer has at most P positions. (4) All settings of the rule that are not 0 lie
-between 2^-200 and 2^200, and `scale` leaves out what is too small for full precision.
+**Assumptions.** u = 2^-53 and :math:`\gamma_k = k u / (1 - k u)`. Numbers are rounded to nearest. Products may be fused
+with sums. (1) *Other records change nothing*: the float64 factors of a term are a function of its record, the weights
+and the random numbers for it. `nfa.kernels.rows` and the row-wise clips have this property. (2) Clips bound a term's
+norm, either of the whole term by its computed norm, or of the factors dz and h one by one. Every derivative is at most
+gamma_max as computed, and `check_norm` checks every matrix between two clips. (3) A step takes at most M records, in
+parts of at most p, and a layer has at most P positions. (4) All settings of the rule that are not 0 lie between 2^-200
+and 2^200, and `scale` omits what is too small for full precision.
 
-**Terms.** Record i adds to the sum products of float64 numbers, :math:`a_{ij} h_{ik}` for a layer's W and
-:math:`a_{ij}` for its b, at several positions in a convolution. Where a rule forms a convolution's terms one by one,
-the term as formed takes the place of these products, times its weight. Let t_i be their exact sum, and |t|_i the sum of
-their absolute values.
+**Terms.** Record i adds products of float64 numbers to the sum. They are :math:`a_{ij} h_{ik}` for a layer's W and
+:math:`a_{ij}` for its b, at several positions in a convolution. If a rule forms a convolution's terms one by one, the
+formed term, times its weight, takes the place of these products. Let t_i be their exact sum, and |t|_i the sum of their
+absolute values.
 
-**Theorem.** Let D = `roundings` (net), k = 2 under an adjacency that replaces a record and 1 under one that adds,
-removes or zeroes it out, and K = `additions` (p, P, M). Then
+**Theorem.** Let D = `roundings` (net) and K = `additions` (p, P, M). Let k = 2 under an adjacency that replaces a
+record, and k = 1 under one that adds, removes or zeroes it out. Then
 
 (a) :math:`\|t_i\| \le \| |t|_i \| \le (1 + \gamma_{2D}) c`;
 
-(b) the sums that are computed on two neighbours differ by at most
+(b) the computed sums on two neighbours differ by at most
 
 .. math:: S = (1 + \gamma_{2D}) (k + 2 M \gamma_K) \, c
 
-(c) and by at most :math:`S + g \sqrt d` once each of their d coordinates is rounded to a multiple of g.
+(c) and by at most :math:`S + g \sqrt d` after each of their d coordinates is rounded to a multiple of g.
 
-**Proof of (a).** A computed sum of n squares, or of n products of one sign, is the exact one times a factor between
-(1 - u)^n and (1 - u)^-n, in any order. Products, quotients and roots have one such factor each. What underflows has an
-absolute error below 2^-1022. By (4) that is less than u of the bound, for any number of entries in memory; it counts as
+**Proof of (a).** A computed sum of n squares, or of n products of one sign, is the exact sum times a factor between
+(1 - u)^n and (1 - u)^-n, in any order. Products, quotients and roots have one such factor each. An underflow has an
+absolute error below 2^-1022. By (4) this is less than u of the bound, for any number of entries in memory. It counts as
 one factor.
 
-*A whole term that is clipped to C.* Its squared norm is a product of two sums of squares in a dense layer, the sum of
-the squares of the term as formed in a convolution, and a sum over layers and biases. These are fewer factors than the
-layer has weights, units and inputs. Root, quotient, division by m and the product with dz or with the term are four
-more. The bound C / m of the computed weight times the computed norm is thus passed by at most (1 - u)^-D.
+*A whole term that is clipped to C.* In a dense layer, its squared norm is a product of two sums of squares. In a
+convolution, it is the sum of the squares of the formed term. These are summed over layers and biases. This takes fewer
+factors than the layer has weights, units and inputs. Root, quotient, division by m and the product with dz or with the
+term are four more. So the computed weight times the computed norm exceeds the bound C / m by at most the
+factor (1 - u)^-D.
 
-*Factors that are clipped.* A clip to tau leaves a norm of at most tau (1 - u)^-(n + 6) for n entries. A product with
-B has :math:`|fl(B e) - B e| \le \gamma_n |B| |e|` entry by entry, and :math:`\| |B| \| \le \|B\|_F \le \sqrt r \|B\|`
-for a matrix of rank r. So its norm is at most :math:`(1 + \gamma_{n r}) \|B\| \|e\|`, and n r is at most the number of
-entries of B. A derivative multiplies by at most gamma_max, with one factor. Pooling adds at most as many numbers as a
-layer has entries; the bounds of `nfa.network.pooling` hold for absolute values. So do those of `Conv2d.gains`, by
-Cauchy and Schwarz: they bound |t|_i. For the error of a softmax, p_j = E_j / sum E up to n + 1 factors with floats
-E_j >= 0, and its norm passes the square root of 2 by at most 2 n u. Layers and biases are other coordinates: their
-squares add up, each with its own factors, as the rule's bound adds them up.
+*Factors that are clipped.* A clip to tau leaves a norm of at most tau (1 - u)^-(n + 6) for n entries. For a product
+with
+B, :math:`|fl(B e) - B e| \le \gamma_n |B| |e|` entry by entry. For a matrix of rank r, :math:`\| |B| \| \le \|B\|_F \le
+\sqrt r \|B\|`. So the norm of the product is at most :math:`(1 + \gamma_{n r}) \|B\| \|e\|`, and n r is at most the
+number of entries of B. A derivative multiplies by at most gamma_max, with one factor. Pooling adds at most as many
+numbers as a layer has entries. The bounds of `nfa.network.pooling` hold for absolute values. So do those of
+`Conv2d.gains`, by Cauchy and Schwarz: they bound |t|_i. For the error of a softmax, p_j = E_j / sum E up to n + 1
+factors with floats E_j >= 0, and its norm exceeds the square root of 2 by at most 2 n u. Layers and biases are other
+coordinates. Their squares add up, each with its own factors, as in the rule's bound.
 
-In all, fewer than D factors. The computed norm of B is below the exact one by at most 1 + :math:`\gamma_D`
-(`check_norm`), and :math:`(1 + \gamma_D)^2 \le 1 + \gamma_{2D}`. In a dense layer, and for terms as formed,
-:math:`\| |t|_i \| = \|t_i\|`. In a convolution whose factors are clipped the bound above is on |t|_i already. QED.
+In total, there are fewer than D factors. The computed norm of B is below the exact norm by at most 1 + :math:`\gamma_D`
+(`check_norm`). Also :math:`(1 + \gamma_D)^2 \le 1 + \gamma_{2D}`. In a dense layer, and for formed terms,
+:math:`\| |t|_i \| = \|t_i\|`. In a convolution with clipped factors, the bound above is already on |t|_i. QED.
 
-**Proof of (b).** Each product of t_i is rounded once, and passes through at most p (P + 2) additions within its part:
-those of a matrix product, in any order, of blocks and pieces. A part is added to those before it. So it passes through
-at most K - 1 additions. The computed sum is therefore the exact sum of the t_i up to an error of at most
-:math:`\gamma_K |t|_i` for each i, entry by entry (Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1 and
-section 3.1). With at most M records the norm of the error is at most :math:`M \gamma_K (1 + \gamma_{2D}) c`, on each
-data set. The exact sums differ by the terms of k records, t_i of the one and of the other. QED.
+**Proof of (b).** Each product of t_i is rounded once, and goes through at most p (P + 2) additions within its part.
+These are the additions of a matrix product, in any order, of blocks and pieces. A part is added to those before it. So
+a
+product goes through at most K - 1 additions. The computed sum is therefore the exact sum of the t_i up to an error.
+Entry by entry, this error is at most :math:`\gamma_K |t|_i` for each i (Higham, Accuracy and Stability of Numerical
+Algorithms, lemma 3.1 and section 3.1). With at most M records, the norm of the error is at most :math:`M \gamma_K (1 +
+\gamma_{2D}) c`, on each data set. The exact sums differ by the terms of k records, t_i of the one and of the other.
+QED.
 
-**Proof of (c).** A rounded coordinate is moved by at most g / 2, so that each of the two vectors moves by at most
+**Proof of (c).** Rounding moves a coordinate by at most g / 2, so each of the two vectors moves by at most
 g sqrt(d) / 2. QED.
 
-M must not be the size of a batch that was drawn, nor n, which are private: it is `nfa.sampling.most_records`.
+M must not be the size of a drawn batch, nor n, because these are private. It is `nfa.sampling.most_records`.
 """
 
 import math
@@ -77,11 +81,11 @@ from nfa.network import Net
 from nfa.sensitivity import BOUNDS_APART
 
 U = Fraction(1, 2**53)  # the unit roundoff of float64
-RANGE = 2.0**200  # of settings, and their inverses
+RANGE = 2.0**200  # limit for settings, and for their inverses
 
 
 def gamma(k: int) -> Fraction:
-    """k u / (1 - k u), which bounds the relative error of k roundings; ValueError unless k u < 1/2.
+    """k u / (1 - k u), which bounds the relative error of k roundings. Raises ValueError unless k u < 1/2.
 
     Examples
     --------
@@ -94,11 +98,11 @@ def gamma(k: int) -> Fraction:
 
 
 def roundings(net: Net) -> int:
-    """D of the theorem: more factors 1 + u than are between a record and its term, by the shapes of the network alone.
+    """D of the theorem: more than the factors 1 + u between a record and its term, for every network of these shapes.
 
     Source: [ours:rounding]
 
-    They are sums of as many terms as a layer has weights, units, inputs or feedback. We count sixteen of each of them.
+    The factors come from sums over a layer's weights, units, inputs or feedback. We count sixteen of each of them.
 
     Examples
     --------
@@ -113,15 +117,15 @@ def roundings(net: Net) -> int:
 
 
 def additions(part: int, positions: int, records: int) -> int:
-    """K of the theorem: as many roundings as a product passes through on its way into the sum of a batch, at most.
+    """K of the theorem: the largest number of roundings on a product's way into the sum of a batch.
 
     Source: [ours:rounding]
 
     Parameters
     ----------
-    part : int >= 1, examples of a part, p
-    positions : int >= 1, of a layer, P
-    records : int >= 1, at most in a batch, M
+    part : int >= 1, p, number of examples of a part
+    positions : int >= 1, P, number of positions of a layer
+    records : int >= 1, M, largest number of records of a batch
 
     Examples
     --------
@@ -138,7 +142,7 @@ def positions(net: Net) -> int:
 
 
 def outward(value: Fraction) -> float:
-    """The least float that is at least a number >= 0.
+    """The smallest float that is at least a given number >= 0.
 
     Examples
     --------
@@ -150,12 +154,12 @@ def outward(value: Fraction) -> float:
 
 
 def root(d: int) -> Fraction:
-    """A number that is at least the square root of d, and by a relative 2^-40 at most above it."""
+    """A number that is at least the square root of d and exceeds it by at most a relative 2^-40."""
     return Fraction(1 + math.isqrt(d << 80), 2**40)
 
 
 def check_norm(B: np.ndarray, net: Net) -> None:
-    r"""Raise NoGuarantee unless the computed spectral norm s of B is proved right: :math:`\|B\| \le (1 + \gamma_D) s`.
+    r"""Raise NoGuarantee unless the computed spectral norm s of B is proved: :math:`\|B\| \le (1 + \gamma_D) s`.
 
     Source: [ours:rounding]
 
@@ -163,12 +167,13 @@ def check_norm(B: np.ndarray, net: Net) -> None:
     -----
     Proof. Let A be B or its transpose, with r rows and q >= r columns, and let G = A A^T be computed. The error of G
     has norm at most :math:`\gamma_q \|A\|_F^2 \le \gamma_q r \|B\|^2`. Let :math:`H = (1 + \tau) s^2 I - G`,
-    computed with at most four roundings an entry. If Cholesky's algorithm takes H to its end, no eigenvalue of H is
+    computed with at most four roundings per entry. If Cholesky's algorithm completes on H, no eigenvalue of H is
     below :math:`-\gamma_{r+1} / (1 - \gamma_{r+1})` times its trace (Rump, Verification of positive definiteness, BIT
     46, 2006). The trace is at most :math:`2 r s^2`. So :math:`\|B\|^2 \le (1 + \tau) s^2 + (3 \gamma_q r + 4
-    \gamma_{r+1} r + 4 u) s^2`. For tau = :math:`\gamma_D / 2` that is below :math:`(1 + \gamma_D)^2 s^2`, because D
-    is more than sixteen times the number of entries r q. Nothing overflows or becomes too small for full precision,
-    for s is between 2^-200 and 2^200.
+    \gamma_{r+1} r + 4 u) s^2`. Take tau = :math:`\gamma_D / 2`. Then this is below :math:`(1 + \gamma_D)^2 s^2`,
+    because
+    D is more than sixteen times the number of entries r q. Nothing overflows or becomes too small for full precision,
+    because s is between 2^-200 and 2^200.
     """
     A = np.asarray(B, np.float64)
     A = A if len(A) <= A.shape[1] else A.T
@@ -187,15 +192,15 @@ def check_norm(B: np.ndarray, net: Net) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Rounding:
-    """What rounding adds to the sensitivity of a rule, as the theorem of this module says.
+    """The effect of rounding on the sensitivity of a rule, by the theorem of this module.
 
     Parameters
     ----------
-    term : float >= 0, c: the rule's bound on the norm of a record's term, in real numbers; 0 of a rule from outside, of
-        which the grid alone is counted
-    terms : Fraction, by how much more than 1 the norm of a term can be in float64, in units of c
-    sums : Fraction, how far the computed sums of two neighbours can be from the exact ones together, in units of c
-    d : int >= 1, coordinates that a step releases
+    term : float >= 0, c: the rule's bound on the norm of a record's term, in real numbers; 0 for a rule from outside,
+        for which only the grid is counted
+    terms : Fraction, the amount above 1 that the norm of a term can have in float64, in units of c
+    sums : Fraction, the largest total distance of two neighbours' computed sums from the exact sums, in units of c
+    d : int >= 1, number of coordinates that a step releases
     """
 
     term: float
@@ -204,7 +209,7 @@ class Rounding:
     d: int
 
     def of_sums(self, sensitivity: float, adjacency: str) -> float:
-        """How far the computed sums of two neighbours can be apart, before they are rounded to a grid.
+        """The largest distance between the computed sums of two neighbours, before they are rounded to a grid.
 
         Source: [ours:rounding]
 
@@ -222,11 +227,11 @@ class Rounding:
         return rounded.unit(moved, mechanism.noise_std, self.d)
 
     def on_grid(self, mechanism: Mechanism, unit: float) -> Mechanism:
-        """The mechanism whose sensitivity counts the rounding of terms and sums, and that to a grid.
+        """The mechanism with a sensitivity that includes the rounding of terms and sums, and the rounding to a grid.
 
         Parameters
         ----------
-        mechanism : of the rule in real numbers
+        mechanism : the mechanism of the rule in real numbers
         unit : float > 0, the grid's g
         """
         moved = self.of_sums(mechanism.sensitivity, mechanism.adjacency)
@@ -234,7 +239,7 @@ class Rounding:
 
 
 def rounding(net: Net, *, term: float, part: int, records: int) -> Rounding:
-    """What rounding adds for a network, a bound on terms and public sizes; the parameters are those of the theorem.
+    """The effect of rounding, from a network, a bound on terms and public sizes. The parameters are the theorem's.
 
     Source: [ours:rounding]
 
@@ -242,8 +247,8 @@ def rounding(net: Net, *, term: float, part: int, records: int) -> Rounding:
     ----------
     net : Net
     term : float > 0, c
-    part : int >= 1, p, examples of a part
-    records : int >= 1, M, records of a batch at most
+    part : int >= 1, p, number of examples of a part
+    records : int >= 1, M, largest number of records of a batch
     """
     require.positive(term=term)
     terms = gamma(2 * roundings(net))
@@ -252,11 +257,11 @@ def rounding(net: Net, *, term: float, part: int, records: int) -> Rounding:
 
 
 def check_settings(values: Iterable[tuple[str, Any]]) -> None:
-    """Raise ValueError for a setting of a secure run's rule that is outside the range of the theorem.
+    """Raise ValueError if a setting of a secure run's rule is outside the range of the theorem.
 
     Parameters
     ----------
-    values : pairs (name, value); numbers and sequences of numbers are checked, 0 and infinity excepted
+    values : pairs (name, value); numbers and sequences of numbers are checked, except 0 and infinity
     """
     for name, value in values:
         for one in value if isinstance(value, list | tuple) else [value]:
