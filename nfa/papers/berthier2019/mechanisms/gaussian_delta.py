@@ -31,7 +31,7 @@ def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     Notes
     -----
     phi(t) = e^epsilon phi(t + mu), so delta is phi(t) times a difference of two Mills ratios R. Their derivative is
-    -(1 - s R(s)), whose size is positive. For delta above about 1/2, we take it from `hockey_stick_gaussian`.
+    -(1 - s R(s)), and 1 - s R(s) is positive. For delta above about 1/2, we take it from `hockey_stick_gaussian`.
 
     Examples
     --------
