@@ -1,6 +1,6 @@
 """BP: backpropagation, the gradient of the mean loss.
 
-Lee & Kifer (2020), Equations 2 and 3; Ohana et al. (2021), Equation 3.
+See Lee & Kifer (2020), Equations 2 and 3, and Ohana et al. (2021), Equation 3.
 """
 
 from typing import NoReturn
@@ -15,7 +15,7 @@ SUM_OVER_EXAMPLES = True
 
 
 def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None) -> tuple[list, list]:
-    r"""The gradient of the mean loss by every W[l] and b[l]; the loop subtracts ``eta`` times it.
+    r"""The gradient of the mean loss for every W[l] and b[l]; the loop subtracts ``eta`` times it.
 
     .. math:: \delta z^l = \begin{cases} \hat y - y & l = L \\
               ((W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l) & l < L \end{cases}
@@ -29,8 +29,8 @@ def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None
     net : Net
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
-    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
-    rng : not used, for BP draws nothing
+    m : int > 0, divisor of the sum over examples; the number k of examples if not given
+    rng : not used, because BP draws nothing
 
     Returns
     -------
@@ -38,25 +38,25 @@ def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None
 
     Raises
     ------
-    ValueError : if the batch is empty and m is not given, or m is not positive
+    ValueError : if the batch is empty and m is not given, or if m is not positive
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="bp", optional=True)
     L = net.L
     z, h = forward(net, x)
     dz: list = [None] * (L + 1)
-    # A sum that starts at 0: where a skip starts, more than one layer reads h[l].
+    # The sum starts at 0, because more than one layer reads h[l] if a skip starts there.
     v: list = [0.0] * (L + 1)  # v[l]: the loss by h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # The loss's error is its derivative by z[L] already: no phi' follows at the top.
+        # The loss's error is already its derivative by z[L], so no phi' follows at the top.
         dz[l] = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
-            for j in net.reads(l):  # l - 1, and where a skip into l starts
+            for j in net.reads(l):  # l - 1, and the start of a skip into l
                 v[j] = v[j] + back
-        # float(m): a NumPy number would turn float32 into float64.
+        # float(m), because a NumPy number would turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz[l] / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db
 

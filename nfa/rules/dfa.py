@@ -1,6 +1,6 @@
 """DFA: direct feedback alignment. The error reaches every layer through a fixed random matrix.
 
-Lee & Kifer (2020), Equation 5; Ohana et al. (2021), Equation 4. B^l feeds layer l; both papers print B^{l+1} for it.
+See Lee & Kifer (2020), Equation 5, and Ohana et al. (2021), Equation 4. B^l feeds layer l; both papers print B^{l+1}.
 """
 
 from collections.abc import Callable
@@ -42,10 +42,10 @@ def dfa(
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
     B : list of (n_l, n_L) arrays for l = 1..L-1, from `nfa.feedback.draw`; B[l] feeds layer l
-    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
-    at : "h" or "z", where B[l] e enters a layer with pooling: above the pooling or below it
-    project : function (e, B[l]) -> (k, n_l); a noisy projection makes this Ohana et al.'s Equation 1
-    rng : not used, for DFA draws nothing itself
+    m : int > 0, divisor of the sum over examples; the number k of examples if not given
+    at : "h" or "z", the place at which B[l] e enters a layer with pooling: above or below the pooling
+    project : function (e, B[l]) -> (k, n_l); with a noisy projection, this is Ohana et al.'s Equation 1
+    rng : not used, because DFA itself draws nothing
 
     Returns
     -------
@@ -53,16 +53,17 @@ def dfa(
 
     Raises
     ------
-    ValueError : if the batch is empty and m is not given, or m is not positive
+    ValueError : if the batch is empty and m is not given, or if m is not positive
 
     Notes
     -----
-    Reading: the papers' formula has no B for l = L. Figure 1 sends e itself into the top layer, and e already is the
-    derivative by z[L], so no phi' follows.
+    Reading: the papers' formula has no B for l = L. Figure 1 sends e itself into the top layer. Because e is already
+    the
+    derivative by z[L], no phi' follows.
 
-    For layers of any kind `net.input(l, h)` is what layer l reads, skips included; `net.pull(l, z, v, at)` carries v
-    back through its pooling to z[l] and multiplies by phi_l'(z[l]); `net.map[l].outer(dz, h)` gives the sums of dz h^T
-    and of dz.
+    The code works for layers of any kind. `net.input(l, h)` is the input of layer l, including skips.
+    `net.pull(l, z, v, at)` carries v back through its pooling to z[l] and multiplies by phi_l'(z[l]).
+    `net.map[l].outer(dz, h)` gives the sums of dz h^T and of dz.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="dfa", optional=True)
@@ -71,9 +72,9 @@ def dfa(
     e = net.loss.error(z[L], y)  # (k, n_L)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
-    # No layer waits for another: any order gives these numbers, if project draws nothing.
+    # No layer waits for another, so every order gives these values if project draws nothing.
     for l in range(L, 0, -1):
-        # float(m): a NumPy number would turn float32 into float64.
+        # float(m), because a NumPy number would turn float32 into float64.
         dz = e if l == L else net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db

@@ -1,6 +1,6 @@
 """DP-DFA: direct feedback alignment with clipped errors and activations, and Gaussian noise on the average.
 
-Lee & Kifer (2020), Algorithm 1. B^l feeds layer l; the paper prints B^{l+1} for it.
+This is Lee & Kifer (2020), Algorithm 1. B^l feeds layer l; the paper prints B^{l+1} for it.
 """
 
 from collections.abc import Callable
@@ -53,21 +53,21 @@ def dp_dfa(
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    x : (k, *in_shape) array; k may be 0 (then the direction is only noise)
     y : (k, n_L) array of targets, one-hot for class labels
-    B : list, B[l] (n_l, n_L) for l = 1..L-1 as `nfa.feedback.draw` makes them with law="spectral", scale=beta
-    m : float > 0, the public normaliser: the batch size, or what is expected of it
+    B : list, B[l] (n_l, n_L) for l = 1..L-1, from `nfa.feedback.draw` with law="spectral", scale=beta
+    m : float > 0, public normaliser: the batch size, or its expected value
     sigma : float >= 0, standard deviation of the noise on every coordinate of the average
     tau_e : float > 0, l2 bound on each example's error
-    tau_h : float > 0, l2 bound on what each layer reads of an example, images taken as one vector
-    at : "h" or "z", where B[l] e enters a layer with pooling: above the pooling or below it
-    top : "error", the top layer learns from e; "slope", from e * y_hat (1 - y_hat); "unclipped", from y_hat - y, the
-        error before its clip
-    beta_top : float > 0, what e is multiplied by in the top layer, in place of a random matrix, the printed B^{L+1}
-    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
+    tau_h : float > 0, l2 bound on each layer's input from an example; an image counts as one vector
+    at : "h" or "z", the place at which B[l] e enters a layer with pooling: above or below the pooling
+    top : what the top layer learns from: "error", e; "slope", e * y_hat (1 - y_hat); "unclipped", y_hat - y, the error
+        before its clip
+    beta_top : float > 0, factor of e in the top layer, in place of a random matrix, the printed B^{L+1}
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
+    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -75,16 +75,16 @@ def dp_dfa(
 
     Raises
     ------
-    ValueError : if m or a bound is not positive, sigma is negative, or a reading is not one of those above
+    ValueError : if m or a bound is not positive, if sigma is negative, or if top is not one of those above
 
     Notes
     -----
-    Readings of l = L, where the printed line needs a B^{L+1} that is never drawn and a phi'_L that the softmax does not
-    have: top="error" is Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and beta_top=beta the
-    paper's overall sensitivity is exact and the network trains, but the softmax derivative enters twice.
-    top="unclipped" leaves out what line A9 says for the top layer: a reading that `lee2020:claim-gain` tries, under
-    which one record moves that layer up to sqrt(2) / tau_e times as far. The forward pass is not clipped. Where a
-    record's dz or input of a layer is not finite, its term in that layer counts as 0.
+    Readings of l = L. The printed line needs a B^{L+1} that is never drawn and a phi'_L that the softmax does not have.
+    top="error" is Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and beta_top=beta, the paper's
+    overall sensitivity is exact and the network trains, but the softmax derivative enters twice. top="unclipped" omits
+    line A9 for the top layer, a reading that `lee2020:claim-gain` tries. Under it, one record moves that layer up to
+    sqrt(2) / tau_e times as far. The forward pass is not clipped. If a record's dz or input of a layer is not finite,
+    its term in that layer counts as 0.
 
     Examples
     --------
@@ -99,10 +99,10 @@ def dp_dfa(
     """
     _check(m=m, top=top, beta_top=beta_top)
     L = net.L
-    # The pass is not clipped (lines A6 to A8). h is clipped below, where dW reads it, so e is the network's own error.
+    # The pass is not clipped (lines A6 to A8). We clip h below, where dW reads it, so e is the network's own error.
     z, h = forward(net, x)
-    shares: list = []  # of the batch that each clip scales down
-    # Before any layer reads it (line A9): the bound tau_e holds for every layer, the top one included.
+    shares: list = []  # shares of the batch that each clip scales down
+    # The clip comes before any layer reads e (line A9), so the bound tau_e holds for every layer, also for the top.
     e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
@@ -110,15 +110,15 @@ def dp_dfa(
         if l < L:
             dz = net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
         elif top == "unclipped":
-            dz = float(beta_top) * net.loss.error(z[L], y)  # y_hat - y as it is   (k, n_L)
+            dz = float(beta_top) * net.loss.error(z[L], y)  # y_hat - y without the clip   (k, n_L)
         else:
-            # h (1 - h), at most 1/4, is an entry of the softmax's derivative, which e contains already.
+            # h (1 - h), at most 1/4, is an entry of the softmax's derivative, which e already contains.
             dz = float(beta_top) * (e * h[L] * (1 - h[L]) if top == "slope" else e)  # (k, n_L)
-        # Before the product: 0 times infinity is NaN, and no later clip would take it out.
+        # This must come before the product: 0 times infinity is NaN, and no later clip would remove it.
         dz, h_in = finite_rows(dz, net.input(l, h))  # (k, n_l), (k, n_{l-1})
-        # The norm of dz h^T is ||dz|| ||h||: without this clip nothing bounds dW. db has no factor h and needs no clip.
-        # The sum is divided by the public m: with len(x), one record would change the weight of all others. float(m): a
-        # NumPy number would turn float32 into float64. The noise comes once, on the mean over records.
+        # The norm of dz h^T is ||dz|| ||h||, so without this clip nothing bounds dW. db has no factor h and needs no
+        # clip. We divide by the public m, because with len(x) one record would change the weight of all others.
+        # float(m), because a NumPy number would turn float32 into float64. The noise is added once, to the mean.
         h_in = clip_l2(h_in, tau_h, shares)
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
@@ -150,14 +150,14 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:
-    """What one step of `dp_dfa` releases: a Gaussian mechanism with the corrected sensitivity of all layers together.
+    """One step of `dp_dfa`: a Gaussian mechanism with the corrected sensitivity of all layers together.
 
     Source: [lee2020:acct] [lee2020:ingredients] [lee2020:same-privacy]
 
     Parameters
     ----------
     net, B, m, sigma, tau_e, tau_h, at, top, beta_top : as in `dp_dfa`
-    sensitivity : "corrected", `nfa.sensitivity.dfa.corrected_dfa_sensitivity`; "printed" is refused
+    sensitivity : "corrected", `nfa.sensitivity.dfa.corrected_dfa_sensitivity`; "printed" raises NoGuarantee
     adjacency, sampling, sampling_rate : as in `nfa.mechanism.Mechanism`
 
     Raises
@@ -167,7 +167,7 @@ def mechanism(
 
     Notes
     -----
-    What rounding adds: the Notes of `nfa.mechanism.Mechanism`.
+    For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`.
     """
     _check(m=m, top=top, beta_top=beta_top)
     require.one_of(SENSITIVITIES, sensitivity=sensitivity)

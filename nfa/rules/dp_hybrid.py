@@ -1,6 +1,6 @@
-"""DP hybrid BP/DFA: DP-DFA in the dense layers, clipped per-example gradients in the convolutions below.
+"""DP hybrid BP/DFA: DP-DFA in the dense layers, and clipped per-example gradients in the convolutions below.
 
-Lee & Kifer (2020), Section 4.2, on Algorithm 1. B^l feeds layer l; the paper prints B^{l+1} for it.
+This is Lee & Kifer (2020), Section 4.2, on Algorithm 1. B^l feeds layer l; the paper prints B^{l+1} for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,26 +46,26 @@ def dp_hybrid(
               \begin{cases} \delta z_i^l \, \mathrm{clip}_{\tau_{h,l}}(h_i^{l-1})^\top & l > \ell \\
               \mathrm{clip}_\tau(\delta z_i^l \, (h_i^{l-1})^\top) & l \le \ell \end{cases}
 
-    and db likewise, clipped to tau by itself for l <= ell.
+    db is computed in the same way, and clipped to tau separately for l <= ell.
 
     Source: [lee2020:hybrid-conv] [lee2020:hybrid-delta]
 
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    x : (k, *in_shape) array; k may be 0 (then the direction is only noise)
     y : (k, n_L) array of targets, one-hot for class labels
-    B : list, B[l] (n_l, n_L) for l = ell+1..L-1 as `nfa.feedback.draw` makes them; those below are not used
-    m : float > 0, the public normaliser: the batch size, or what is expected of it
+    B : list, B[l] (n_l, n_L) for l = ell+1..L-1, from `nfa.feedback.draw`; lower entries are not used
+    m : float > 0, public normaliser: the batch size, or its expected value
     sigma : float >= 0, standard deviation of the noise on every coordinate of the average
-    tau : float > 0, l2 bound on each example's gradient by W[l], and by b[l], for l <= ell
+    tau : float > 0, l2 bound on each example's gradient for W[l], and on that for b[l], for l <= ell
     tau_e : float > 0, l2 bound on each example's error
-    tau_h : float > 0, l2 bound on what a dense layer reads of an example, or one for each layer ell+1..L
-    ell : int in 0..L-1, how many layers learn by clipped gradients; the convolutions if not given
-    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
+    tau_h : float > 0, l2 bound on a dense layer's input from an example, or one for each layer ell+1..L
+    ell : int in 0..L-1, number of layers that learn by clipped gradients; by default the convolutions
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
+    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -73,23 +73,24 @@ def dp_hybrid(
 
     Raises
     ------
-    ValueError : if m or a bound is not positive, sigma is negative, ell is out of range, or tau_h has another length
+    ValueError : if m or a bound is not positive, if sigma is negative, if ell is out of range, or if tau_h has another
+        length
 
     Notes
     -----
-    The gradients of the lower layers are those of <z^{ell+1}, delta z^{ell+1}> with the delta held fixed, and start
-    from the clipped error, as line 9 of Algorithm 1 clips it before all else. Where a record's dz or input of a layer
-    is not finite, its term in that layer counts as 0.
+    The gradients of the lower layers are those of <z^{ell+1}, delta z^{ell+1}> with the delta held fixed. They start
+    from the clipped error, because line 9 of Algorithm 1 clips it first. If a record's dz or input of a layer is not
+    finite, its term in that layer counts as 0.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)
     L = net.L
     z, h = forward(net, x)
-    shares: list = []  # of the batch that each clip scales down
-    # Before any layer reads it (line A9): the bound tau_e holds for every layer, the top one included.
+    shares: list = []  # shares of the batch that each clip scales down
+    # The clip comes before any layer reads e (line A9), so the bound tau_e holds for every layer, also for the top.
     e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     dz: list = [None] * (L + 1)
-    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: what comes back to h[l]
+    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: the signal that comes back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -97,25 +98,25 @@ def dp_hybrid(
             dz[l] = e
         else:
             dz[l] = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
-        # Layer ell + 1 learns by feedback and hands its dz down through the true weights, as the layers below it do.
+        # Layer ell + 1 learns by feedback. It sends its dz down through the true weights, as the layers below it do.
         if 1 < l <= ell + 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
                 v[j] = v[j] + back
         h_in = net.input(l, h)  # (k, n_{l-1})
-        if l > ell:  # as DP-DFA
-            # Before the product: 0 times infinity is NaN, and no later clip would take it out.
+        if l > ell:  # as in DP-DFA
+            # This must come before the product: 0 times infinity is NaN, and no later clip would remove it.
             dz_l, h_in = finite_rows(dz[l], h_in)  # (k, n_l), (k, n_{l-1})
-            # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number
-            # would turn float32 into float64.
+            # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
+            # because a NumPy number would turn float32 into float64.
             dW[l], db[l] = net.map[l].outer(dz_l / float(m), clip_l2(h_in, taus[l - ell - 1], shares))
         else:
-            # The gradient itself is clipped: for a convolution the product of bounds on dz and on h is far above it.
-            # W and b apart, as the paper prints it: a layer's two parts together can have norm sqrt(2) tau.
-            own = net.map[l].terms(dz[l], h_in)  # dz_i h_i^T, dz_i; left out where their norm is not finite
+            # We clip the gradient itself, because for a convolution the product of bounds on dz and on h is far larger.
+            # W and b are clipped separately, as the paper prints it: together they can have norm sqrt(2) tau.
+            own = net.map[l].terms(dz[l], h_in)  # dz_i h_i^T, dz_i; omitted if their norm is not finite
             factor_W, factor_b = (clip_factor_of_squares(norm2, tau, shares) for norm2 in own.norms2())  # (k,), (k,)
             dW[l], db[l] = own.outer(factor_W / float(m), factor_b / float(m))
-        # Once, on the mean over records, and not on each record's term.
+        # The noise is added once, to the mean over records, and not to each record's term.
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
     if state is not None:
@@ -151,18 +152,19 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:
-    """What one step of `dp_hybrid` releases: a Gaussian mechanism with the sensitivity of all layers together.
+    """One step of `dp_hybrid`: a Gaussian mechanism with the sensitivity of all layers together.
 
     Source: [lee2020:acct] [ours:hybrid-sensitivity]
 
-    Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
+    Raises NoGuarantee without noise, and ValueError if a number or a name is out of range.
 
-    Proof of `nfa.sensitivity.dfa.hybrid_sensitivity`. A record adds to the direction for a lower layer's W, and to that
-    for its b, a vector of norm at most tau / m, and neighbours differ in the terms of k records: each of the 2 ell
-    moves by at most k tau / m. What the dense layers move stands in other coordinates, so that the squares add up.
-    Attained by opposite gradients, all of them clipped.
+    Proof of `nfa.sensitivity.dfa.hybrid_sensitivity`. A record adds a vector of norm at most tau / m to the direction
+    for a lower layer's W, and another one to that for its b. Neighbours differ in the terms of k records, so each of
+    the
+    2 ell directions moves by at most k tau / m. The dense layers move other coordinates, so the squares add up. The
+    bound is attained by opposite gradients if all of them are clipped.
 
-    What rounding adds: the Notes of `nfa.mechanism.Mechanism`.
+    For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)

@@ -1,7 +1,7 @@
-"""Joint-clip hybrid: DFA in the dense layers, BP in the convolutions below, every example's whole direction clipped.
+"""Joint-clip hybrid: DFA in the dense layers, BP in the convolutions below, each example's whole direction clipped.
 
-Ours. The hybrid of Lee & Kifer (2020, Section 4.2), which `nfa.rules.dp_hybrid` makes private as they do it, under the
-clip of `nfa.rules.dp_dfa_joint`.
+This rule is ours. It is the hybrid of Lee & Kifer (2020, Section 4.2) under the clip of `nfa.rules.dp_dfa_joint`. Their
+own private version is `nfa.rules.dp_hybrid`.
 """
 
 from collections.abc import Callable
@@ -50,16 +50,16 @@ def dp_hybrid_joint(
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    x : (k, *in_shape) array; k may be 0 (then the direction is only noise)
     y : (k, n_L) array of targets, one-hot for class labels
-    B : list, B[l] (n_l, n_L) for l = ell+1..L-1 as `nfa.feedback.draw` makes them; those below are not used
+    B : list, B[l] (n_l, n_L) for l = ell+1..L-1, from `nfa.feedback.draw`; lower entries are not used
     C : float > 0, l2 bound on each example's direction in all weights and biases together
-    m : float > 0, the public normaliser: the batch size, or what is expected of it
+    m : float > 0, public normaliser: the batch size, or its expected value
     sigma : float >= 0, standard deviation of the noise on every coordinate of the average
-    ell : int in 0..L-1, how many layers learn by backpropagation; the convolutions if not given
+    ell : int in 0..L-1, number of layers that learn by backpropagation; by default the convolutions
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, told "clipped", the share of examples that the clip scales down, in a list
+    state : dict whose entry "clipped" gets a list with the share of examples that the clip scales down
 
     Returns
     -------
@@ -67,13 +67,13 @@ def dp_hybrid_joint(
 
     Raises
     ------
-    ValueError : if m or C is not positive, or C too small for the dtype, sigma is negative, ell is out of range, or B
-        has nothing for a layer above ell
+    ValueError : if m or C is not positive, if C is too small for the dtype, if sigma is negative, if ell is out of
+        range, or if B has nothing for a layer above ell
 
     Notes
     -----
-    With ell = 0 it is `nfa.rules.dp_dfa_joint` at h; ell = L-1 is DP-SGD. A direction whose norm is not finite, its
-    pass having overflowed, is left out.
+    With ell = 0, it is `nfa.rules.dp_dfa_joint` at h; with ell = L-1, it is DP-SGD. A direction whose norm is not
+    finite, because its pass has overflowed, is omitted.
     """
     ell = convolutions(net) if ell is None else ell
     require.normaliser(m, rule="dp_hybrid_joint")
@@ -84,28 +84,28 @@ def dp_hybrid_joint(
     check_feeds(B, range(ell + 1, L))
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
-    # Two loops over the layers: the norm of an example's whole direction must be known before any layer is scaled.
+    # There are two loops over the layers, because scaling needs the norm of an example's whole direction.
     own: list = [None] * (L + 1)
-    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: what comes back to h[l]
+    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: the signal that comes back to h[l]
     for l in range(L, 0, -1):
         if l == L:
             dz = e
         else:
             dz = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
-        # Layer ell + 1 learns by feedback and hands its dz down through the true weights, as the layers below it do.
+        # Layer ell + 1 learns by feedback. It sends its dz down through the true weights, as the layers below it do.
         if 1 < l <= ell + 1:
             back = net.map[l].transpose(net.W[l], dz)  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
     norm2: Any = sum([sum(one.norms2()) for one in own[1:]])  # ||u_i||^2   (k,)
-    shares: list = []  # of the batch that the clip scales down
+    shares: list = []  # share of the batch that the clip scales down
     factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||u_i||)   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number would
-        # turn float32 into float64.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
+        # because a NumPy number would turn float32 into float64.
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
@@ -115,10 +115,10 @@ def dp_hybrid_joint(
 
 
 def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
-    """What one step of `dp_hybrid_joint` releases: what a step of `nfa.rules.dp_dfa_joint` does, for the same reason.
+    """One step of `dp_hybrid_joint`: the same mechanism as a step of `nfa.rules.dp_dfa_joint`, with the same proof.
 
     Source: [ours:joint-clip]
 
-    Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
+    Raises NoGuarantee without noise, and ValueError if a number or a name is out of range.
     """
     return joint_mechanism(C=C, m=m, sigma=sigma, adjacency=adjacency, sampling=sampling, sampling_rate=sampling_rate)

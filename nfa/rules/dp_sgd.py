@@ -1,6 +1,6 @@
-"""DP-SGD, the papers' DP-BP: backpropagation with every example's gradient clipped, and noise on the average.
+"""DP-SGD, the papers' DP-BP: backpropagation with each example's gradient clipped, and noise on the average.
 
-Abadi et al. (2016), as Lee & Kifer (2020, Section 5) compare with it.
+The source is Abadi et al. (2016). Lee & Kifer (2020, Section 5) compare their rule with it.
 """
 
 import math
@@ -43,16 +43,17 @@ def dp_sgd(
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    x : (k, *in_shape) array; k may be 0 (then the direction is only noise)
     y : (k, n_L) array of targets, one-hot for class labels
-    C : float > 0, l2 bound on each example's gradient by all weights and biases together
-    m : float > 0, the public normaliser: the batch size, or what is expected of it
-    sigma : float >= 0, standard deviation of the noise on every coordinate of the average; in Abadi et al.'s units the
-        noise multiplier is sigma m / C
-    clip : "joint", the gradient of all layers as one vector; "layer", the gradient of each layer to C / sqrt(L)
+    C : float > 0, l2 bound on each example's gradient for all weights and biases together
+    m : float > 0, public normaliser: the batch size, or its expected value
+    sigma : float >= 0, standard deviation of the noise on every coordinate of the average; in the units of Abadi et
+        al.,
+        the noise multiplier is sigma m / C
+    clip : "joint" clips the gradient of all layers as one vector; "layer" clips that of each layer to C / sqrt(L)
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
+    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -60,13 +61,14 @@ def dp_sgd(
 
     Raises
     ------
-    ValueError : if m or C is not positive, or C too small for the dtype, sigma is negative, or clip is neither of them
+    ValueError : if m or C is not positive, if C is too small for the dtype, if sigma is negative, or if clip is neither
+        of them
 
     Notes
     -----
-    A dense layer forms no example's gradient: it knows the norm of each example's own term
-    (`nfa.network.per_example`), and a clipped gradient is one whose dz is multiplied by the same factor
-    min(1, C / norm). A gradient whose norm is not finite, its pass having overflowed, is left out.
+    A dense layer forms no example's gradient. It computes the norm of each example's own term
+    (`nfa.network.per_example`). To clip a gradient, the rule multiplies its dz by the same factor min(1, C / norm). A
+    gradient whose norm is not finite, because its pass has overflowed, is omitted.
     """
     require.normaliser(m, rule="dp_sgd")
     require.positive_or_infinite(**{"the clipping bound C": C})
@@ -74,7 +76,7 @@ def dp_sgd(
     L = net.L
     z, h = forward(net, x)
     own: list = [None] * (L + 1)
-    # A sum that starts at 0: where a skip starts, more than one layer reads h[l].
+    # The sum starts at 0, because more than one layer reads h[l] if a skip starts there.
     v: list = [0.0] * (L + 1)  # v[l]: the loss by h[l]
     norm2: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -83,21 +85,22 @@ def dp_sgd(
             back = net.map[l].transpose(net.W[l], dz)  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
                 v[j] = v[j] + back
-        # Each example's own norm: that of the summed gradient bounds no single term.
+        # We need each example's own norm, because the norm of the summed gradient bounds no single term.
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2[l] = sum(own[l].norms2())  # ||g_i^l||^2   (k,)
-    shares: list = []  # of the batch that each clip scales down
-    # One that is not finite gets the factor 0, and what has the factor 0 is left out of the sum.
+    shares: list = []  # shares of the batch that each clip scales down
+    # A gradient that is not finite gets the factor 0, and gradients with the factor 0 are omitted from the sum.
     if clip == "joint":
         factor: list = [clip_factor_of_squares(sum(norm2[1:]), C, shares)] * (L + 1)  # min(1, C / ||g_i||)   (k,)
-    else:  # of each g_i^l
-        # L squares of C^2 / L add up to C^2: either clip has the sensitivity that `mechanism` states.
+    else:  # one factor for each g_i^l
+        # L squares of C^2 / L add up to C^2, so both clips have the sensitivity that `mechanism` states.
         factor = [None, *(clip_factor_of_squares(own2, C / math.sqrt(L), shares) for own2 in norm2[1:])]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number would
-        # turn float32 into float64. The noise comes after the clip, once, on the mean: it has to cover C / m.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
+        # because a NumPy number would turn float32 into float64. The noise is added once, to the clipped mean: it must
+        # cover C / m.
         dW[l], db[l] = own[l].outer(factor[l] / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
@@ -107,13 +110,13 @@ def dp_sgd(
 
 
 def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
-    """What one step of `dp_sgd` releases: a Gaussian mechanism of sensitivity C / m, or 2 C / m for a record replaced.
+    """One step of `dp_sgd`: a Gaussian mechanism of sensitivity C / m, or 2 C / m if a record is replaced.
 
     Source: [lee2020:acct] [lee2020:same-privacy] [dpulr2024:sec2.2]
 
-    Raises NoGuarantee without noise, ValueError if a number or a name is out of range. The bound holds for either clip.
+    Raises NoGuarantee without noise, and ValueError if a number or a name is out of range. Both clips have this bound.
 
-    What rounding adds: the Notes of `nfa.mechanism.Mechanism`.
+    For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")

@@ -1,6 +1,6 @@
-"""DP-ULR as printed: likelihood-ratio estimates, clipped by layer, whose own noise is to be the protection.
+"""DP-ULR as printed: likelihood-ratio estimates, clipped by layer, whose own noise is meant as the protection.
 
-"Forward Learning with Differential Privacy", Algorithm 1. Kept for study: it has no guarantee, and what has one is
+This is Algorithm 1 of "Forward Learning with Differential Privacy". Kept for study. It has no guarantee; use
 `nfa.rules.dp_ulr_sound`. Batches come from `nfa.sampling.PoissonRejection`.
 """
 
@@ -52,14 +52,17 @@ def dp_ulr(
     y : (k, n_L) array of targets, one-hot for class labels
     sigma_0 : float > 0, target standard deviation of the estimate's noise, in units of C
     C : float > 0, l2 bound on each example's estimate of one layer's weights and biases
-    K : int >= 1, losses taken for each example and layer
-    N_B : int >= 1, what the sum over examples is divided by, the least size of a batch
-    remedy : where the controller's matrix is singular: "none", an error; "parameters", noise on the parameters instead
-        of the pre-activations, whose Jacobian is the identity; "eigenvectors", extra noise on the sum of the estimates
-    sigma : float > 0, standard deviation of the noise on pre-activations under "eigenvectors", where nothing fixes it
+    K : int >= 1, number of losses for each example and layer
+    N_B : int >= 1, divisor of the sum over examples and least size of a batch
+    remedy : what to do if the controller's matrix is singular: "none", raise an error; "parameters", noise on the
+        parameters instead of the pre-activations, whose Jacobian is the identity; "eigenvectors", extra noise on the
+        sum
+        of the estimates
+    sigma : float > 0, standard deviation of the noise on pre-activations for "eigenvectors", where no equation sets it
     chunk, weigh : as in `nfa.rules.ulr.proxy`
     rng : numpy.random.Generator; layers draw from the top down
-    state : dict, told "sigma", the list of the layers' noise, and "clipped", the share of examples that each clip met
+    state : dict whose entry "sigma" gets the list of the layers' noise, and "clipped" the share that each clip scales
+        down
 
     Returns
     -------
@@ -67,23 +70,23 @@ def dp_ulr(
 
     Raises
     ------
-    ValueError : if a number or the remedy is out of range, a batch is empty, or the controller finds no noise: a layer
-        whose matrix is singular, or losses that are all 0 or not all finite
+    ValueError : if a number or the remedy is out of range, if a batch is empty, or if the controller finds no noise,
+        because a layer's matrix is singular, or because the losses are all 0 or not all finite
 
     Notes
     -----
-    Readings: the module's output is the pre-activation, so that its Jacobian by W and b is [h; 1] for every output, and
-    the controller's matrix is that of one output (for a layer without biases h takes the place of [h; 1] throughout);
-    Equation 8 with equality; C is that of each layer; the step is divided by N_B, as line 208 has it, though a batch is
-    larger on average. "eigenvectors" takes the covariance before the clip, as the appendix does, and 0 where its
-    formula is negative.
+    Readings. The module's output is the pre-activation, so its Jacobian by W and b is [h; 1] for every output, and the
+    controller's matrix is that of one output. For a layer without biases, h takes the place of [h; 1] throughout.
+    Equation 8 holds with equality. C is the bound of each layer. The step is divided by N_B, as in line 208, although a
+    batch is larger on average. "eigenvectors" takes the covariance before the clip, as the appendix does, and 0 where
+    its formula is negative.
     """
     _check(sigma_0=sigma_0, C=C, K=K, N_B=N_B, remedy=remedy, sigma=sigma)
     if len(x) == 0:
         raise ValueError("dp_ulr needs a batch of at least one example, because dp_ulr draws noise for each example")
     L = net.L
     z, h = forward(net, x)
-    # Equation 8 reads the batch's losses, so the size of the noise tells of them. No theorem here counts that.
+    # Equation 8 reads the batch's losses, so the size of the noise reveals them. No theorem here counts this.
     loss = net.loss.value(z[L], y)  # without noise   (k,)
     if not np.isfinite(loss).all():
         raise ValueError(f"the loss of example {int(np.flatnonzero(~np.isfinite(loss))[0])} of the batch is not finite")
@@ -101,14 +104,14 @@ def dp_ulr(
         else:
             sigmas[l] = sigma if remedy == "eigenvectors" else controller(net, l, h_in, loss, K=K, C=C, sigma_0=sigma_0)
             dz = proxy(net, l, z, h, y, sigma=sigmas[l], K=K, chunk=chunk, weigh=weigh, rng=rng)  # (k, n_l)
-            # Each layer by itself, W and b together: the estimates of all layers together can have norm sqrt(L) C.
+            # Each layer is clipped separately, W and b together, so all layers together can have norm sqrt(L) C.
             norm = np.sqrt(sum(net.map[l].norms2(dz, h_in)))  # ||g_i^l||   (k,)
             dW[l], db[l] = net.map[l].outer(scale_rows(dz, clip_factor(norm, C)), h_in)  # (n_l, n_{l-1}), (n_l,)
         if remedy == "eigenvectors":
             # The estimate, a mean of K draws, has variance (loss / sigma)^2 / K along [h; 1].
             extra_W, extra_b = _extra_noise(net, l, h_in, loss / (sigmas[l] * math.sqrt(K)), sigma_0 * C, rng)
             dW[l], db[l] = dW[l] + extra_W, db[l] + extra_b
-        # By the least size of a batch (line 208) and not by the size of this one.
+        # We divide by the least size of a batch (line 208), and not by the size of this batch.
         dW[l], db[l] = dW[l] / float(N_B), db[l] / float(N_B)
         clipped[l] = float(np.mean(norm > C))
     if state is not None:
@@ -117,26 +120,27 @@ def dp_ulr(
 
 
 def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, C: float, sigma_0: float) -> float:
-    """The standard deviation that Equation 8, with equality, gives layer l for this batch.
+    """The standard deviation from Equation 8, with equality, for layer l and this batch.
 
     Source: [dpulr2024:eq8] [dpulr2024:asm1] [dpulr2024:L256] [dpulr2024:eq26] [dpulr2024:rayleigh] [dpulr2024:eq27]
     [dpulr2024:rank-claim] [dpulr2024:noise-redundancy] [dpulr2024:L258] [dpulr2024:C1-reasons] [dpulr2024:B-premise]
 
     Parameters
     ----------
-    h_in : (k, ...) array, what layer l reads
+    h_in : (k, ...) array, the input of layer l
     loss : (k,) array, losses without noise
 
     Raises
     ------
-    ValueError : if the matrix is singular, as it is whenever the batch has fewer positions than a unit has weights
+    ValueError : if the matrix is singular, for example if the batch has fewer positions than a unit has weights
     """
     rows = _rows(net, l, h_in, loss)  # (k P, n_{l-1} + 1), or n_{l-1} columns without biases
     if len(rows) >= rows.shape[1]:
-        # The smallest eigenvalue: noise must hide a record in every direction.
+        # We take the smallest eigenvalue, because noise must hide a record in every direction.
         smallest, largest = np.linalg.eigvalsh(rows.T @ rows)[[0, -1]]
         if smallest > 1e-12 * largest:
-            # The estimate varies as 1 / sigma^2: a smaller sigma makes it noisier, so Equation 8 bounds sigma above.
+            # The estimate varies as 1 / sigma^2. A smaller sigma makes it noisier, so Equation 8 bounds sigma from
+            # above.
             return math.sqrt(smallest / K) / (C * sigma_0)
     raise ValueError(
         f"Equation 8 gives no noise for layer {l}, because the matrix of this layer has order {rows.shape[1]}, but "
@@ -145,9 +149,9 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
 
 
 def _rows(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """weight_i [h_i; 1] at every position, in float64: the rows whose Gram matrix the controller looks at.
+    """weight_i [h_i; 1] at every position, in float64: the rows of the controller's Gram matrix.
 
-    They have the column of ones only where the layer has biases.
+    They have a column of ones only if the layer has biases.
     """
     seen = net.map[l].patches(h_in).astype(float)  # (k, P, n_{l-1})
     ones = np.ones((*seen.shape[:2], min(1, net.map[l].n_bias)))  # (k, P, 1) or (k, P, 0)
@@ -156,17 +160,17 @@ def _rows(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def _apart(net: Net, l: int, g: np.ndarray) -> tuple:
-    """A matrix with a row for each output and the columns of `_rows` as what it is by W[l] and by b[l]."""
+    """A matrix with a row for each output and the columns of `_rows`, split into the parts for W[l] and for b[l]."""
     shape = net.map[l].shape_W
     width = math.prod(shape[1:])
     return g[:, :width].reshape(shape), g[:, width:].ravel()  # (n_l, n_{l-1}), (n_l,) or (0,)
 
 
 def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target: float, rng) -> tuple:
-    r"""Noise for the sum: in direction v of variance max(0, target^2 - lambda_v), lambda the estimate's own.
+    r"""Noise for the sum. In direction v its variance is max(0, target^2 - lambda_v), lambda the estimate's own.
 
-    The eigenvectors with lambda > 0 come from the Gram matrix of the rows where that is the smaller one; in every other
-    direction the noise has the full variance.
+    The eigenvectors with lambda > 0 come from the Gram matrix of the rows if it is the smaller one. In every other
+    direction, the noise has the full variance.
     """
     rows = _rows(net, l, h_in, weight)
     if len(rows) < rows.shape[1]:
@@ -176,24 +180,24 @@ def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target:
     else:
         own, V = np.linalg.eigh(rows.T @ rows)
     xi = rng.standard_normal((net.map[l].shape_W[0], rows.shape[1]))  # one row for each output
-    # The full variance in every direction, then along each eigenvector only what the estimate lacks there.
+    # First the full variance in every direction, then along each eigenvector only the variance that is missing there.
     noise = target * xi + (xi @ V) * (np.sqrt(np.maximum(0, target**2 - own)) - target) @ V.T
     return _apart(net, l, noise.astype(net.W[l].dtype))
 
 
 def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
-    """The clipped sum for noise on W[l] and b[l], of the law it has, without drawing K sets of weights.
+    """A draw of the clipped sum for noise on W[l] and b[l], from its exact law, without drawing K sets of weights.
 
-    The loss sees the noise by what it adds to z alone, which is normal with variance sigma^2 ||[h; 1]||^2. So along
-    [h; 1] the estimate is the proxy with that noise; across it, it is a sum of normals with the losses as weights.
-    Where a layer without biases reads zeros no noise reaches the loss, and every direction is across.
+    The loss depends on the noise only through its effect on z, which is normal with variance sigma^2 ||[h; 1]||^2. So
+    along [h; 1], the estimate is the proxy with that noise. Across it, the estimate is a sum of normals with the losses
+    as weights. If a layer without biases reads only zeros, no noise reaches the loss, and every direction is across.
     """
     if not isinstance(net.map[l], Dense):
         raise ValueError(f'remedy "parameters" needs dense layers, but layer {l} is not dense')
     seen = _rows(net, l, net.input(l, h), np.ones(len(z[l]))).astype(z[l].dtype)  # [h; 1]   (k, n_{l-1} + 1)
     length = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))  # (k, 1)
     blind = length[:, 0] == 0
-    # No division by 0. Any length serves, since the part along [h; 1] is 0.
+    # This avoids a division by 0. Any norm works there, because the part along [h; 1] is 0.
     length[blind] = 1
     how: dict = {"baseline": False, "antithetic": False, "chunk": chunk, "weigh": weigh, "rng": rng}
     dz, power = proxy_and_power(net, l, z, h, y, sigma=sigma * length, K=K, **how)
@@ -201,9 +205,9 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     total, norms = np.zeros((dz.shape[1], seen.shape[1]), dz.dtype), np.empty(len(dz), dz.dtype)
     for i, (dz_i, seen_i, length_i) in enumerate(zip(dz, seen, length, strict=True)):
         across = rng.standard_normal(total.shape, dz.dtype)
-        # Without the part along [h; 1], which the loss sees and dz_i has.
+        # Omit the part along [h; 1], on which the loss depends, and which dz_i contains.
         across -= np.outer(across @ seen_i, seen_i) / length_i**2
-        # Across [h; 1] the losses L_k weigh independent normals: their sum has variance sum L_k^2, the power.
+        # Across [h; 1] the losses L_k weigh independent normals, so their sum has variance sum L_k^2, the power.
         g = np.outer(dz_i, seen_i) + math.sqrt(power[i]) / (K * sigma) * across
         norms[i] = np.linalg.norm(g)
         total += g * clip_factor(norms[i : i + 1], C)

@@ -1,7 +1,7 @@
-"""DP-ULR made sound: likelihood-ratio estimates, clipped jointly, with noise that does not look at the data.
+"""Sound DP-ULR: likelihood-ratio estimates, clipped jointly, with noise that does not depend on the data.
 
-Ours. "Forward Learning with Differential Privacy" counts the noise of the estimate itself as protection
-(`nfa.rules.dp_ulr`, which has no guarantee); here it counts for nothing, and the guarantee is that of DP-SGD.
+This rule is ours. "Forward Learning with Differential Privacy" counts the noise of the estimate itself as protection
+(`nfa.rules.dp_ulr`, which has no guarantee). Here that noise does not count, and the guarantee is that of DP-SGD.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from nfa.rules.ulr import weigh as numpy_weigh
 from nfa.sampling import PoissonRejection
 from nfa.sensitivity import clipped_sensitivity
 
-NOISE = "sigma_0"  # the setting that the noise of `mechanism` is proportional to; sigma counts for nothing
+NOISE = "sigma_0"  # the setting to which the noise of `mechanism` is proportional; sigma does not count
 SUM_OVER_EXAMPLES = True
 
 
@@ -48,17 +48,17 @@ def dp_ulr_sound(
     Parameters
     ----------
     net : Net; its activations need no derivative
-    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    x : (k, *in_shape) array; k may be 0 (then the direction is only noise)
     y : (k, n_L) array of targets, one-hot for class labels
     sigma : float > 0, public, standard deviation of the noise on every pre-activation
     sigma_0 : float >= 0, noise multiplier: standard deviation of the noise on the sum, in units of C
     C : float > 0, l2 bound on each example's estimate, all layers and biases together
-    K : int >= 1, losses taken for each example and layer
-    m : float > 0, the public normaliser: q N under Poisson sampling, or the fixed batch size
+    K : int >= 1, number of losses for each example and layer
+    m : float > 0, public normaliser: q N under Poisson sampling, or the fixed batch size
     baseline, antithetic, chunk, weigh : as in `nfa.rules.ulr.proxy`
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator, its seed secret; estimates from the top layer down, then noise from the top down
-    state : dict, told "clipped", the share of examples that the clip scales down
+    state : dict whose entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -70,8 +70,8 @@ def dp_ulr_sound(
 
     Notes
     -----
-    An example whose estimate is not finite, its loss having overflowed, counts as 0: a NaN would pass every comparison.
-    Guarantee, with its proof and what it needs: see `mechanism`.
+    An example whose estimate is not finite, because its loss has overflowed, counts as 0. A NaN would pass every
+    comparison. For the guarantee, its proof and its conditions, see `mechanism`.
     """
     require.normaliser(m, rule="dp_ulr_sound")
     require.positive(**{"the clipping bound C": C})
@@ -80,22 +80,22 @@ def dp_ulr_sound(
     L = net.L
     z, h = forward(net, x)
     own: list = [None] * (L + 1)
-    # In the dtype of the pass: float32 stays float32.
+    # All arrays have the dtype of the pass, so float32 stays float32.
     norm2 = np.zeros(len(x), z[L].dtype)
     for l in range(L, 0, -1):
-        # sigma is one public number. If it followed the losses of the batch, it would tell of them.
+        # sigma is one public number. If it depended on the losses of the batch, it would reveal them.
         dz = proxy(net, l, z, h, y, sigma=sigma, K=K, **how)  # (k, n_l)
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2 = norm2 + sum(own[l].norms2())  # ||g_i||^2   (k,)
-    shares: list = []  # of the batch that the clip scales down
-    factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||g_i||), 0 if not finite: left out   (k,)
+    shares: list = []  # share of the batch that the clip scales down
+    factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||g_i||), or 0 to omit what is not finite   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number would
-        # turn float32 into float64.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
+        # because a NumPy number would turn float32 into float64.
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
-        # Noise of sigma_0 C on the sum, which is divided by m. The noise inside the estimates counts for nothing.
+        # The noise on the sum is sigma_0 C, and the sum is divided by m. The noise inside the estimates does not count.
         add_normal(dW[l], sigma_0 * C / m, rng)
         add_normal(db[l], sigma_0 * C / m, rng)
     if state is not None:
@@ -104,7 +104,7 @@ def dp_ulr_sound(
 
 
 def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
-    r"""What one step of `dp_ulr_sound` releases: a Gaussian mechanism, of noise multiplier sigma_0 for a record added.
+    r"""One step of `dp_ulr_sound`: a Gaussian mechanism with noise multiplier sigma_0 for an added record.
 
     Source: [dpulr2024:dpsgd-gamma] [ours:ulr-sound]
 
@@ -121,20 +121,21 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
 
     Notes
     -----
-    Proof. Let U = (u_i) hold all internal noise of all records, drawn or not, independent of batch and release noise,
-    with a law that does not depend on the data. (1) Given U = u, an example's estimate g_i is a fixed function of that
-    example, the weights and u_i, so that every clipped term is a fixed vector of norm at most C, and the release is the
-    sampled Gaussian mechanism with sensitivity C / m: its Renyi bound does not depend on u. (2) U has one law under
-    neighbouring data sets, so that the divergence of (U, release) is at most the largest over u. (3) Forgetting U is
-    post-processing. Steps compose adaptively, and what an optimizer does with a direction is post-processing.
+    Proof. Let U = (u_i) be all internal noise of all records, in the batch or not. It is independent of the batch and
+    the release noise, and its law does not depend on the data. (1) Given U = u, an example's estimate g_i is a fixed
+    function of that example, the weights and u_i. So every clipped term is a fixed vector of norm at most C, and the
+    release is the sampled Gaussian mechanism with sensitivity C / m. Its Renyi bound does not depend on u. (2) U has
+    the
+    same law under neighbouring data sets, so the divergence of (U, release) is at most the largest over u. (3) Omitting
+    U is post-processing. Steps compose adaptively, and an optimizer's use of a direction is post-processing.
 
-    What the proof needs: (a) sigma is public, or a function of weights and the example alone, never of the batch, as
-    Equation 8 has it; (b) no statistic of the batch enters an estimate, so no batch normalisation; (c) m is public, and
-    an empty batch releases noise; (d) rate, steps, sigma_0, C, sigma and K are public, and no batch is rejected; (e)
-    the generator is secret, for draws go by the place in the batch: one record more gives all after it other draws,
-    though of the same law; (f) what is not finite counts as 0 before the clip; (g) the sensitivity is that of the named
-    adjacency, with one clip over all layers and biases and noise on every entry. Logged losses and accuracies, and
-    settings tuned on private data, are outside it.
+    The proof has seven conditions. (a) sigma is public, or a function of weights and the example alone, never of the
+    batch as in Equation 8. (b) No statistic of the batch enters an estimate, so there is no batch normalisation. (c) m
+    is public, and an empty batch releases noise. (d) Rate, steps, sigma_0, C, sigma and K are public, and no batch is
+    rejected. (e) The generator is secret, because draws depend on the place in the batch: one more record gives all
+    later records other draws, although of the same law. (f) An estimate that is not finite counts as 0 before the clip.
+    (g) The sensitivity is that of the named adjacency, with one clip over all layers and biases and noise on every
+    entry. The proof does not cover logged losses and accuracies, nor settings tuned on private data.
     """
     if sigma_0 == 0:
         raise NoGuarantee(

@@ -1,6 +1,7 @@
-"""DRTP: direct random target projection. Hidden layers learn from the label alone, without waiting for the output.
+"""DRTP: direct random target projection. Hidden layers learn from the label alone, before the output is known.
 
-Frenkel, Lefebvre & Bol (2021), the paper's [11], which Ohana et al. (2021, Section 4) call possible but inferior.
+The source is Frenkel, Lefebvre & Bol (2021), [11] in Ohana et al. (2021), whose Section 4 calls it possible but
+inferior.
 """
 
 from collections.abc import Callable
@@ -41,10 +42,10 @@ def drtp(
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
     B : list of (n_l, n_L) arrays for l = 1..L-1, from `nfa.feedback.draw`
-    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
-    at : "h" or "z", where B[l] y enters a layer with pooling: above the pooling or below it
+    m : int > 0, divisor of the sum over examples; the number k of examples if not given
+    at : "h" or "z", the place at which B[l] y enters a layer with pooling: above or below the pooling
     project : function (y, B[l]) -> (k, n_l)
-    rng : not used, for DRTP draws nothing itself
+    rng : not used, because DRTP itself draws nothing
 
     Returns
     -------
@@ -52,12 +53,12 @@ def drtp(
 
     Raises
     ------
-    ValueError : if the batch is empty and m is not given, or m is not positive
+    ValueError : if the batch is empty and m is not given, or if m is not positive
 
     Notes
     -----
-    For a one-hot y the error y_hat - y is negative at the true class alone: -y is its negative part, rounded to one bit
-    and known before the forward pass ends. An optical projection can show a one-hot y as it is.
+    For a one-hot y, the error y_hat - y is negative only at the true class. -y is this negative part, rounded to one
+    bit, and it is known before the forward pass ends. An optical projection can show a one-hot y directly.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="drtp", optional=True)

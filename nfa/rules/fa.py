@@ -1,6 +1,7 @@
 """FA: feedback alignment. The error comes back layer by layer, through fixed random matrices in place of the weights.
 
-Lillicrap, Cownden, Tweed & Akerman (2016); the first of the two changes by which Lee & Kifer (2020) explain DFA.
+The source is Lillicrap, Cownden, Tweed & Akerman (2016). Lee & Kifer (2020) explain DFA by two changes, and FA is the
+first of them.
 """
 
 from typing import NoReturn
@@ -28,9 +29,9 @@ def fa(net: Net, x: np.ndarray, y: np.ndarray, *, V: list, m: int | None = None,
     net : Net
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
-    V : list, V[l] of the shape of W[l] for l = 2..L, from `nfa.feedback.draw_layerwise`: kernels where W[l] has kernels
-    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
-    rng : not used, for FA draws nothing itself
+    V : list, V[l] of the shape of W[l] for l = 2..L, from `nfa.feedback.draw_layerwise`: kernels if W[l] has kernels
+    m : int > 0, divisor of the sum over examples; the number k of examples if not given
+    rng : not used, because FA itself draws nothing
 
     Returns
     -------
@@ -38,22 +39,22 @@ def fa(net: Net, x: np.ndarray, y: np.ndarray, *, V: list, m: int | None = None,
 
     Raises
     ------
-    ValueError : if the batch is empty and m is not given, or m is not positive
+    ValueError : if the batch is empty and m is not given, or if m is not positive
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="fa", optional=True)
     L = net.L
     z, h = forward(net, x)
-    # A sum that starts at 0: where a skip starts, more than one layer reads h[l].
-    v: list = [0.0] * (L + 1)  # v[l]: what has come back to h[l]
+    # The sum starts at 0, because more than one layer reads h[l] if a skip starts there.
+    v: list = [0.0] * (L + 1)  # v[l]: the signal that has come back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # The loss's error is its derivative by z[L] already: no phi' follows at the top.
+        # The loss's error is already its derivative by z[L], so no phi' follows at the top.
         dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
             back = net.map[l].transpose(V[l], dz)  # (V^l)^T dz^l   (k, n_{l-1})
-            for j in net.reads(l):  # l - 1, and where a skip into l starts
+            for j in net.reads(l):  # l - 1, and the start of a skip into l
                 v[j] = v[j] + back
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db

@@ -1,6 +1,6 @@
 """Hybrid BP/DFA: feedback alignment in the dense layers, backpropagation below them.
 
-Lee & Kifer (2020), Section 4.2 and Figure 1(c); with clips and noise it is `nfa.rules.dp_hybrid`. B^l feeds
+This is Lee & Kifer (2020), Section 4.2 and Figure 1(c). With clips and noise, it is `nfa.rules.dp_hybrid`. B^l feeds
 layer l; the paper prints B^{l+1} for it.
 """
 
@@ -18,7 +18,7 @@ SUM_OVER_EXAMPLES = True
 
 
 def convolutions(net: Net) -> int:
-    """How many of the lowest layers are convolutions, the ell of the paper."""
+    """The number of lowest layers that are convolutions, ell in the paper."""
     return next(l for l in range(net.L) if not isinstance(net.map[l + 1], Conv2d))
 
 
@@ -38,10 +38,10 @@ def hybrid(
     net : Net
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
-    B : list, B[l] (n_l, n_L) for l = ell+1..L-1 as `nfa.feedback.draw` makes them; those below are not used
-    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
-    ell : int in 0..L-1, how many layers learn by backpropagation; the convolutions if not given
-    rng : not used, for the rule draws nothing
+    B : list, B[l] (n_l, n_L) for l = ell+1..L-1, from `nfa.feedback.draw`; lower entries are not used
+    m : int > 0, divisor of the sum over examples; the number k of examples if not given
+    ell : int in 0..L-1, number of layers that learn by backpropagation; by default the convolutions
+    rng : not used, because the rule draws nothing
 
     Returns
     -------
@@ -49,12 +49,12 @@ def hybrid(
 
     Raises
     ------
-    ValueError : if the batch is empty and m is not given, m is not positive, or ell is out of range
+    ValueError : if the batch is empty and m is not given, if m is not positive, or if ell is out of range
 
     Notes
     -----
-    Without a layer below it is DFA. Below layer ell + 1 the true weights carry the signal, W^{ell+1} included; a skip
-    that starts there and ends above ell + 1 carries nothing back, for DFA has no path through the dense layers.
+    With ell = 0 it is DFA. Below layer ell + 1, the true weights carry the signal, including W^{ell+1}. A skip that
+    starts there and ends above ell + 1 carries nothing back, because DFA has no path through the dense layers.
     """
     m = len(x) if m is None else m
     ell = convolutions(net) if ell is None else ell
@@ -65,7 +65,7 @@ def hybrid(
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
     dz: list = [None] * (L + 1)
-    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: what comes back to h[l]
+    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: the signal that comes back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -73,7 +73,7 @@ def hybrid(
             dz[l] = e
         else:
             dz[l] = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
-        # Layer ell + 1 learns by feedback and hands its dz down through the true weights, as the layers below it do.
+        # Layer ell + 1 learns by feedback. It sends its dz down through the true weights, as the layers below it do.
         if 1 < l <= ell + 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):

@@ -1,6 +1,6 @@
-"""Noise feedback: clipped gradients with noise, from which every step takes back the noise of the step before.
+"""Noise feedback: clipped gradients with noise, where every step subtracts the noise of the step before.
 
-Berthier (2019, Section 3.4.1), after error feedback for compressed gradients. Kept for study: see `mechanism`.
+This is Berthier (2019, Section 3.4.1), after error feedback for compressed gradients. Kept for study: see `mechanism`.
 """
 
 import math
@@ -47,15 +47,16 @@ def noise_feedback(
     x : (k, *in_shape) array; k may be 0
     y : (k, n_L) array of targets, one-hot for class labels
     m : int > 0, the public normaliser of the sum over examples; 1 in the report
-    sigma : float >= 0, standard deviation of eta_t on every coordinate, of what noise_on says
+    sigma : float >= 0, standard deviation of eta_t on every coordinate, in the place that noise_on names
     C : float > 0, l2 bound on each example's gradient (the report's L); inf for no clip
-    noise_on : "iterate", eta_t as it stands in the equation; "gradient", gamma eta_t for eta_t, as the text says and
-        as in the report's other sections
+    noise_on : "iterate", eta_t as in the equation; "gradient", gamma eta_t in place of eta_t, as the text says and as
+        in
+        the report's other sections
     gamma : float > 0, the loop's learning rate, needed for "iterate"
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, holds the noise of the step before by the name of the parameters, "W1", "b1", ...; empty at the start;
-        told "clipped" as by `nfa.rules.dp_sgd.dp_sgd`
+    state : dict that contains the noise of the step before by the name of the parameters, "W1", "b1", ...; empty at the
+        start; its entry "clipped" is that of `nfa.rules.dp_sgd.dp_sgd`
 
     Returns
     -------
@@ -67,15 +68,15 @@ def noise_feedback(
 
     Notes
     -----
-    The equation is that of plain SGD with one learning rate: no momentum, no decay. Otherwise the noise that a step
-    takes back is not that which the step before has added.
+    The equation is for plain SGD with one learning rate, without momentum and decay. Otherwise, the noise that a step
+    subtracts is not the noise that the step before has added.
     """
     require.one_of(READINGS, noise_on=noise_on)
     if noise_on == "iterate" and not (gamma is not None and 0 < gamma < math.inf):
         raise ValueError(f"noise on the iterate needs a positive learning rate gamma, got {gamma}")
-    # The loop multiplies the direction by gamma, so noise on the iterate itself is divided by gamma here.
+    # The loop multiplies the direction by gamma, so we divide noise on the iterate itself by gamma here.
     std = sigma / gamma if noise_on == "iterate" and gamma else sigma
-    # The noise is drawn below and not by dp_sgd, since the next step subtracts the same values.
+    # We draw the noise below, and not in dp_sgd, because the next step must subtract the same values.
     dW, db = dp_sgd(net, x, y, C=C, m=m, sigma=0, rng=rng, state=state)  # clipped, without noise
     for l in range(net.L, 0, -1):
         for name, direction in ((f"W{l}", dW[l]), (f"b{l}", db[l])):
@@ -87,13 +88,14 @@ def noise_feedback(
 
 
 def mechanism(**settings) -> NoReturn:
-    """One step of noise feedback is no mechanism of its own: raises `NoGuarantee`.
+    """One step of noise feedback is no mechanism of its own, so this function raises `NoGuarantee`.
 
     Source: [berthier2019:nf-update]
 
     Given the iterates before it, theta_t is theta_0 - gamma times the sum of all gradients so far, with fresh noise
-    N(0, sigma^2 I): what a record moves stays in every later iterate, and grows with its uses. The last iterate of one
-    pass over a convex problem has a guarantee: `nfa.papers.berthier2019.perturbation.output.feedback_release`.
+    N(0, sigma^2 I). So the effect of a record stays in every later iterate and grows each time the record is used. The
+    last iterate of one pass over a convex problem has a guarantee:
+    `nfa.papers.berthier2019.perturbation.output.feedback_release`.
     """
     raise NoGuarantee(
         "berthier2019:nf-update",

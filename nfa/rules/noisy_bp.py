@@ -1,7 +1,7 @@
 """Noisy BP: the private backpropagation baseline of Ohana et al. (2021, Section 4).
 
-Activations are clipped and offset as in `nfa.rules.pdfa`; the noise enters once, on the derivative of the loss at the
-top, and is carried back with it, so that all layers learn from the same noise.
+Activations are clipped and offset as in `nfa.rules.pdfa`. The noise enters once, on the derivative of the loss at the
+top. Backpropagation carries the noise down with this derivative, so all layers learn from the same noise.
 """
 
 import math
@@ -52,20 +52,21 @@ def noisy_bp(
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0 (then the answer is 0: the noise of this rule comes with the records)
+    x : (k, *in_shape) array; k may be 0 (then the direction is 0, because the noise of this rule comes with the
+        records)
     y : (k, n_L) array of targets, one-hot for class labels
     m : int > 0, the public normaliser (the batch size)
     sigma : float >= 0, standard deviation of every entry of g, per record and output
-    tau_e : float > 0, l2 bound on each error before the noise; inf leaves it as it is
+    tau_e : float > 0, l2 bound on each error before the noise; inf for no bound
     tau_h_max, tau_h_min, clip_x, floor : as for `nfa.rules.pdfa.pdfa`
-    noise : "record", a g for every record, as in Equation 8; "batch", one for all records of a batch; "layers", another
-        for every hidden layer besides, on what comes back to h[l], carried further down with it
+    noise : "record", one g for every record, as in Equation 8; "batch", one g for all records of a batch; "layers", in
+        addition one for every hidden layer, on the signal that comes back to h[l], which carries it further down
     noise_first : bool, scale error and noise together: scale_{tau_e}(y_hat - y + g)
-    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
-    add_normal_each : function (out, std, rng) that adds noise in place, a row for each example; asked for g at std 1
-    rng : numpy.random.Generator, draws g
-    state : dict, told "clipped", the share of examples that the clip scales down
+    add_normal_each : function (out, std, rng) that adds noise in place, a row for each example; it draws g at std 1
+    rng : numpy.random.Generator that draws g
+    state : dict whose entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -73,17 +74,17 @@ def noisy_bp(
 
     Raises
     ------
-    ValueError : if a bound, sigma or m is out of range, or floor or noise is not one of those above
+    ValueError : if a bound, sigma or m is out of range, or if floor or noise is not one of those above
 
     Notes
     -----
-    The text says of the noise that it is applied "on the derivative of the loss once at the top": noise and noise_first
-    are readings of that, as are the size of sigma (of the derivative of the mean loss it is m times that of a record's)
-    and tau_e. `nfa reproduce ohana2021:exp-bp` tries them.
+    The text says that the noise is applied "on the derivative of the loss once at the top". noise and noise_first are
+    readings of this sentence. So are tau_e and the size of sigma: for the derivative of the mean loss, it is m times
+    that for a record. `nfa reproduce ohana2021:exp-bp` tries them.
 
     Examples
     --------
-    Two records of one class, in doubt, and noise of 0.1 on both outputs: the bias of each reading.
+    Two records of one class, with equal probabilities, and noise of 0.1 on both outputs: the bias under each reading.
 
     >>> from nfa.network import mlp, ops
     >>> net = mlp((1, 2), ops.tanh, init="zeros", rng=np.random.default_rng(0))
@@ -103,9 +104,9 @@ def noisy_bp(
     require.one_of(NOISES, noise=noise)
     L = net.L
     z, h = forward(net, x)
-    shares: list = []  # of the batch that the clip scales down
+    shares: list = []  # share of the batch that the clip scales down
     e = net.loss.error(z[L], y)  # y_hat - y   (k, n_L)
-    # Drawn with standard deviation 1 and scaled below: runs of one seed have the same g at every sigma, 0 included.
+    # g has standard deviation 1 and is scaled below, so runs of one seed have the same g at every sigma, also at 0.
     if noise == "batch":
         g = rng.standard_normal((1, e.shape[1]), e.dtype)  # one row serves the whole batch   (1, n_L)
     else:
@@ -116,7 +117,7 @@ def noisy_bp(
     else:
         top = clip_l2(e, tau_e, shares) + float(sigma) * g
     dz: list = [None] * (L + 1)
-    v: list = [0.0] * (L + 1)  # v[l]: what comes back to h[l]
+    v: list = [0.0] * (L + 1)  # v[l]: the signal that comes back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -141,5 +142,5 @@ def noisy_bp(
 
 
 def mechanism(**settings) -> NoReturn:
-    """No theorem of the paper speaks of this baseline: raises `NoGuarantee`."""
+    """No theorem of the paper covers this baseline, so this function raises `NoGuarantee`."""
     raise NoGuarantee("ohana2021:exp-bp", "the paper analyses photonic DFA only, and gives its BP baseline no bound")

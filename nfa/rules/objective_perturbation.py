@@ -1,8 +1,8 @@
-"""Objective perturbation: softmax regression with one random linear term in its objective, solved to the end.
+"""Objective perturbation: softmax regression with a random linear term in its objective, solved to convergence.
 
-The way of Chaudhuri, Monteleoni and Sarwate (2011, Algorithm 2, for two classes), which Berthier (2019, Section 3.2.1)
-sketches, here for any number of classes, with Gaussian noise and a proof of our own. One step on all records
-(``--sampling none --epochs 1 --lr 1``) is the whole training, as for `nfa.rules.output_perturbation`.
+The method is that of Chaudhuri, Monteleoni and Sarwate (2011, Algorithm 2, for two classes), which Berthier (2019,
+Section 3.2.1) sketches. This rule has any number of classes, Gaussian noise, and a proof of our own. One step on all
+records (``--sampling none --epochs 1 --lr 1``) is the whole training, as for `nfa.rules.output_perturbation`.
 """
 
 import math
@@ -19,7 +19,7 @@ from nfa.network.softmax_regression import check_one_hot, check_softmax_regressi
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.output_perturbation import check_settings, leading_to
 
-SHARE = 1e-3  # of what the noise in the objective costs: what hiding the rest of the minimisation costs besides
+SHARE = 1e-3  # extra cost of hiding the inexact minimisation, as a share of the cost of the noise in the objective
 
 
 def objective_perturbation(
@@ -36,29 +36,29 @@ def objective_perturbation(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The direction from the weights to the minimiser of the perturbed objective; the learning rate 1 arrives there.
+    r"""The direction from the weights to the minimiser of the perturbed objective; the learning rate 1 reaches it.
 
     .. math:: (dW, db) = (W, b) - \theta - N(0, \rho^2 I), \qquad
               \theta = \mathrm{argmin}_\theta \frac1m \sum_i \mathcal L(\theta \tilde x_i, y_i)
               + \frac\lambda2 \|\theta\|^2 + \langle \eta, \theta \rangle, \qquad \eta \sim N(0, \sigma^2 I)
 
-    with the inputs clipped to norm R as for `nfa.rules.output_perturbation`, and rho of `hiding_noise`.
+    The inputs are clipped to norm R as in `nfa.rules.output_perturbation`, and rho is that of `hiding_noise`.
 
     Source: [ours:softmax-objective]
 
     Parameters
     ----------
-    net : Net of one dense layer, with the softmax cross-entropy; where its weights are does not matter
-    x : (k, *in_shape) array; k may be 0: then the minimiser is -eta / lam
+    net : Net of one dense layer, with the softmax cross-entropy; the values of its weights do not matter
+    x : (k, *in_shape) array; k may be 0; then the minimiser is -eta / lam
     y : (k, n_L) array of one-hot targets
-    m : float > 0, the public normaliser: the number of records, or what is expected of it
+    m : float > 0, public normaliser: the number of records, or its expected value
     lam : float > 0, weight of the regulariser, biases included
-    R : float > 0, l2 bound on each record's input and the 1 that the biases see, as one vector
+    R : float > 0, l2 bound on each record's input together with the input 1 of the biases, as one vector
     sigma : float >= 0, standard deviation of the noise on every coordinate of the gradient of the objective
-    tolerance : float in [1e-12, 1), the gradient at what is taken for the minimiser has at most the norm tolerance R
+    tolerance : float in [1e-12, 1); at the computed minimiser, the norm of the gradient is at most tolerance R
     add_normal : function (out, std, rng) that adds the noise in place
-    rng : numpy.random.Generator; draws eta, a class a row, its bias last, and then what is added to theta
-    state : dict, told "clipped", the share of examples that the clip scales down
+    rng : numpy.random.Generator; draws eta, one class per row with its bias last, and then the noise on theta
+    state : dict whose entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -66,23 +66,24 @@ def objective_perturbation(
 
     Raises
     ------
-    ValueError : for another network, targets that are not one-hot, a number out of range, or where no minimiser is
-        found to the tolerance
+    ValueError : for another network, for targets that are not one-hot, for a number out of range, or if the search
+        finds
+        no minimiser to the tolerance
 
     Notes
     -----
-    The minimiser is found in float64. A record whose input is not finite counts as the input 0, which teaches nothing.
+    The minimiser is computed in float64. A record whose input is not finite counts as the input 0, which has no effect.
     """
     check_softmax_regression(net, rule="objective_perturbation")
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="objective_perturbation")
     check_one_hot(net, y)
-    shares: list = []  # of the batch that the clip scales down
+    shares: list = []  # share of the batch that the clip scales down
     inputs = joined_inputs(net, x, R, shares)  # (k, n_0 + 1)
     eta = np.zeros((net.shape_z[1][0], inputs.shape[1]))  # (n_L, n_0 + 1)
     add_normal(eta, sigma, rng)
-    # The inputs come divided by R, so R theta is minimised over: lam becomes lam / R^2, and eta becomes eta / R.
+    # The inputs are divided by R, so we minimise over R theta: lam becomes lam / R^2, and eta becomes eta / R.
     theta = minimise(inputs, y, m=m, lam=lam / R / R, linear=eta / R, tolerance=tolerance) / R  # (n_L, n_0 + 1)
-    # The minimiser is found only to the tolerance. This noise hides how far the answer is from it.
+    # The minimiser is computed only to the tolerance. This noise hides the remaining distance.
     add_normal(theta, hiding_noise(m=m, lam=lam, sigma=sigma, tolerance=tolerance), rng)
     if state is not None:
         state["clipped"] = shares
@@ -90,7 +91,7 @@ def objective_perturbation(
 
 
 def hiding_noise(*, m: float, lam: float, sigma: float, tolerance: float) -> float:
-    r"""The noise on theta that hides how far it is from the exact minimiser, for the `SHARE` of the cost.
+    r"""The noise on theta that hides the distance from the exact minimiser, at the cost of `SHARE`.
 
     .. math:: \rho = \frac{2 \tau}{s \sqrt{\mathrm{SHARE}}}, \qquad \tau = \frac{\mathrm{tolerance} \, R}\lambda, \qquad
               s = \frac{\sqrt2 R}{m \sigma}
@@ -100,7 +101,7 @@ def hiding_noise(*, m: float, lam: float, sigma: float, tolerance: float) -> flo
 
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxObjective:
-    r"""What one release of `objective_perturbation` costs, for a record added, removed or zeroed out.
+    r"""The cost of one release of `objective_perturbation`, if a record is added, removed or zeroed out.
 
     `mechanism` has the proof.
 
@@ -109,14 +110,14 @@ class SoftmaxObjective:
     Parameters
     ----------
     classes : int >= 2, K
-    shift : float s > 0, how far the noise in the objective is moved by one record, at most, by its standard deviation:
+    shift : float s > 0, the largest shift of the noise in the objective from one record, over its standard deviation:
         sqrt(2) R / (m sigma)
     stretch : float c >= 0, bound on the log of the ratio of volumes: (K - 1) log(1 + R^2 / (K m lam))
-    share : float >= 0, of the cost alpha s^2 / 2 of such a move, for what hides the rest of the minimisation
+    share : float >= 0, cost of hiding the inexact minimisation, as a share of the cost alpha s^2 / 2 of such a shift
 
     Examples
     --------
-    Two classes, and a shift of 1: log(1 + e^(alpha (alpha - 1) / 2)) / (alpha - 1), log(1 + e) at alpha = 2.
+    Two classes and a shift of 1: log(1 + e^(alpha (alpha - 1) / 2)) / (alpha - 1), which is log(1 + e) at alpha = 2.
 
     >>> round(float(SoftmaxObjective(classes=2, shift=1.0, stretch=0.0, share=0.0)(np.array([2.0]))[0]), 6)
     1.313262
@@ -145,13 +146,13 @@ class SoftmaxObjective:
             return self.stretch + sum_ / (a - 1) + self.share * cost
 
     def delta(self, epsilon: float) -> float:
-        r"""A delta for which (epsilon, delta)-differential privacy holds: smaller than what the Renyi curve gives.
+        r"""A delta at which (epsilon, delta)-differential privacy holds. It is smaller than that of the Renyi curve.
 
         .. math:: \delta = (K - 1) \, \delta_G(\epsilon - c; s \sqrt{1 + \mathrm{SHARE}})
                   + \delta_G(\epsilon - c; s \sqrt{\mathrm{SHARE}}), \qquad
                   \delta_G(\epsilon; s) = \Phi(s/2 - \epsilon/s) - e^\epsilon \Phi(-s/2 - \epsilon/s)
 
-        1 for an epsilon below c.
+        It is 1 for an epsilon below c.
         """
         left = epsilon - self.stretch
         if left < 0:
@@ -166,7 +167,7 @@ class SoftmaxObjective:
         return min(found, 1.0)
 
     def epsilon(self, delta: float) -> float:
-        """The least epsilon, to a relative 1e-12 above it, with which `delta` is at most a delta in (0, 1)."""
+        """The least epsilon, up to a relative 1e-12 above it, at which `delta` is at most a delta in (0, 1)."""
         require.within("(0, 1)", delta=delta)
         low, high = self.stretch, self.stretch
         while self.delta(high) > delta:
@@ -189,7 +190,7 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Classic:
-    r"""What one step releases, by its Renyi curve, a `SoftmaxObjective`.
+    r"""The release of one step, by its Renyi curve, a `SoftmaxObjective`.
 
     Source: [ours:softmax-objective]
 
@@ -203,25 +204,27 @@ def mechanism(
     Raises
     ------
     ValueError : if a number is out of range
-    NoGuarantee : for a network that is no softmax regression, another adjacency, or without noise
+    NoGuarantee : for a network that is no softmax regression, for another adjacency, or without noise
 
     Notes
     -----
-    Proof. Let D' be D and one record (x, y) more, x with the 1 and clipped, so that ||x|| <= R (under zero-out, D has
-    the zero record in its place, whose loss has the gradient 0, and m is the same in both); for a theta, p is the
-    softmax of theta x, e = p - y, and g = e x^T the gradient of the record's loss.
+    Proof. Let D' be D with one more record (x, y). x is clipped with its 1, so ||x|| <= R. (Under zero-out, D has the
+    zero record in its place, whose loss has the gradient 0, and m is the same in both.) For a theta, p is the softmax
+    of
+    theta x, e = p - y, and g = e x^T is the gradient of the record's loss.
 
-    *Densities.* The objective is strictly convex and has a minimiser whatever eta is, so it is at theta exactly if
+    *Densities.* The objective is strictly convex and has a minimiser for every eta. It is at theta if and only if
 
         eta = B(theta) = -(1/m) sum_i grad L_i(theta) - lam theta.
 
-    B is one to one, smooth, and its derivative -(H / m + lam I), H the losses' second derivatives, is invertible. So
-    the minimiser has the density phi(B(theta)) det(H / m + lam I), phi that of N(0, sigma^2 I). With the record, B' = B
-    - g / m and H' = H + h, where h = (diag(p) - p p^T) (x) x x^T.
+    B is one to one and smooth. Its derivative -(H / m + lam I), with H the losses' second derivatives, is invertible.
+    So
+    the minimiser has the density phi(B(theta)) det(H / m + lam I), where phi is that of N(0, sigma^2 I). With the
+    record, B' = B - g / m and H' = H + h, where h = (diag(p) - p p^T) (x) x x^T.
 
     *Volumes.* det(H' / m + lam I) / det(H / m + lam I) = det(I + (H + m lam I)^-1 h) lies between 1 and det(I + h / (m
-    lam)), since H >= 0. Of diag(p) - p p^T one eigenvalue is 0, and the others add up to 1 - ||p||^2 <= 1 - 1/K; by the
-    inequality of the means the determinant is at most (1 + R^2 / (K m lam))^(K - 1) = e^c.
+    lam)), since H >= 0. One eigenvalue of diag(p) - p p^T is 0. The others add up to 1 - ||p||^2 <= 1 - 1/K. So by the
+    inequality of the means, the determinant is at most (1 + R^2 / (K m lam))^(K - 1) = e^c.
 
     *Noise, a record added.* Let theta come from D', so that eta' = B'(theta) is N(0, sigma^2 I). The log of the ratio
     of the two densities at theta is at most
@@ -229,28 +232,31 @@ def mechanism(
         (||eta' + g / m||^2 - ||eta'||^2) / (2 sigma^2) + c
             = <eta', e x^T> / (m sigma^2) + ||e||^2 ||x||^2 / (2 m^2 sigma^2) + c.
 
-    theta depends on eta', and through theta so does p. But p and x left aside this is a function of eta' alone, convex
-    in p, so at most the largest of its values Q_k at the K corners of the simplex, where p is the unit vector of class
-    k. Q_y = 0; in each of the others e no longer depends on eta', so Q_k ~ N(s_x^2 / 2, s_x^2) with s_x = sqrt(2) ||x||
-    / (m sigma) <= s, the privacy loss of Gaussian noise that is moved by s_x standard deviations.
+    theta depends on eta', and through theta so does p. For fixed p and x, this is a function of eta' alone, and it is
+    convex in p. So it is at most the largest of its values Q_k at the K corners of the simplex, where p is the unit
+    vector of class k. Q_y = 0. In each of the others, e no longer depends on eta'. So Q_k ~ N(s_x^2 / 2, s_x^2) with
+    s_x = sqrt(2) ||x|| / (m sigma) <= s. This is the privacy loss of Gaussian noise shifted by s_x standard deviations.
 
     *A record removed.* Let theta come from D, so that eta = B(theta) is N(0, sigma^2 I). The log of the other ratio is
-    at most (||eta - g / m||^2 - ||eta||^2) / (2 sigma^2), for the volumes' ratio is at least 1: the same, without c.
+    at most (||eta - g / m||^2 - ||eta||^2) / (2 sigma^2), because the ratio of the volumes is at least 1. This is the
+    same, without c.
 
-    *All corners.* Either loss is at most c + max_k Q_k, and the exponential of a maximum is at most the sum of the
-    exponentials: the mean of e^((alpha - 1) loss) is at most e^((alpha - 1) c) (1 + (K - 1) e^(alpha (alpha - 1) s^2 /
-    2)). So for delta, the mean of (1 - e^(epsilon - loss))_+, to which the corner y adds nothing from epsilon = c on.
+    *All corners.* Both losses are at most c + max_k Q_k, and the exponential of a maximum is at most the sum of the
+    exponentials. So the mean of e^((alpha - 1) loss) is at most e^((alpha - 1) c) (1 + (K - 1) e^(alpha (alpha - 1) s^2
+    / 2)). The same holds for delta, the mean of (1 - e^(epsilon - loss))_+, to which the corner y adds nothing from
+    epsilon = c on.
 
-    *What is released* is not the minimiser but something that is tau = tolerance R / lam from it at most, with the
-    noise N(0, rho^2 I). Release the minimiser, then, with it known, the difference of the two with this noise: in
-    either data set the difference is a function of the minimiser, of norm at most tau. That is a Gaussian mechanism
-    with a shift of 2 tau / rho = s sqrt(SHARE). Its curve adds to the first, and the sum of the two releases is what
-    `objective_perturbation` returns. In delta a normal loss is added to each Q_k.
+    *The release* is not the minimiser. It is a point at a distance of at most tau = tolerance R / lam from it, plus the
+    noise N(0, rho^2 I). We view it as two releases: first the minimiser, and then, with it known, the difference of the
+    two with this noise. In both data sets, the difference is a function of the minimiser, of norm at most tau. So the
+    second release is a Gaussian mechanism with a shift of 2 tau / rho = s sqrt(SHARE). Its curve is added to the first,
+    and the sum of the two releases is what `objective_perturbation` returns. For delta, a normal loss is added to each
+    Q_k.
 
-    For K = 2 the noise costs what it costs a Gaussian mechanism of sensitivity sqrt(2) R / m; each further class is one
-    more corner. Steps draw their noise independently of each other, so that their curves add up. What is taken for
-    granted: floats are counted as real numbers, and that no minimiser is found to the tolerance ends the run and is not
-    counted.
+    For K = 2, the cost is that of a Gaussian mechanism of sensitivity sqrt(2) R / m. Each further class is one more
+    corner. Steps draw their noise independently of each other, so their curves add up. The proof makes two assumptions.
+    It treats floats as real numbers. It does not count the event that the run ends because no minimiser is found to the
+    tolerance.
     """
     try:
         check_softmax_regression(net, rule="objective_perturbation")

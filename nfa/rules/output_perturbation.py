@@ -1,9 +1,10 @@
-"""Output perturbation: softmax regression solved to the end, and noise on the answer.
+"""Output perturbation: softmax regression solved to convergence, with noise on the result.
 
-The way of Chaudhuri, Monteleoni and Sarwate (2011, Algorithm 1, for two classes), with Gaussian noise. Berthier (2019,
-Section 3.2.2) bounds instead how far the outputs of one pass of SGD can be apart, for a record replaced, see
-`nfa.papers.berthier2019.perturbation.output`. One step on all records (``--sampling none --epochs 1 --lr 1``) is the
-whole training: the direction leads from the present weights to the answer, wherever they are.
+The method is that of Chaudhuri, Monteleoni and Sarwate (2011, Algorithm 1, for two classes), with Gaussian noise.
+Berthier (2019, Section 3.2.2) instead bounds the distance between the outputs of one pass of SGD if a record is
+replaced, see `nfa.papers.berthier2019.perturbation.output`. One step on all records
+(``--sampling none --epochs 1 --lr 1``) is the whole training. The direction leads from the present weights, whatever
+they are, to the result.
 """
 
 import math
@@ -17,8 +18,8 @@ from nfa.network import Net
 from nfa.network.softmax_regression import check_one_hot, check_softmax_regression, joined_inputs, minimise
 from nfa.noise import add_normal as numpy_normal
 
-# How long the difference of neighbours' sums of e x^T can be, in units of sqrt(2) R: two terms, one, or one whose e
-# is the difference of two labels.
+# The largest norm of the difference of neighbours' sums of e x^T, in units of sqrt(2) R: two terms, one term, or one
+# term whose e is the difference for two labels.
 ERRORS_APART = {"replace-one": 2, "add-remove": 1, "zero-out": 1, "replace-label": 1}
 
 
@@ -36,7 +37,7 @@ def output_perturbation(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The direction from the weights to the perturbed minimiser; with the learning rate 1 the loop arrives there.
+    r"""The direction from the weights to the perturbed minimiser; with the learning rate 1 the loop reaches it.
 
     .. math:: (dW, db) = (W, b) - (\theta^* + N(0, \sigma^2 I)), \qquad
               \theta^* = \mathrm{argmin}_\theta \frac1m \sum_i \mathcal L(\theta \tilde x_i, y_i)
@@ -46,17 +47,17 @@ def output_perturbation(
 
     Parameters
     ----------
-    net : Net of one dense layer, with the softmax cross-entropy; where its weights are does not matter
-    x : (k, *in_shape) array; k may be 0: then the minimiser is 0
+    net : Net of one dense layer, with the softmax cross-entropy; the values of its weights do not matter
+    x : (k, *in_shape) array; k may be 0; then the minimiser is 0
     y : (k, n_L) array of one-hot targets
-    m : float > 0, the public normaliser: the number of records, or what is expected of it
+    m : float > 0, public normaliser: the number of records, or its expected value
     lam : float > 0, weight of the regulariser, biases included
-    R : float > 0, l2 bound on each record's input and the 1 that the biases see, as one vector
+    R : float > 0, l2 bound on each record's input together with the input 1 of the biases, as one vector
     sigma : float >= 0, standard deviation of the noise on every weight and bias
-    tolerance : float in [1e-12, 1), the gradient at what is taken for the minimiser has at most the norm tolerance R
+    tolerance : float in [1e-12, 1); at the computed minimiser, the norm of the gradient is at most tolerance R
     add_normal : function (out, std, rng) that adds the noise in place
-    rng : numpy.random.Generator; draws all weights and biases at once, a class a row, its bias last
-    state : dict, told "clipped", the share of examples that the clip scales down
+    rng : numpy.random.Generator; draws all weights and biases at once, one class per row with its bias last
+    state : dict whose entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -64,20 +65,21 @@ def output_perturbation(
 
     Raises
     ------
-    ValueError : for another network, targets that are not one-hot, a number out of range, or where no minimiser is
-        found to the tolerance
+    ValueError : for another network, for targets that are not one-hot, for a number out of range, or if the search
+        finds
+        no minimiser to the tolerance
 
     Notes
     -----
-    The minimiser is found in float64. Where R is below the norm of every input, lam and R count by lam / R^2 alone: all
-    inputs end on one sphere. A record whose input is not finite counts as the input 0, which teaches nothing.
+    The minimiser is computed in float64. If R is below the norm of every input, only lam / R^2 matters, because all
+    inputs end on one sphere. A record whose input is not finite counts as the input 0, which has no effect.
     """
     check_softmax_regression(net, rule="output_perturbation")
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="output_perturbation")
     check_one_hot(net, y)
-    shares: list = []  # of the batch that the clip scales down
+    shares: list = []  # share of the batch that the clip scales down
     inputs = joined_inputs(net, x, R, shares)  # (k, n_0 + 1)
-    # The inputs come divided by R, so R theta is minimised over: lam becomes lam / R^2.
+    # The inputs are divided by R, so we minimise over R theta: lam becomes lam / R^2.
     theta = minimise(inputs, y, m=m, lam=lam / R / R, tolerance=tolerance) / R  # (n_L, n_0 + 1)
     add_normal(theta, sigma, rng)
     if state is not None:
@@ -93,10 +95,10 @@ def leading_to(theta: np.ndarray, net: Net) -> tuple[list, list]:
 
 
 def check_settings(*, m: float, lam: float, R: float, sigma: float, tolerance: float, rule: str) -> None:
-    """Raise ValueError unless the settings that both rules of softmax regression have are in their ranges."""
+    """Raise ValueError unless the settings that both rules of softmax regression share are in their ranges."""
     require.normaliser(m, rule=rule)
     require.positive(lam=lam, R=R)
-    # lam / R / R, since R^2 can underflow to 0 where this quotient is infinite and refused.
+    # lam / R / R, because R^2 can underflow to 0, while this quotient is infinite and raises an error.
     require.positive(**{"lam / R^2": lam / R / R})
     require.not_negative(sigma=sigma)
     if not 1e-12 <= tolerance < 1:
@@ -118,7 +120,7 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:
-    r"""What one step releases: a Gaussian mechanism whose sensitivity is that of the minimiser.
+    r"""One step: a Gaussian mechanism whose sensitivity is that of the minimiser.
 
     .. math:: \Delta = \frac{R}{\lambda} \Big(\frac{k \sqrt2}{m} + 2 \cdot \mathrm{tolerance}\Big), \qquad
               k = 1 \text{ for a record added, removed, zeroed out or relabelled, } 2 \text{ for one replaced}
@@ -139,22 +141,24 @@ def mechanism(
 
     Notes
     -----
-    Proof. Let F and F' be the objectives of neighbours, theta and theta' their exact minimisers. The losses are convex,
-    so the gradient of F is lam-strongly monotone, and with grad F(theta) = 0 = grad F'(theta'),
+    Proof. Let F and F' be the objectives of neighbours, and theta and theta' their exact minimisers. The losses are
+    convex, so the gradient of F is lam-strongly monotone. With grad F(theta) = 0 = grad F'(theta'),
 
         lam ||theta' - theta||^2 <= <grad F(theta') - grad F(theta), theta' - theta>
                                   = <grad F(theta') - grad F'(theta'), theta' - theta>:
 
-    ||theta' - theta|| is at most 1 / lam times how far apart the two gradients are at one and the same point. There all
-    terms but those of the record that differs cancel; its term is e x~^T / m with ||x~|| <= R, and e = p - y, a
-    probability vector less a unit vector, is at most sqrt(2) long. One term: sqrt(2) R / m. Two: twice that. Another
-    label: the difference of the two e is that of two unit vectors, and x~ is the same. What is taken for a minimiser
-    is at most tolerance R / lam from it, again by strong monotonicity, in either data set. But for the tolerance no
-    smaller number holds for all data: a record of norm R that many records of a small norm sort into a wrong class
-    attains it in the limit.
+    So ||theta' - theta|| is at most 1 / lam times the distance between the two gradients at the same point. There, all
+    terms except those of the record that differs cancel. Its term is e x~^T / m with ||x~|| <= R. Here e = p - y, a
+    probability vector minus a unit vector, has norm at most sqrt(2). One term gives sqrt(2) R / m, and two give twice
+    that. For another label, the difference of the two e is that of two unit vectors, and x~ is the same. In both data
+    sets, the distance of the computed minimiser from the exact one is at most tolerance R / lam, again by strong
+    monotonicity. Apart from the tolerance, no smaller number holds for all data. It is attained in the limit by a
+    record
+    of norm R that many records of a small norm put into a wrong class.
 
-    The noise does not depend on the batch, and neither does where the minimisation begins. What is taken for granted:
-    floats are counted as real numbers, and that no minimiser is found to the tolerance ends the run and is not counted.
+    Neither the noise nor the start of the minimisation depends on the batch. The proof makes two assumptions. It treats
+    floats as real numbers. It does not count the event that the run ends because no minimiser is found to the
+    tolerance.
     """
     try:
         check_softmax_regression(net, rule="output_perturbation")
@@ -166,7 +170,7 @@ def mechanism(
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")
     return Mechanism(
         law="gaussian",
-        # 2 tolerance: the answer for either data set is at most tolerance R / lam from its minimiser.
+        # 2 tolerance: for both data sets, the result is at most tolerance R / lam from its minimiser.
         sensitivity=R * (ERRORS_APART[adjacency] * math.sqrt(2) / m + 2 * tolerance) / lam,
         adjacency=adjacency,
         noise_std=sigma,

@@ -1,11 +1,11 @@
 """PDFA: photonic direct feedback alignment, clipped and with Gaussian noise on every projected error.
 
-Ohana et al. (2021), Sections 3.1 and 3.2, Equations 8 and 9, Algorithm 1. With a ternarised error it is their TDFA,
-with the error as it is their DFA under noise; PDFA proper is TDFA whose projection is optical (`nfa.feedback.opu`). B^l
-feeds layer l, as in Equation 8; Equation 4 prints B^{l+1} for it.
+This is Ohana et al. (2021), Sections 3.1 and 3.2, Equations 8 and 9, Algorithm 1. With a ternarised error, it is their
+TDFA; with the error itself, their DFA under noise. PDFA proper is TDFA with an optical projection (`nfa.feedback.opu`).
+B^l feeds layer l, as in Equation 8; Equation 4 prints B^{l+1} for it.
 
-Their noise is on the projected error of every record. The error is where the label enters, and nothing else of a record
-is hidden by it: who takes the inputs as public has a guarantee, per label (see `mechanism`).
+Their noise is on the projected error of every record. Only the label of a record enters through the error, so the noise
+hides nothing else. If the inputs are public, there is a guarantee for each label (see `mechanism`).
 """
 
 import math
@@ -68,25 +68,25 @@ def pdfa(
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0 (then the answer is 0: the noise of this rule comes with the records)
+    x : (k, *in_shape) array; k may be 0 (then the direction is 0, because the noise of this rule comes with the
+        records)
     y : (k, n_L) array of targets, one-hot for class labels
     B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
     m : int > 0, the public normaliser (the batch size)
     sigma : float >= 0, standard deviation of every entry of g, per record and unit, added after the scaling
     tau_B : float > 0, l2 bound on each projected error
-    tau_h_max, tau_h_min : floats, 0 <= tau_h_min <= tau_h_max, intended bounds on the norm of what layer l reads
-    t : float >= 0, ternarise the error at this threshold before projecting it; None: project the error itself
-    clip_x : whether layer 1 clips and offsets its input x as the other layers do theirs
-    floor : "literal", the offset as printed; "signed", away from 0 whatever the sign (`nfa.clip.offset_signed`)
+    tau_h_max, tau_h_min : floats, 0 <= tau_h_min <= tau_h_max, intended bounds on the norm of the input of layer l
+    t : float >= 0, threshold to ternarise the error before its projection; None for the error itself
+    clip_x : whether layer 1 clips and offsets its input x as the other layers do
+    floor : "literal", the offset as printed; "signed", away from 0 for both signs (`nfa.clip.offset_signed`)
     top : what the output layer learns from: "noisy", scale(e) + g; "noiseless", scale(e); "raw", e
-    bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu) where the layer's
-        input is clipped
+    bias : input of the biases: "one", the constant 1; "clipped", clip_c(1 + nu) if the layer's input is clipped
     project : function (e, B[l], rng=...) -> (k, n_l)
-    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal_each : function (out, std, rng) that adds the noise in place, a row for each example
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
-    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
+    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -94,29 +94,29 @@ def pdfa(
 
     Raises
     ------
-    ValueError : if a bound, sigma, t or m is out of range, or a reading is not one of those above
+    ValueError : if a bound, sigma, t or m is out of range, or if a reading is not one of those above
 
     Notes
     -----
-    Readings: Equation 8 prints h^l where the shapes need h^{l-1}, and Equation 9 the n of layer l; here both are those
-    of what layer l reads. The forward pass is not clipped. The top layer has no B and no phi', as in `nfa.rules.dfa`.
-    Biases are apart from W; the papers' bias is a column of W whose input is the constant 1. Where a record's dz or
-    clipped input of a layer is not finite, its term in that layer counts as 0.
+    Readings. Equation 8 prints h^l where the shapes need h^{l-1}, and Equation 9 prints the n of layer l. Here both are
+    those of the layer's input. The forward pass is not clipped. The top layer has no B and no phi', as in
+    `nfa.rules.dfa`. Biases are separate from W; the papers' bias is a column of W with the constant input 1. If a
+    record's dz or clipped input of a layer is not finite, its term in that layer counts as 0.
     """
     _check(m=m, sigma=sigma, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, top=top, bias=bias)
     L = net.L
     z, h = forward(net, x)
-    # Before the projection: a record whose error is not finite shows 0 to every layer.
+    # This comes before the projection, so a record whose error is not finite shows 0 to every layer.
     (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
-    shares: list = []  # of the batch that each clip scales down
+    shares: list = []  # shares of the batch that each clip scales down
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         if l < L:
-            # Nothing bounds B, so the projection is clipped. The clip comes before the noise: a label then moves the
-            # projection by at most 2 tau_B, and the noise covers that.
-            # phi' multiplies the noise too: its size differs from unit to unit, and it is 0 where phi' is 0.
+            # Nothing bounds B, so we clip the projection. The clip comes before the noise, so a label moves the
+            # projection by at most 2 tau_B, and the noise covers this.
+            # phi' multiplies the noise too, so its size differs from unit to unit, and it is 0 where phi' is 0.
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B, shares)  # scale(B e)   (k, n_l)
             _add_noise(p, sigma, add_normal_each, rng)  # scale(B e) + g
             dz = net.pull(l, z, p)  # (scale(B e) + g) * phi'(z)   (k, n_l)
@@ -128,15 +128,15 @@ def pdfa(
         h_in = clipped_input(
             net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor, clip_offset=clip_offset
         )
-        # Before the product: 0 times infinity is NaN, and one record would make the whole sum NaN.
+        # This must come before the product: 0 times infinity is NaN, and one record would make the whole sum NaN.
         dz, h_in = finite_rows(dz, h_in)
         one = 1.0
         if bias == "clipped" and (l > 1 or clip_x):
             c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)
-            # The bias as a column of W: its input, the constant 1, is offset and clipped as h is.
+            # The bias as a column of W: its input, the constant 1, is offset and clipped like h.
             one = min(c, 1 + nu)
-        # No noise is added to the sum: it came in with each record. float(m): a NumPy number would turn float32 into
-        # float64.
+        # The sum gets no noise, because each record already has some. float(m), because a NumPy number would turn
+        # float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= one
     if state is not None:
@@ -145,7 +145,7 @@ def pdfa(
 
 
 def _add_noise(p: np.ndarray, sigma: float, add_normal_each: Callable, rng: np.random.Generator) -> None:
-    """Add g to p in place; without noise draw it all the same, so that the draws after it are those of any sigma."""
+    """Add g to p in place. It is also drawn without noise, so that later draws are the same for every sigma."""
     if sigma > 0:
         add_normal_each(p, sigma, rng)
     else:
@@ -153,7 +153,7 @@ def _add_noise(p: np.ndarray, sigma: float, add_normal_each: Callable, rng: np.r
 
 
 def input_bounds(net: Net, l: int, *, tau_h_max: float, tau_h_min: float) -> tuple[float, float]:
-    """c and nu of layer l: tau_h_max and tau_h_min over the root of the number of entries that the layer reads.
+    """c and nu of layer l: tau_h_max and tau_h_min over the root of the number of inputs of the layer.
 
     Source: [ohana2021:eq9]
     """
@@ -173,22 +173,22 @@ def clipped_input(
     floor: str = "literal",
     clip_offset: Callable = clip_offset,
 ) -> np.ndarray:
-    """What layer l reads, as `pdfa` has it: clip_c(offset_nu(h^{l-1})) of Equation 9, or x itself without clip_x.
+    """The input of layer l in `pdfa`: clip_c(offset_nu(h^{l-1})) of Equation 9, or x itself without clip_x.
 
     Parameters
     ----------
     net : Net
     l : int, 1 <= l <= L
-    h : list, the second answer of `nfa.network.forward`
+    h : list, the second result of `nfa.network.forward`
     tau_h_max, tau_h_min, clip_x, floor, clip_offset : as in `pdfa`
 
     Returns
     -------
-    h_in : (k, ...) array, an example a row, of the shape that layer l reads
+    h_in : (k, ...) array, one example per row, of the shape of the layer's input
 
     Raises
     ------
-    ValueError : if l is no layer of net, a bound is out of range, or floor is neither of the two
+    ValueError : if l is no layer of net, if a bound is out of range, or if floor is neither of the two
     """
     if not 1 <= l <= net.L:
         raise ValueError(f"l must be a layer in 1..{net.L}, got {l}")
@@ -220,7 +220,7 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:
-    """What one direction releases of the labels: the projected error of each record, under noise of its own.
+    """The release of one direction, for labels: the projected error of each record, each with its own noise.
 
     Source: [ours:pdfa-labels]
 
@@ -228,13 +228,13 @@ def mechanism(
     ----------
     net : Net
     sigma, tau_B, top : as given to `pdfa`
-    adjacency : "replace-label"; of whole records, which the paper speaks of where none is named, no theorem holds
+    adjacency : "replace-label"; no theorem holds for whole records, which the paper means if it names no adjacency
     sampling, sampling_rate : of the batches
 
     Returns
     -------
-    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.pdfa.label_sensitivity` and noise of sigma: noise and
-        sensitivity are those of one record's errors, before any average
+    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.pdfa.label_sensitivity` and noise of sigma; both are
+        those of one record's errors, before any average
 
     Raises
     ------
@@ -244,10 +244,10 @@ def mechanism(
     Notes
     -----
     Proof. Given the inputs and the weights, which are public, the direction is a function of the vectors u_i^l + g_i^l
-    of all records and layers: h, phi' and the clips do not see labels. These vectors are a Gaussian release, and a
-    label moves those of its own record alone. So much holds for every network, convolutions and poolings too, and for
-    OPUs, whose own noise is not counted. The targets y are one-hot. The number of records in a batch does not enter,
-    nor does what is done to the inputs: their clips, floor and clip_x are matters of taste here.
+    of all records and layers, because h, phi' and the clips do not depend on labels. These vectors are a Gaussian
+    release, and a label moves only those of its own record. This holds for every network, including convolutions and
+    poolings, and for OPUs, whose own noise does not count. The targets y are one-hot. The number of records in a batch
+    does not enter. Nor do the clips, the floor and clip_x of the inputs, so you can choose them freely here.
     """
     if adjacency is None:
         raise NoGuarantee(

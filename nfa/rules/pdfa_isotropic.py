@@ -1,8 +1,8 @@
-"""Photonic DFA with sound record-level privacy: clipped as published, with isotropic noise on the averaged direction.
+"""Photonic DFA with sound record-level privacy: the published clips, and isotropic noise on the averaged direction.
 
-Our repair of Ohana et al. (2021): the clips of their Section 3.1 bound what one record can add to the whole direction,
-and noise of the same size in every entry hides it. Their own noise, on each projected error, does not: see
-`nfa.rules.pdfa`. With a ternarised error it repairs TDFA, with OPUs for B besides (`nfa.feedback.opu`) PDFA.
+This is our repair of Ohana et al. (2021). The clips of their Section 3.1 bound what one record can add to the whole
+direction, and noise of the same size in every entry hides it. Their own noise, on each projected error, does not: see
+`nfa.rules.pdfa`. With a ternarised error, this rule repairs TDFA; with OPUs for B as well (`nfa.feedback.opu`), PDFA.
 """
 
 import math
@@ -21,7 +21,7 @@ from nfa.noise import add_normal as numpy_normal
 from nfa.rules.pdfa import BIASES, clipped_input, input_bounds
 from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 
-NOISE = "s"  # the setting that the noise of `mechanism` is proportional to
+NOISE = "s"  # the setting to which the noise of `mechanism` is proportional
 SUM_OVER_EXAMPLES = True
 
 
@@ -55,22 +55,22 @@ def pdfa_isotropic(
     Parameters
     ----------
     net : Net
-    x : (k, *in_shape) array; k may be 0: then the answer is noise alone
+    x : (k, *in_shape) array; k may be 0; then the direction is only noise
     y : (k, n_L) array of targets, one-hot for class labels
     B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
-    m : int > 0, the public normaliser: the batch size, or under Poisson sampling its expectation
+    m : int > 0, public normaliser: the batch size, or its expected value under Poisson sampling
     s : float >= 0, standard deviation of the noise on every entry of every dW[l] and db[l]
     tau_B : float > 0, l2 bound on each projected error, and on the error at the top
-    tau_h_max, tau_h_min : floats, 0 <= tau_h_min <= tau_h_max, intended bounds on the norm of what layer l reads
-    t : float >= 0, ternarise the error at this threshold before projecting it; None: project the error itself
-    floor : "literal", the offset as printed; "signed", away from 0 whatever the sign (`nfa.clip.offset_signed`)
-    bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu)
+    tau_h_max, tau_h_min : floats, 0 <= tau_h_min <= tau_h_max, intended bounds on the norm of the input of layer l
+    t : float >= 0, threshold to ternarise the error before its projection; None for the error itself
+    floor : "literal", the offset as printed; "signed", away from 0 for both signs (`nfa.clip.offset_signed`)
+    bias : input of the biases: "one", the constant 1; "clipped", clip_c(1 + nu)
     project : function (e, B[l], rng=...) -> (k, n_l), each row from its own e alone
-    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, as a new array
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, the projection before G, weights before biases
-    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
+    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -78,36 +78,36 @@ def pdfa_isotropic(
 
     Raises
     ------
-    ValueError : if a bound, s, t or m is out of range, or a reading is not one of those above
+    ValueError : if a bound, s, t or m is out of range, or if a reading is not one of those above
 
     Notes
     -----
-    Every layer's input is clipped, that of layer 1 included, and so is the error at the top: what is not clipped is not
-    hidden by any noise. Where a record's dz or clipped input of a layer is not finite, its term there counts as 0.
-    Guarantee: see `mechanism`.
+    Every layer's input is clipped, including that of layer 1, and so is the error at the top. Noise cannot hide what is
+    not clipped. If a record's dz or clipped input of a layer is not finite, its term there counts as 0. For the
+    guarantee, see `mechanism`.
     """
     _check(m=m, s=s, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, bias=bias)
     L = net.L
     z, h = forward(net, x)
     (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
-    shares: list = []  # of the batch that each clip scales down
+    shares: list = []  # shares of the batch that each clip scales down
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         # scale(B e) * phi'(z); no B and no phi' at the top   (k, n_l)
-        # The projection is clipped, for nothing bounds B; at the top, without B, the error itself.
+        # We clip the projection, because nothing bounds B. The top has no B, so we clip the error itself.
         u = clip_l2(e if l == L else project(t_e, B[l], rng=rng), tau_B, shares)
         dz = u if l == L else net.pull(l, z, u)
-        # clip_c(offset_nu(h)), x included   (k, n_{l-1})
+        # clip_c(offset_nu(h)), also for x   (k, n_{l-1})
         h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, clip_offset=clip_offset)
-        # Before the product: 0 times infinity is NaN, and no later clip would take it out.
+        # This must come before the product: 0 times infinity is NaN, and no later clip would remove it.
         dz, h_in = finite_rows(dz, h_in)
-        # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number would
-        # turn float32 into float64.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
+        # because a NumPy number would turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= _bias_input(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min, bias=bias)
-        # On every entry of the mean: noise inside the sum would stay in the span of the batch's inputs.
+        # The noise is on every entry of the mean. Noise inside the sum would stay in the span of the batch's inputs.
         add_normal(dW[l], s, rng)
         add_normal(db[l], s, rng)
     if state is not None:
@@ -128,7 +128,7 @@ def mechanism(
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:
-    """What one direction releases: a sum over records, each of bounded norm, under Gaussian noise.
+    """The release of one direction: a sum over records, each of bounded norm, with Gaussian noise.
 
     Source: [ohana2021:rem3.3] [ours:pdfa-sensitivity]
 
@@ -145,8 +145,8 @@ def mechanism(
 
     Raises
     ------
-    ValueError : if a bound, s or m is out of range, or bias is not one of the two
-    NoGuarantee : for a convolution or a pooling, to which the proof does not extend, for labels replaced, and for s = 0
+    ValueError : if a bound, s or m is out of range, or if bias is not one of the two
+    NoGuarantee : for a convolution or a pooling, which the proof does not cover, for replaced labels, and for s = 0
     """
     clip = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min}
     _check(m=m, s=s, tau_B=tau_B, **clip, floor="literal", bias=bias)
@@ -178,7 +178,7 @@ def mechanism(
 
 
 def _bias_input(net: Net, l: int, *, tau_h_max: float, tau_h_min: float, bias: str) -> float:
-    """What the biases of layer l see as their input: 1, or what the clip leaves of 1 + nu; 0 where there are none."""
+    """The input of layer l's biases: 1, or 1 + nu after the clip; 0 if there are no biases."""
     if net.map[l].n_bias == 0:
         return 0.0
     c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)

@@ -1,7 +1,7 @@
-"""Private SGD with shuffling: Algorithm 1 of Berthier (2019), for every share tau of the data that a pass takes.
+"""Private SGD with shuffling: Algorithm 1 of Berthier (2019), for every share tau of the data that a pass uses.
 
 `private_sgd_shuffling` is the algorithm as the report prints it. The rule `shuffled_sgd` is its lines 7 and 8 for any
-network; lines 3 to 6 are `nfa.sampling.PartialPasses`, line 9 is the training loop with `nfa.optim.SGD`.
+network. Lines 3 to 6 are `nfa.sampling.PartialPasses`, and line 9 is the training loop with `nfa.optim.SGD`.
 """
 
 import math
@@ -32,7 +32,7 @@ def private_sgd_shuffling(
     streams: StreamsLike,
     sequence: bool = False,
 ) -> np.ndarray:
-    r"""Algorithm 1: e / tau passes, each over the first floor(tau n) records of a fresh shuffle, one record a step.
+    r"""Algorithm 1: e / tau passes, each over the first floor(tau n) records of a fresh shuffle, one record per step.
 
     .. math:: \theta \leftarrow \theta - \gamma \big( \mathrm{Clip}(\nabla_\theta \ell(\theta, x_{s_j}), L) + \eta
               \big), \qquad \eta \sim N(0, \sigma^2 I_d)
@@ -41,17 +41,18 @@ def private_sgd_shuffling(
 
     Parameters
     ----------
-    D : n records, of any kind that grad reads
-    theta_0 : (d,) array, where it starts; it is not changed
+    D : n records, of any kind that grad accepts
+    theta_0 : (d,) array, the start; it is not changed
     gamma : float > 0, the learning rate
     grad : function (theta, x) -> (d,) array, the gradient of the loss of one record
     L : float > 0, bound on the norm of a gradient; inf for no clip
     e : float > 0, expected number of passes over each record
-    tau : float in (0, 1], share of the records that a pass takes
+    tau : float in (0, 1], share of the records that a pass uses
     sigma : float >= 0, standard deviation of the noise on each coordinate of the gradient
-    streams : `nfa.noise.Streams`; pass i = 0, 1, ... shuffles with ``streams("batch", i)``, step t = 1, 2, ... draws
+    streams : `nfa.noise.Streams`; pass i = 0, 1, ... shuffles with ``streams("batch", i)``, and step t = 1, 2, ...
+        draws
         its noise from ``streams("noise", t)``
-    sequence : return all iterates, not the last alone
+    sequence : if True, return all iterates, not only the last
 
     Returns
     -------
@@ -59,16 +60,16 @@ def private_sgd_shuffling(
 
     Raises
     ------
-    ValueError : for a number out of range, floor(tau n) = 0, or e / tau that is not whole
+    ValueError : for a number out of range, for floor(tau n) = 0, or if e / tau is not whole
 
     Notes
     -----
-    tau = 1/n is sampling with replacement and tau = 1 sampling without it (the text has "with replacement" for both).
-    There are e n steps if tau n is whole and fewer otherwise.
+    tau = 1/n is sampling with replacement, and tau = 1 is sampling without it (the text has "with replacement" for
+    both). There are e n steps if tau n is whole, and fewer otherwise.
 
     Examples
     --------
-    Two records, loss (theta - x)^2 / 2, no noise and no clip: with gamma = 1/2 a step goes half the way to its record.
+    Two records, loss (theta - x)^2 / 2, no noise and no clip: with gamma = 1/2, a step goes half the way to its record.
 
     >>> from nfa.noise import Streams
     >>> given = {"gamma": 0.5, "grad": lambda theta, x: theta - x, "L": np.inf, "e": 1, "sigma": 0.0}
@@ -106,7 +107,7 @@ def shuffled_sgd(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The direction of one step of Algorithm 1, theta all weights and biases; the loop subtracts ``gamma`` times it.
+    r"""The direction of one step of Algorithm 1 for all weights and biases; the loop subtracts ``gamma`` times it.
 
     .. math:: (dW, db) = \mathrm{Clip}(\nabla_\theta \ell(\theta, x), L) + \eta, \quad \eta \sim N(0, \sigma^2 I)
 
@@ -119,11 +120,11 @@ def shuffled_sgd(
     y : (1, n_L) array, the target
     L : float > 0, bound on the norm of the gradient; None for no clip
     sigma : float >= 0, standard deviation of the noise on every coordinate
-    ridge : float >= 0, the loss of every record has ridge ||theta||^2 added; 1 / n in the report's experiment
-    ridge_clipped : whether the term 2 ridge theta is part of the gradient that is clipped, or is added afterwards
+    ridge : float >= 0; ridge ||theta||^2 is added to the loss of every record; 1 / n in the report's experiment
+    ridge_clipped : whether the term 2 ridge theta is part of the clipped gradient, or is added after the clip
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the bottom up, W before b
-    state : dict, told "clipped", whether the clip scales down the gradient: 1, or 0
+    state : dict whose entry "clipped" gets 1 if the clip scales down the gradient, and otherwise 0
 
     Returns
     -------
@@ -131,7 +132,7 @@ def shuffled_sgd(
 
     Raises
     ------
-    ValueError : if the batch is not one record, or a number is out of range
+    ValueError : if the batch is not one record, or if a number is out of range
     """
     if len(x) != 1:
         raise ValueError(f"shuffled_sgd takes one record per step, got a batch of {len(x)}")
@@ -139,19 +140,19 @@ def shuffled_sgd(
         raise ValueError(f"the clipping bound L must be positive and finite, or None to leave out the clip, got {L}")
     if not 0 <= ridge < math.inf:
         raise ValueError(f"ridge must be a number >= 0, got {ridge}")
-    # The batch is one record, so the mean that bp takes is that record's gradient.
+    # The batch is one record, so the mean that bp computes is that record's gradient.
     dW, db = bp(net, x, y)
-    shares: list = []  # of the batch that the clip scales down: 1, or 0
+    shares: list = []  # share of the batch that the clip scales down: 1 or 0
     layers = range(1, net.L + 1)
     if ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     if L is not None:
-        # All layers as one vector: theta is one vector in the report.
+        # We clip all layers as one vector, because theta is one vector in the report.
         norm = math.hypot(*(float(row_norms(g[None])[0]) for l in layers for g in (dW[l], db[l])))
-        shrink = clip_factor(np.array([norm]), L, shares)  # min(1, L / ||g||), and 0 where that is not finite
+        shrink = clip_factor(np.array([norm]), L, shares)  # min(1, L / ||g||), or 0 if it is not finite
         for l in layers:
             dW[l], db[l] = (scale_rows(g[None], shrink)[0] for g in (dW[l], db[l]))
-    # This term depends on the weights alone: added after the clip, it does not change what a record can move.
+    # This term depends only on the weights. Added after the clip, it does not change the effect of a record.
     if not ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     for l in layers:
@@ -171,7 +172,7 @@ def _add_ridge(net: Net, dW: list, db: list, ridge: float) -> None:
 
 
 def mechanism(*, L: float | None, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
-    """What one step releases: a Gaussian mechanism of sensitivity L, or 2 L for a record replaced.
+    """One step: a Gaussian mechanism of sensitivity L, or 2 L if a record is replaced.
 
     Source: [berthier2019:alg1] [berthier2019:rem-largest-rate]
 
@@ -179,19 +180,19 @@ def mechanism(*, L: float | None, sigma: float, adjacency: str, sampling: str, s
     ----------
     L, sigma : as for `shuffled_sgd`
     adjacency : one of `nfa.mechanism.ADJACENCIES`
-    sampling, sampling_rate : of `nfa.sampling.PartialPasses`: an "epoch-partition" for tau = 1, batches
-        "without-replacement" for tau = 1/n, "partial-passes" between
+    sampling, sampling_rate : of `nfa.sampling.PartialPasses`: "epoch-partition" for tau = 1, "without-replacement" for
+        tau = 1/n, "partial-passes" between them
 
     Raises
     ------
-    NoGuarantee : between the two, where amplification is a conjecture; without noise; without the clip
+    NoGuarantee : for a tau between them, where amplification is a conjecture; without noise; without the clip
     ValueError : if a number or a name is out of range
 
     Notes
     -----
-    The report sees no straightforward guarantee for tau = 1, but there is one without amplification: a record is used
-    once a pass, so a pass costs what one full release costs. That holds for every tau, with e / tau passes, more than
-    the conjecture asks for as long as tau is not near 1.
+    The report sees no straightforward guarantee for tau = 1. But there is one without amplification: a pass uses a
+    record once, so a pass costs as much as one full release. This holds for every tau, with e / tau passes. It costs
+    more than the conjecture claims unless tau is near 1.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")

@@ -1,6 +1,6 @@
-"""Sign symmetry: backpropagation that knows of the weights above only their signs.
+"""Sign symmetry: backpropagation that uses only the signs of the weights above.
 
-Liao, Leibo & Poggio (2016), their uSF, for the transpose of the weights that Lee & Kifer (2020, Section 3.2) speak of.
+This is uSF of Liao, Leibo & Poggio (2016), for the transpose of the weights in Lee & Kifer (2020, Section 3.2).
 """
 
 from typing import NoReturn
@@ -28,8 +28,8 @@ def sign_symmetry(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = Non
     net : Net
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
-    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
-    rng : not used, for it draws nothing
+    m : int > 0, divisor of the sum over examples; the number k of examples if not given
+    rng : not used, because the rule draws nothing
 
     Returns
     -------
@@ -37,28 +37,28 @@ def sign_symmetry(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = Non
 
     Raises
     ------
-    ValueError : if the batch is empty and m is not given, or m is not positive
+    ValueError : if the batch is empty and m is not given, or if m is not positive
 
     Notes
     -----
-    Reading: s_l is the root mean square of W^l, so that signs carry back about as much as the weights would; the source
-    rescales by batch normalisation instead.
+    Reading: s_l is the root mean square of W^l, so the signs carry back approximately as much as the weights would. The
+    source uses batch normalisation to rescale instead.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="sign_symmetry", optional=True)
     L = net.L
     z, h = forward(net, x)
-    # A sum that starts at 0: where a skip starts, more than one layer reads h[l].
-    v: list = [0.0] * (L + 1)  # v[l]: what has come back to h[l]
+    # The sum starts at 0, because more than one layer reads h[l] if a skip starts there.
+    v: list = [0.0] * (L + 1)  # v[l]: the signal that has come back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # The loss's error is its derivative by z[L] already: no phi' follows at the top.
+        # The loss's error is already its derivative by z[L], so no phi' follows at the top.
         dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
             s = np.sqrt(np.mean(np.square(net.W[l])))
             back = net.map[l].transpose(s * np.sign(net.W[l]), dz)  # s sign(W^l)^T dz^l   (k, n_{l-1})
-            for j in net.reads(l):  # l - 1, and where a skip into l starts
+            for j in net.reads(l):  # l - 1, and the start of a skip into l
                 v[j] = v[j] + back
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db

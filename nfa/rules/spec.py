@@ -1,7 +1,7 @@
-"""`RuleSpec`: what nfa knows of an update rule, computed once from its function and its module.
+"""`RuleSpec`: the description of an update rule, computed once from its function and its module.
 
-The contract stands in `nfa.rules`. Everything that must know a rule asks its `RuleSpec`: a run, the kernels, the
-record, `nfa rules`, the audits, the tests. Nothing else inspects a rule's signature or compares its name with a text.
+The contract is in `nfa.rules`. All code that needs facts about a rule uses its `RuleSpec`: a run, the kernels, the
+record, `nfa rules`, the audits, the tests. No other code inspects a rule's signature or compares its name with a text.
 """
 
 import importlib
@@ -21,17 +21,17 @@ from nfa.docstrings import first_paragraph, meanings_of
 from nfa.mechanism import ADJACENCIES, OF_LABELS, Classic, Mechanism, NoGuarantee, Release
 from nfa.network.own import from_outside, imported
 
-# What a run gives a rule that asks for it by name, as the contract has it.
+# Arguments that a run provides if a rule has a keyword with this name, as in the contract.
 FUNCTIONS = ("project", "clip_l2", "clip_offset", "add_normal", "add_normal_each", "weigh")
-# Of these, what can draw randomness for single examples, such as a camera's noise.
+# Those of them that can draw randomness for single examples, such as a camera's noise.
 DRAW_BY_EXAMPLE = ("project", "weigh", "add_normal_each")
 GIVEN = ("B", "V", "at", *FUNCTIONS, "rng", "state")
-# Settings that a run gives where nobody does, and what it gives.
+# Settings that a run provides if nobody sets them, and their values.
 GIVEN_IF_UNSET = {"m": "the batch size", "N_B": "--n-b"}
-# Rules under another name, which records have: the guarantee of pdfa is per label.
+# Old names of rules, which records contain. The guarantee of pdfa is per label.
 ALIASES = {"pdfa_label": "pdfa"}
 UNSET = inspect.Parameter.empty
-ID = re.compile(r"\[(\w+:[\w.+-]+)\]")  # of a statement, in a docstring
+ID = re.compile(r"\[(\w+:[\w.+-]+)\]")  # id of a statement in a docstring
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +40,11 @@ class OwnSetting:
 
     Parameters
     ----------
-    name : of the keyword argument
-    type : its annotation; None where it has none
+    name : name of the keyword argument
+    type : its annotation; None if it has none
     required : whether the signature has no default
-    default : of the signature; None where it is required
-    meaning : in the docstring, under "Parameters"; "" where that says nothing
+    default : default in the signature; None if it is required
+    meaning : its text in the docstring, under "Parameters"; "" if there is none
     """
 
     name: str
@@ -55,34 +55,34 @@ class OwnSetting:
 
     @property
     def given_if_unset(self) -> str:
-        """What a run gives where nobody gives a value, in words; "" for nothing."""
+        """What a run provides if nobody gives a value, as text; "" for nothing."""
         return GIVEN_IF_UNSET.get(self.name, "") if self.required else ""
 
     @property
     def needed(self) -> bool:
-        """Whether neither the rule nor the run has a value where none is given."""
+        """Whether a value must be given, because neither the rule nor the run provides one."""
         return self.required and not self.given_if_unset
 
 
 @dataclass(frozen=True, kw_only=True)
 class RuleSpec:
-    """What is known of a rule without running it.
+    """Everything that can be known about a rule without running it.
 
     Parameters
     ----------
     name : "dp_sgd", or "module:function" for a rule from outside
     function : the rule itself
-    about : what it is: the first paragraph of its file's docstring, for a rule from outside that of the function
-    settings : its own settings, in the order of the signature
-    given : the names of `GIVEN` that it takes
-    defaults : of all its keywords that have one
+    about : description: the first paragraph of its file's docstring, or of its own for a rule from outside
+    settings : the settings of the rule itself, in the order of the signature
+    given : the names of `GIVEN` among its arguments
+    defaults : the defaults of all its keywords that have one
     mechanism : the function ``mechanism`` of its module; None if there is none
-    mechanism_defaults : the keywords that the mechanism takes, with their defaults or `UNSET`
-    returns : the annotation of what the mechanism returns; `UNSET` where there is none
-    refusal : what a mechanism raises that only ever refuses; None of any other
-    noise : the setting that the mechanism's noise is proportional to
+    mechanism_defaults : the keywords of the mechanism, with their defaults or `UNSET`
+    returns : the annotation of the mechanism's result; `UNSET` if there is none
+    refusal : the error of a mechanism that always raises one; None for any other mechanism
+    noise : the setting to which the mechanism's noise is proportional
     sum_over_examples : whether the module declares that the direction is a sum over examples
-    ids : the statements that its docstrings name
+    ids : the statements that its docstrings cite
     """
 
     name: str
@@ -101,7 +101,7 @@ class RuleSpec:
 
     @property
     def from_outside(self) -> bool:
-        """Whether nfa has checked nothing of it, since it is somebody's own."""
+        """Whether it is a user's own rule, so that nfa has checked nothing about it."""
         return from_outside(self.name)
 
     @property
@@ -111,24 +111,24 @@ class RuleSpec:
 
     @property
     def noise_on_sum(self) -> bool:
-        """Whether it adds noise to the sum over examples, once: that of ``add_normal``."""
+        """Whether it adds noise to the sum over examples, once, through ``add_normal``."""
         return "add_normal" in self.given
 
     @property
     def draws_by_example(self) -> bool:
-        """Whether it can draw randomness for single examples. What a rule from outside draws is not known."""
+        """Whether it can draw randomness for single examples. For a rule from outside, this is not known."""
         return self.from_outside or not self.given.isdisjoint(DRAW_BY_EXAMPLE)
 
     @property
     def states(self) -> bool:
-        """Whether its mechanism can state a guarantee: one that only ever refuses returns NoReturn."""
+        """Whether its mechanism can state a guarantee. A mechanism that always raises returns NoReturn."""
         return self.mechanism is not None and self.returns not in (NoReturn, "NoReturn")
 
     def refuse_insecure(self) -> None:
-        """Raise NoGuarantee or ValueError if a secure run can never have this rule, as its declarations say.
+        """Raise NoGuarantee or ValueError if, by its declarations, a secure run can never use this rule.
 
-        Of a rule of nfa, rounding is counted for sums over examples alone, and exact noise is added to their sum alone.
-        A rule from outside, of which nfa counts nothing, must take its noise from the run all the same.
+        For a rule of nfa, rounding is counted only for sums over examples, and exact noise is added only to their sum.
+        nfa counts no rounding for a rule from outside, but such a rule must take its noise from the run too.
         """
         if self.refusal and not self.from_outside:
             raise NoGuarantee(self.refusal.id, self.refusal.why)
@@ -144,12 +144,12 @@ class RuleSpec:
 
     @property
     def needs_adjacency(self) -> bool:
-        """Whether its mechanism is counted only under an adjacency that is named."""
+        """Whether its mechanism needs a named adjacency."""
         return self.mechanism_defaults.get("adjacency", None) is not None
 
     @property
     def adjacencies(self) -> tuple[str, ...]:
-        """The adjacencies that the annotation of its mechanism declares; all of them if it declares none."""
+        """The adjacencies in the annotation of its mechanism; all of them if it declares none."""
         annotated = inspect.get_annotations(self.mechanism).get("adjacency") if self.mechanism else None
         literals = [value for one in (annotated, *get_args(annotated)) for value in get_args(one)]
         return tuple(one for one in ADJACENCIES if one in literals) or ADJACENCIES
@@ -163,7 +163,7 @@ class RuleSpec:
 
     @property
     def guarantee(self) -> str:
-        """What its mechanism says first of itself, or why there is none."""
+        """The first sentence about its mechanism, or why it has no guarantee."""
         if self.mechanism is None:
             return "none: the rule states no mechanism"
         said = first_paragraph(inspect.getdoc(self.mechanism) or "")
@@ -172,23 +172,24 @@ class RuleSpec:
         return f"none: {said.partition(': raises')[0].rstrip('.')}{f' ({self.refusal.id})' if self.refusal else ''}"
 
     def setting(self, name: str) -> OwnSetting | None:
-        """Its own setting of this name; None if it has none."""
+        """The rule's setting with this name; None if there is none."""
         return next((one for one in self.settings if one.name == name), None)
 
     def release(self, adjacency: str | None, known: Mapping[str, Any]) -> Release:
-        """What one step of the rule releases, by its own mechanism.
+        """The release of one step of the rule, by its own mechanism.
 
         Parameters
         ----------
-        adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the mechanism's own
-        known : the settings of the rule that are bound, its net, how its batches are sampled. The mechanism is given
-            of these, of the adjacency and of the rule's own defaults, what it takes
+        adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the default of the mechanism
+        known : the bound settings of the rule, its net, and how its batches are sampled. The mechanism receives those
+            of
+            its arguments that are among them, the adjacency and the rule's own defaults
 
         Raises
         ------
-        NoGuarantee : where nothing is proved
-        ValueError : if the rule states no mechanism, for settings that the mechanism refuses, or an adjacency that is
-            not its own
+        NoGuarantee : if nothing is proved
+        ValueError : if the rule states no mechanism, if the mechanism rejects the settings, or if the adjacency is not
+            its own
         """
         if self.mechanism is None:
             raise ValueError(f"rule {self.name} has no mechanism, so its noise cannot be computed")
@@ -201,7 +202,7 @@ class RuleSpec:
             raise ValueError(
                 f"the mechanism of rule {self.name} failed: {type(failure).__name__}: {failure}"
             ) from failure
-        # A Renyi curve is code, which nfa takes from its own rules alone.
+        # A Renyi curve is code, and nfa accepts such code only from its own rules.
         if type(found) is not Mechanism and (self.from_outside or type(found) is not Classic):
             raise ValueError(f"the mechanism of rule {self.name} must return a Mechanism, got {type(found).__name__}")
         if adjacency not in (None, found.adjacency):
@@ -210,21 +211,22 @@ class RuleSpec:
 
 
 def names() -> list[str]:
-    """The names of the rules that nfa brings, aliases included."""
+    """The names of the rules in nfa, including aliases."""
     files = pkgutil.iter_modules(importlib.import_module("nfa.rules").__path__)
     return sorted([*(file.name for file in files if file.name != "spec"), *ALIASES])
 
 
 def spec(name: str) -> RuleSpec:
-    """What is known of the rule of this name: of nfa, an alias, or one's own as "module:function".
+    """The description of the rule with this name: a rule of nfa, an alias, or your own as "module:function".
 
-    The mechanism is that of the module named, wherever the function says that it comes from.
+    The mechanism is that of the named module, even if the function was defined in another module.
 
     Raises
     ------
-    ValueError : if there is none (one's own module is looked for in the current folder too), for a function that wraps
-        another, for one that cannot be called as a rule is, for a ``mechanism`` that is no function, or for a rule of
-        nfa that something else in this process has replaced
+    ValueError : if there is no such rule (your own module is also searched in the current folder), for a function that
+        wraps another, for one that cannot be called as a rule, for a ``mechanism`` that is no function, or for a rule
+        of
+        nfa that other code in this process has replaced
 
     Examples
     --------
@@ -265,22 +267,22 @@ def spec(name: str) -> RuleSpec:
 
 
 def released(rule: Callable, net: Any, batches: Any, adjacency: str | None) -> Release:
-    """What one step of a rule releases as it is bound, by the mechanism of its own module.
+    """The release of one step of a rule with bound settings, by the mechanism of its own module.
 
-    A mechanism takes settings alone. Functions that are bound, such as ``add_normal`` and ``clip_l2``, are trusted to
-    compute what those of nfa compute.
+    A mechanism takes only settings. Bound functions, such as ``add_normal`` and ``clip_l2``, are trusted to compute the
+    same as those of nfa.
 
     Parameters
     ----------
     rule : function, or `functools.partial` of one, or `nfa.parts.InParts`, with the rule's settings bound
     net : Net
-    batches : a sampler of `nfa.sampling`, whose scheme and rate count
-    adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the mechanism's own
+    batches : a sampler of `nfa.sampling`, from which the scheme and the rate are taken
+    adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the default of the mechanism
 
     Raises
     ------
-    NoGuarantee : where nothing is proved
-    ValueError : for a rule that is no function of a module, or as `RuleSpec.release`
+    NoGuarantee : if nothing is proved
+    ValueError : for a rule that is no function of a module, or as in `RuleSpec.release`
 
     Examples
     --------
@@ -351,13 +353,13 @@ def _spec(
 
 
 def _parameters(function: Callable) -> dict[str, inspect.Parameter] | None:
-    """The parameters of a function, annotations evaluated where they can be; None if it has no signature to read."""
+    """The parameters of a function, with annotations evaluated if possible; None if it has no readable signature."""
     for evaluated in (True, False):
         try:
             return dict(inspect.signature(function, eval_str=evaluated).parameters)
         except ValueError:
             return None
-        except Exception:  # an annotation in quotes that names nothing
+        except Exception:  # an annotation in quotes whose name does not exist
             continue
     return None
 
@@ -370,7 +372,7 @@ def _returns(function: Callable) -> Any:
 
 
 def _lacks(taken: Mapping[str, inspect.Parameter] | None) -> str:
-    """What keeps a function from being called as ``function(net, x, y, rng=rng)``; "" where nothing does."""
+    """Why a function cannot be called as ``function(net, x, y, rng=rng)``; "" if it can."""
     if taken is None:
         return "has no signature that can be read"
     placed = [name for name, one in taken.items() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
@@ -388,7 +390,7 @@ def _lacks(taken: Mapping[str, inspect.Parameter] | None) -> str:
 
 
 def _own(taken: Mapping[str, inspect.Parameter]) -> list[inspect.Parameter]:
-    """The parameters that are settings: all that can be named but net, x, y, and what a run gives."""
+    """The parameters that are settings: all keywords except net, x, y and the arguments that a run provides."""
     placed = [name for name, one in taken.items() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     rest = [one for name, one in taken.items() if name not in (*placed[:3], *GIVEN)]
@@ -406,7 +408,7 @@ def _setting(one: inspect.Parameter, meanings: Mapping[str, str]) -> OwnSetting:
 
 
 def _in_json(default: Any) -> Any:
-    """A default as it stands, or as Python prints it where it is no JSON value."""
+    """A default as a JSON value, or as Python prints it if it is none."""
     try:
         json.dumps(default)
         return default
@@ -415,11 +417,11 @@ def _in_json(default: Any) -> Any:
 
 
 def _refusal(mechanism: Callable, stating: Mapping[str, inspect.Parameter]) -> NoGuarantee | None:
-    """What a mechanism raises that only ever refuses, whatever it is given."""
+    """The error of a mechanism that always raises one, for all arguments."""
     try:
         mechanism(**{one.name: None for one in stating.values() if one.kind is one.KEYWORD_ONLY})
     except NoGuarantee as refused:
         return refused
-    except Exception:  # of a mechanism from outside, which does not do what its annotation says
+    except Exception:  # from a mechanism from outside whose annotation is wrong
         pass
     return None

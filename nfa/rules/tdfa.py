@@ -1,7 +1,7 @@
 """TDFA without privacy: direct feedback alignment whose hidden layers learn from a ternary error.
 
-Ohana et al. (2021), Section 4, the non-private cells of Table 1. With OPUs for B (`nfa.feedback.opu`) it is their
-photonic DFA; with clips and noise both are `nfa.rules.pdfa`. B^l feeds layer l, as in the paper's Equation 8; its
+This is Ohana et al. (2021), Section 4, the non-private cells of Table 1. With OPUs for B (`nfa.feedback.opu`), it is
+their photonic DFA. With clips and noise, both are `nfa.rules.pdfa`. B^l feeds layer l, as in the paper's Equation 8;
 Equation 4 prints B^{l+1} for it.
 """
 
@@ -46,10 +46,10 @@ def tdfa(
     y : (k, n_L) array of targets, one-hot for class labels
     B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
     t : float >= 0, the threshold of `nfa.feedback.ternarize`
-    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
-    at : "h" or "z", where B[l] t(e) enters a layer with pooling: above the pooling or below it
+    m : int > 0, divisor of the sum over examples; the number k of examples if not given
+    at : "h" or "z", the place at which B[l] t(e) enters a layer with pooling: above or below the pooling
     project : function (e, B[l], rng=...) -> (k, n_l)
-    rng : handed on to ``project``, from the top layer down; not used otherwise
+    rng : passed to ``project``, from the top layer down; not used otherwise
 
     Returns
     -------
@@ -57,11 +57,11 @@ def tdfa(
 
     Raises
     ------
-    ValueError : if the batch is empty and m is not given, m is not positive, or t is negative
+    ValueError : if the batch is empty and m is not given, if m is not positive, or if t is negative
 
     Notes
     -----
-    The top layer learns from the error itself: only what a device has to show in binary images is made ternary.
+    The top layer learns from the error itself. Only what a device must show in binary images is made ternary.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="tdfa", optional=True)

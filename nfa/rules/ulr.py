@@ -1,8 +1,8 @@
-"""ULR: learning by forward passes, the unified likelihood ratio method.
+"""ULR: learning by forward passes, with the unified likelihood ratio method.
 
-The gradient of each layer is estimated from how the loss answers to noise on the layer's pre-activation; nothing is
-carried back. "Forward Learning with Differential Privacy", Section 3.1 and Equation 4. Its pre-activations v are our z,
-its noise z is our zeta.
+The rule estimates the gradient of each layer from the changes of the loss under noise on the layer's pre-activation. It
+carries nothing back. This is Section 3.1 and Equation 4 of "Forward Learning with Differential Privacy". The paper's
+pre-activations v are our z, and its noise z is our zeta.
 """
 
 import math
@@ -18,7 +18,7 @@ from nfa.noise import repeated_normals
 
 SUM_OVER_EXAMPLES = True
 
-CHUNK = 1 << 22  # numbers in the largest array that the repeats make, about
+CHUNK = 1 << 22  # approximate number of entries in the largest array over repeats
 
 
 def weigh(
@@ -34,7 +34,7 @@ def weigh(
     chunk: int,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Draw the noise of one layer and weigh it with what the loss answers: the part of `proxy` that takes the time.
+    r"""Draw the noise of one layer and weigh it with the losses, which is the slow part of `proxy`.
 
     .. math:: \sum_k u_k L_k, \quad \sum_k L_k^2, \qquad u_k \sim N(0, I), \quad L_k = \mathcal L(z^l + \sigma u_k) - c
 
@@ -45,8 +45,8 @@ def weigh(
     net, l, z, h, y, chunk, rng : as in `proxy`
     sigma : array of z's dtype, a number or (m, 1, ...)
     draws : int >= 1
-    calm : (m,) array, the c of each example
-    antithetic : take half the difference of the losses at z + sigma u and z - sigma u for L, whatever calm is
+    calm : (m,) array, c for each example
+    antithetic : if True, L is half the difference of the losses at z + sigma u and z - sigma u, whatever calm is
 
     Returns
     -------
@@ -54,7 +54,7 @@ def weigh(
     """
     m, dtype = len(z[l]), z[l].dtype
     widest = max(math.prod(net.shape_z[j]) for j in range(l, net.L + 1))
-    # The widest layer above counts, since the pass with the noise makes it for every repeat.
+    # The widest layer above counts, because the pass with the noise computes it for every repeat.
     at_once = max(1, min(draws, chunk // max(1, m * widest)))
     total, power = np.zeros_like(z[l]), np.zeros(m, dtype)
     normals = repeated_normals(rng, z[l].shape, dtype)
@@ -62,21 +62,21 @@ def weigh(
         repeats = min(at_once, draws - done)
         u = normals(repeats)  # (repeats, m, n_l)
         loss = _losses(net, l, z, h, y, sigma * u)  # (repeats, m)
-        # Half the difference of a pair: the even part of the loss, which tells nothing of the slope, cancels.
+        # Half the difference of a pair: the even part of the loss has no information about the gradient and cancels.
         loss = (loss - _losses(net, l, z, h, y, -sigma * u)) / 2 if antithetic else loss - calm
-        for u_k, L_k in zip(u, loss, strict=True):  # in order, so that neither chunk nor batch decides how sums round
+        for u_k, L_k in zip(u, loss, strict=True):  # in order, so that sums round alike for every chunk and batch
             total += u_k * L_k.reshape(-1, *[1] * (u_k.ndim - 1))
             power += np.square(L_k)
     return total, power
 
 
 def _losses(net: Net, l: int, z: list, h: list, y: np.ndarray, zeta: np.ndarray) -> np.ndarray:
-    """The losses with noise zeta (repeats, m, n_l) on z[l], by the layers above it alone: (repeats, m).
+    """The losses with noise zeta (repeats, m, n_l) on z[l], computed only by the layers above it: (repeats, m).
 
     Source: [dpulr2024:modules]
     """
     repeats, m = zeta.shape[:2]
-    read_below = {j for top, j in net.skip.items() if top > l and j < l}  # what a skip carries past the noise
+    read_below = {j for top, j in net.skip.items() if top > l and j < l}  # inputs of skips past the noise
     h_rep = [np.tile(v, (repeats, *[1] * (v.ndim - 1))) if j in read_below else v for j, v in enumerate(h[:l])]
     z_rep = [*z[:l], (z[l] + zeta).reshape(repeats * m, *z[l].shape[1:])]
     z_new, _ = forward(net, start=l, z=z_rep, h=h_rep)
@@ -110,16 +110,16 @@ def proxy(
     Parameters
     ----------
     net : Net
-    l : int in 1..L, the layer at which the noise enters; only the layers above are run again
+    l : int in 1..L, the layer at which the noise enters; only the layers above are computed again
     z, h : lists of a forward pass on (m, *in_shape) inputs
     y : (m, n_L) array of targets
     sigma : float > 0, standard deviation of the noise; or an (m, 1, ...) array of one for each example
-    K : int >= 1, losses taken for each example
-    baseline : subtract each example's loss without noise from its losses: the same mean, less variance
-    antithetic : take the losses in pairs at zeta and -zeta; K even
-    chunk : int >= 1, repeats are taken so many at a time that no array holds much more than so many numbers
-    weigh : function that draws the noise and sums it with the losses: this module's, or a faster twin
-    rng : numpy.random.Generator; with `nfa.noise.OfExamples` an example's noise depends on its place in the batch
+    K : int >= 1, number of losses for each example
+    baseline : if True, subtract each example's loss without noise from its losses: the same mean, less variance
+    antithetic : if True, take the losses in pairs at zeta and -zeta; K must be even
+    chunk : int >= 1, approximate largest number of entries in an array; repeats are split accordingly
+    weigh : function that draws the noise and sums it with the losses: that of this module, or a faster twin
+    rng : numpy.random.Generator; with `nfa.noise.OfExamples`, an example's noise depends on its place in the batch
 
     Returns
     -------
@@ -128,8 +128,9 @@ def proxy(
 
     Notes
     -----
-    The proxy of a parameter's gradient is dz_hat h^T, for z is affine in W and b: so zeta L is summed over k first, and
-    no array has both repeats and weights. The numbers do not depend on the chunk, but for the order of float sums.
+    The proxy of a parameter's gradient is dz_hat h^T, because z is affine in W and b. So we first sum zeta L over k,
+    and
+    no array has both repeats and weights. Except for the order of float sums, the values do not depend on the chunk.
     """
     how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "weigh": weigh, "rng": rng}
     return proxy_and_power(net, l, z, h, y, sigma=sigma, K=K, **how)[0]
@@ -150,7 +151,7 @@ def proxy_and_power(
     weigh: Callable,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`proxy`, and for each example the sum over its draws of the squared losses that it weighs them with, (m,).
+    """`proxy`, and for each example the sum of the squared losses that weigh its draws, (m,).
 
     Source: [dpulr2024:eq4] [dpulr2024:alg1.L203] [dpulr2024:alg1.L204]
     """
@@ -161,7 +162,7 @@ def proxy_and_power(
         raise ValueError(f"sigma must be positive and finite, got {sigma}")
     require.at_least(1, chunk=chunk)
     dtype = z[l].dtype
-    # A pair takes two losses.
+    # A pair needs two losses.
     draws = K // 2 if antithetic else K
     sigma = np.asarray(sigma, dtype)
     calm = net.loss.value(z[net.L], y) if baseline else np.zeros(len(z[l]), dtype)  # the loss without noise   (m,)
@@ -203,8 +204,8 @@ def ulr(
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
     sigma : float > 0, standard deviation of the noise on every pre-activation
-    K : int >= 1, losses taken for each example and layer
-    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
+    K : int >= 1, number of losses for each example and layer
+    m : int > 0, divisor of the sum over examples; the number k of examples if not given
     baseline, antithetic, chunk, weigh : as in `proxy`
     rng : numpy.random.Generator; layers draw from the top down
 
@@ -214,13 +215,14 @@ def ulr(
 
     Raises
     ------
-    ValueError : if the batch is empty and m is not given, or m, sigma, K or the chunk is out of range
+    ValueError : if the batch is empty and m is not given, or if m, sigma, K or the chunk is out of range
 
     Notes
     -----
-    Reading: noise enters one layer at a time, at its pre-activation, the output layer's included. As sigma falls the
-    mean tends to the gradient where there is one, with a bias of order sigma^2, while the variance grows as 1 / sigma^2
-    unless the baseline is subtracted. For a loss with a jump at z the mean itself diverges.
+    Reading: noise enters one layer at a time, at its pre-activation, also for the output layer. As sigma falls, the
+    mean
+    tends to the gradient if there is one, with a bias of order sigma^2. The variance grows as 1 / sigma^2 unless the
+    baseline is subtracted. For a loss with a jump at z, the mean itself diverges.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="ulr", optional=True)
@@ -236,7 +238,7 @@ def ulr(
 
 
 def mechanism(**settings) -> NoReturn:
-    """ULR's own noise is no protection that a theorem counts: raises `NoGuarantee`.
+    """No theorem counts ULR's own noise as protection, so this function raises `NoGuarantee`.
 
     Source: [dpulr2024:ulr-gap]
     """

@@ -128,7 +128,7 @@ def test_dp_sgd_is_told_as_its_file_has_it(nfa):
     assert one["noise"] == "sigma"
     assert one["ids"] == ["lee2020:dp-bp", "lee2020:acct", "lee2020:same-privacy", "dpulr2024:sec2.2"]
     shown = " ".join(nfa("rules", "dp_sgd")[1].split())
-    assert "C needed float > 0, l2 bound on each example's gradient by all weights and biases together" in shown
+    assert "C needed float > 0, l2 bound on each example's gradient for all weights and biases together" in shown
     assert "m the batch size" in shown
 
 
