@@ -214,8 +214,8 @@ def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
     also = [reading for reading in share if not reached[reading]]
     ahead = [one["reading"] for one in found if any(one[s]["gain"] > 0 for s in sigmas)]
     lines = [
-        f"- DP-DFA is more accurate by {LEAST} points or more under {len(told)} of {len(found)} readings. The largest gain"
-        f" is {gain:+.1f}, at sigma {at}.",
+        f"- DP-DFA is more accurate by {LEAST} points or more under {len(told)} of {len(found)} readings. The largest"
+        f" gain is {gain:+.1f}, at sigma {at}.",
         *told,
         f"- As a share of DP-BP's accuracy, the gain is {LEAST} % or more"
         f" {'also under ' + ', '.join(also) if also else 'under no other reading'}.",
