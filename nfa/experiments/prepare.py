@@ -172,12 +172,18 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
     kept, held = given.kept, given.held
 
     dtype = np.dtype(settings.precision).type
-    others = np.concatenate([dataset.x_train[held], dataset.x_test if settings.tested else dataset.x_test[:0]])
+    x_test = dataset.x_test if settings.tested else dataset.x_test[:0]
     scale = _scale(settings, dataset.x_train[kept])
-    x, others = scale.apply(dataset.x_train[kept], dtype, "x_train"), scale.apply(others, dtype, "x_test")
-    if given.features is not None:
+    if given.features is None:
+        x = scale.apply(dataset.x_train[kept], dtype, "x_train")
+        others = scale.apply(np.concatenate([dataset.x_train[held], x_test]), dtype, "x_test")
+    else:  # in the order of the file, so that runs that hold out other examples share the features
+        used = np.sort(np.concatenate([kept, held]))
+        inputs = scale.apply(dataset.x_train[used], dtype, "x_train"), scale.apply(x_test, dtype, "x_test")
         known = dataset.records is not None
-        x, others = (public_features.computed(given.features, one, settings, known) for one in (x, others))
+        found, of_test = (public_features.computed(given.features, one, settings, known) for one in inputs)
+        x = found if np.array_equal(used, kept) else found[np.searchsorted(used, kept)]
+        others = np.concatenate([found[np.searchsorted(used, held)], of_test])
     if given.flat:
         x, others = x.reshape(len(x), -1), others.reshape(len(others), math.prod(others.shape[1:]))
     if net.shape_h[net.L] == (1,):  # one output separates two classes

@@ -162,6 +162,22 @@ def test_features_are_computed_once_in_a_process_and_once_on_a_machine(folder, c
     assert computed == [60, 1000] * 2 + [60]
 
 
+def test_runs_that_hold_out_other_examples_share_the_features(pictures, computed):
+    how = {"features": "scattering", "architecture": "324-3", "records": None, "validation": 0.2, "pixels": "unit"}
+    one, other = (prepare(tiny_settings(pictures, seed=seed, **how)) for seed in (1, 2))
+    assert computed == [30, 12]
+    assert not np.array_equal(one.x_val, other.x_val)
+    with np.load(pictures) as file:
+        wanted = zip(one.features(file["x_train"] / np.float32(255)), file["y_train"], strict=True)
+    wanted = sorted((y, *row.ravel()) for row, y in wanted)
+    for parts in (one, other):
+        seen = [
+            *zip(parts.batches.x, parts.batches.y.argmax(axis=1), strict=True),
+            *zip(parts.x_val, parts.y_val, strict=True),
+        ]
+        assert sorted((y, *row) for row, y in seen) == wanted
+
+
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", None])
 def test_a_file_that_is_not_whole_is_made_again(folder, computed, content):
     first = prepare(small(train_examples=60)).batches.x
