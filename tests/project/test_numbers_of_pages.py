@@ -279,7 +279,7 @@ def smallest():
 def readings_of_gain():
     """Readings tried, those with the gain, and in how many of these DP-DFA proves less and in how many as much."""
     report = (RESULTS / "lee2020-claim-gain-small" / "REPORT.md").read_text(encoding="utf-8")
-    line = r"^- (\d+) points or more under (\d+) of (\d+) readings: (.*)"
+    line = r"^- DP-DFA is more accurate by (\d+) points or more under (\d+) of (\d+) readings\..*\n((?:  - .*\n)*)"
     gain, leads, tried, names = re.search(line, report, re.MULTILINE).groups()
     less, as_much = (names.count(f"DP-DFA proves {words} DP-BP") for words in ("less than", "as much as"))
     assert less + as_much == int(leads)
@@ -555,7 +555,7 @@ def beside_the_paper(folder, names, columns, **key):
         rows = {row[columns[0]]: row for row in rows_of(folder, rule=rule, **key, **more)}
         cells = [rows[value] for value in columns[1:]]
         # A rule that nfa repaired stands in no paper.
-        printed = [f" ({float(row['paper']):.2f})" if "sound" not in rule else "" for row in cells]
+        printed = [f" ({float(row['paper']):.2f})" if "corrected" not in rule else "" for row in cells]
         ours = [f"{float(row['ours']):.2f}" for row in cells]
         found.append([shown, *more.values(), *map("".join, zip(ours, printed, strict=True))])
     return found
