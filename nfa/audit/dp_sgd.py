@@ -1,8 +1,7 @@
 """The audit of DP-SGD: the rule itself on its worst neighbours, compared with the accountant's epsilon.
 
 With two classes and a softmax, the error of a record is a multiple of (1, -1), and backpropagation is linear in it. So
-a
-record and the same record with the other label have opposite gradients in all layers, for all weights. Both norms are
+a record and the same record with the other label have opposite gradients in all layers, for all weights. Both norms are
 above C. After the clip, the distance between the two is 2 C, which is the sensitivity.
 """
 
@@ -37,8 +36,7 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
     Parameters
     ----------
     adjacency : "replace-one": the record has the other label in world 1; "add-remove" and "zero-out": the sum of world
-        0
-        lacks the record
+        0 lacks the record
     seed : int >= 0; chooses weights and records
 
     Returns

@@ -78,8 +78,7 @@ def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[Neighbour
     """The largest ratio over the sizes of a dtype, from the smallest number to the largest, in both dtypes.
 
     Either the whole record has this size, or only its first entry. If a record is replaced, either both records have
-    it,
-    or one. The networks are those of the pairs, and the same without the weights of the first layer. Without these
+    it, or one. The networks are those of the pairs, and the same without the weights of the first layer. Without these
     weights no activation saturates, so the gradient is as large as the record.
 
     Parameters

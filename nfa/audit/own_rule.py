@@ -1,10 +1,10 @@
 """The audit of any rule that declares its release: its own `mechanism` compared with what the rule does.
 
 The audit answers four questions. How far can one record move the direction without noise
-(`nfa.audit.worst_neighbours`),
-at every size of the record (`nfa.audit.outliers`)? Does every number have as much noise as stated, also for an empty
-batch? Does the rule's state carry a record to later steps (`nfa.audit.state`)? Can two batches be distinguished more
-often than the stated sensitivity and noise allow, by one step or by several with the state (`nfa.audit.rule_games`)?
+(`nfa.audit.worst_neighbours`), at every size of the record (`nfa.audit.outliers`)? Does every number have as much noise
+as stated, also for an empty batch? Does the rule's state carry a record to later steps (`nfa.audit.state`)? Can two
+batches be distinguished more often than the stated sensitivity and noise allow, by one step or by several with the
+state (`nfa.audit.rule_games`)?
 """
 
 import math

@@ -116,16 +116,15 @@ def shift_lower_bound(hits, trials: int | tuple[int, int], *, confidence: float)
     Notes
     -----
     Guarantee: the bound is above the true mu with probability at most 1 - confidence. By Neyman and Pearson, an event
-    of
-    probability p_0 under N(0, 1) has at most Phi(Phi^{-1}(p_0) + mu) under N(mu, 1). The same holds after a randomised
-    map of the two laws, and for steps whose squares add up to mu^2. Suppose a mechanism adds Gaussian noise of a known
-    size. Then a bound above its sensitivity / std refutes this pair of numbers, whatever the true law of the noise is.
+    of probability p_0 under N(0, 1) has at most Phi(Phi^{-1}(p_0) + mu) under N(mu, 1). The same holds after a
+    randomised map of the two laws, and for steps whose squares add up to mu^2. Suppose a mechanism adds Gaussian noise
+    of a known size. Then a bound above its sensitivity / std refutes this pair of numbers, whatever the true law of the
+    noise is.
 
     Examples
     --------
     Ten of ten at 1 - 2^{-9}, with half of the error on each side: p_1 >= 1/2 and p_0 <= 1/2 give no bound yet. Twenty
-    of
-    twenty: the probabilities are 2^{-1/2} and 1 - 2^{-1/2}.
+    of twenty: the probabilities are 2^{-1/2} and 1 - 2^{-1/2}.
 
     >>> round(shift_lower_bound((0, 10), 10, confidence=1 - 2**-9), 12)
     0.0

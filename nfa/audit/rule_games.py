@@ -198,8 +198,7 @@ def rare_events(game: Steps, outcome: GameOutcome, settings: AuditOptions, *, st
     """The game on noise that is missing or used twice, if there were such cases.
 
     The event is fixed in advance: `nfa.audit.scores.Ends.coincidences` decides for the world in which the event was
-    more
-    frequent. So all runs are counted.
+    more frequent. So all runs are counted.
     """
     n, rng, ends = settings.trials, Streams(settings.seed)("noise", stream), game.ends
     name = f"{outcome.summary.name}, rare events"

@@ -29,8 +29,7 @@ def recover(I_xa: np.ndarray, I_x: np.ndarray, I_a: np.ndarray, strength: np.nda
     Notes
     -----
     Guarantee: the result is linear in x. Suppose R is complex Gaussian and a lights no mirror that x can light. Then
-    the
-    phase of R a is independent of the field that it multiplies, and the projection's matrix is real Gaussian with
+    the phase of R a is independent of the field that it multiplies, and the projection's matrix is real Gaussian with
     independent entries.
 
     Examples
@@ -82,10 +81,8 @@ def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     Notes
     -----
     The kernel `nfa.kernels.shot.poisson` is its twin in law. The kernel takes only a key from rng and has other
-    numbers,
-    each a function of the key and its place in the batch. It uses 32 random bits at a time, which changes no
-    probability
-    by more than about 1e-9.
+    numbers, each a function of the key and its place in the batch. It uses 32 random bits at a time, which changes no
+    probability by more than about 1e-9.
 
     Examples
     --------
@@ -124,11 +121,11 @@ class Camera:
     -----
     Photon shot noise grows with the light and does not depend on temperature. The shot noise of the dark current does
     not depend on the light, but it depends on temperature, so temperature changes ``dark_std``. Both act on
-    intensities,
-    before a projection is recovered. Rounding and saturation are functions of the reading and no Gaussian noise.
-    Rounding has jumps, like a derivative of ReLU and a ternary error. Two inputs that differ only by the rounding of
-    floats can have readings a whole level, saturation / (2^bits - 1), apart (`nfa.mechanism.Mechanism`, Notes). If the
-    intensities of pixels are exponential with mean k, a share exp(-saturation / k) of the pixels saturates.
+    intensities, before a projection is recovered. Rounding and saturation are functions of the reading and no Gaussian
+    noise. Rounding has jumps, like a derivative of ReLU and a ternary error. Two inputs that differ only by the
+    rounding of floats can have readings a whole level, saturation / (2^bits - 1), apart (`nfa.mechanism.Mechanism`,
+    Notes). If the intensities of pixels are exponential with mean k, a share exp(-saturation / k) of the pixels
+    saturates.
     """
 
     photons: float | None = None

@@ -39,10 +39,8 @@ class LightOnOPU:
     Notes
     -----
     lightonml computes in float32. Results have the dtype of the input if it is a float. The linear mode of the
-    simulated
-    device is Re(R x), without any intensity. With the hardware, the scale is what lightonml documents for its
-    "variance"
-    rescaling. We have not compared it with a device.
+    simulated device is Re(R x), without any intensity. With the hardware, the scale is what lightonml documents for its
+    "variance" rescaling. We have not compared it with a device.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Projections without a stored matrix, real for a rule's B[l] or complex for an OPU's medium.
 
 Every entry is a function of a key and its place, by Philox, because these random numbers need not be secret. Entries
-are
-computed tile by tile when they are needed, and then discarded. `nfa.kernels.projection` has the numba twin of `tile`.
+are computed tile by tile when they are needed, and then discarded. `nfa.kernels.projection` has the numba twin of
+`tile`.
 """
 
 import math

@@ -12,8 +12,7 @@ r"""The optical processing unit (OPU): light scattered by a fixed random medium 
 5. An e in {-1, 0, 1}^n_in is projected in two such measurements, B e_+ - B e_-.
 
 Units: intensities are in units of the mean intensity from one lit mirror. Outputs are in units in which the entries of
-B
-are N(0, scale^2). All noise comes from the ``rng`` of the call. The medium never changes.
+B are N(0, scale^2). All noise comes from the ``rng`` of the call. The medium never changes.
 """
 
 import math
@@ -61,10 +60,8 @@ class OPU:
     Notes
     -----
     Guarantees: the entries of B are independent and N(0, scale^2). Without noise, saturation and rounding,
-    ``linear(x)``
-    is x @ B.T up to rounding errors, and draws nothing. Results have the dtype of the input if it is a float. Equal
-    rows
-    of x give the same light, which is computed once, because few ternary errors of a batch differ.
+    ``linear(x)`` is x @ B.T up to rounding errors, and draws nothing. Results have the dtype of the input if it is a
+    float. Equal rows of x give the same light, which is computed once, because few ternary errors of a batch differ.
 
     Examples
     --------
@@ -144,8 +141,7 @@ class OPU:
         Source: [ohana2021:eq5] [ohana2021:eq10]
 
         Raises ValueError if x is not binary, or if noise needs an rng and there is none. Draws for the exposures in
-        this
-        order, one set for each row of x, and then the normals of ``noise_std``.
+        this order, one set for each row of x, and then the normals of ``noise_std``.
         """
         x, which = distinct_rows(binary_images(x, self.n_in))  # (d, n_in), (m,)
         E_x = self.field(x)  # (d, n_out)

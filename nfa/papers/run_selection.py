@@ -38,8 +38,7 @@ def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]
     """The experiment with only those runs that have the wanted values in their keys; itself if no key is named.
 
     Its title names the selection. Names, settings and folder of the runs stay those of the whole experiment. So
-    finished
-    runs count as finished, and the other runs stay where they are.
+    finished runs count as finished, and the other runs stay where they are.
 
     Parameters
     ----------

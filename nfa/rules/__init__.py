@@ -22,9 +22,8 @@ In addition, a run provides the following arguments if a rule has a keyword with
 - ``at``: "h" or "z", the place at which B[l] e enters a layer with pooling
 - ``project``, ``clip_l2``, ``clip_offset``, ``add_normal``, ``add_normal_each``, ``weigh``: functions with a default in
   plain NumPy. A run may provide a kernel that computes the same. ``add_normal`` adds the noise on the sum over
-  examples,
-  and nothing else. A secure run provides its exact noise through ``add_normal``, and refuses a rule without this
-  argument. ``add_normal_each`` adds noise of single examples to an array with a row for each example
+  examples, and nothing else. A secure run provides its exact noise through ``add_normal``, and refuses a rule without
+  this argument. ``add_normal_each`` adds noise of single examples to an array with a row for each example
 - ``state``: dict that the rule reads and writes. It is empty before the first step and saved with a checkpoint. Its
   entry "clipped", a share or a list of shares of the batch, is what ``nfa train`` shows as clipped
 - ``m``: the public normaliser. If nobody sets it, a run provides the batch size, or its expected value. For batches of

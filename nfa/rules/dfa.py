@@ -58,8 +58,7 @@ def dfa(
     Notes
     -----
     Reading: the papers' formula has no B for l = L. Figure 1 sends e itself into the top layer. Because e is already
-    the
-    derivative by z[L], no phi' follows.
+    the derivative by z[L], no phi' follows.
 
     The code works for layers of any kind. `net.input(l, h)` is the input of layer l, including skips.
     `net.pull(l, z, v, at)` carries v back through its pooling to z[l] and multiplies by phi_l'(z[l]).

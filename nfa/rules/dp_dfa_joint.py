@@ -65,8 +65,7 @@ def dp_dfa_joint(
     sigma : float >= 0, standard deviation of the noise on every coordinate of the average; the noise multiplier of
         other libraries is sigma m / C
     carries : what the feedback carries to the hidden layers: "error", as in DFA; "ternary", as in TDFA, which an
-        optical
-        device can show; "label", as in DRTP, which is known before the forward pass ends
+        optical device can show; "label", as in DRTP, which is known before the forward pass ends
     t : float in [0, 1], for "ternary": `nfa.feedback.ternarize_relative` keeps entries from this share of the error's
         largest entry on; 0 keeps the signs of all
     at : "h" or "z", the place at which B[l] c enters a layer with pooling: above or below the pooling
@@ -142,13 +141,11 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     -----
     Proof. Draw what a projection needs for a record beforehand, for every record, also for records outside the batch.
     Fix these draws, the weights and B. Then u_i min(1, C / ||u_i||) depends on record i alone and has norm at most C.
-    So
-    one more or one fewer record, or a term that becomes 0, moves the sum by at most C. Another record in its place
-    moves
-    it by at most 2C. The noise is added once. So the sum, divided by m, is a Gaussian mechanism with this sensitivity
-    divided by m. The draws have one law for all data. So two neighbouring data sets have the same mixture of such
-    mechanisms, and no Renyi or hockey-stick divergence of the two mixtures is above the largest of their parts. The
-    proof needs no condition on B, phi, the network or the values of a projection.
+    So one more or one fewer record, or a term that becomes 0, moves the sum by at most C. Another record in its place
+    moves it by at most 2C. The noise is added once. So the sum, divided by m, is a Gaussian mechanism with this
+    sensitivity divided by m. The draws have one law for all data. So two neighbouring data sets have the same mixture
+    of such mechanisms, and no Renyi or hockey-stick divergence of the two mixtures is above the largest of their parts.
+    The proof needs no condition on B, phi, the network or the values of a projection.
 
     No smaller number holds for every network. Take a record at which the derivatives of all hidden layers are 0, as
     those of ReLU are below 0. Its direction is (e h^T, e) of the output layer alone, for every carries and every B. Two
@@ -161,12 +158,11 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     does not change its sign with the error. Then two labels can be closer: from almost 0 to 2C over random networks.
 
     The proof has one condition on a projection. Its result for an example may depend only on what that example shows
-    and
-    on randomness that depends on no example, such as shot noise, the camera's own noise, or an anchor that is measured
-    again. Exposure, scale and threshold must not be chosen from the batch. For example, lightonml chooses the exposure
-    from the data if its `fit1d` is given data. `nfa.feedback.opu.OPU`, `nfa.feedback.never_stored.Unstored` and
-    `nfa.feedback.lighton.LightOnOPU` with the simulated device satisfy the condition; the latter gives `fit1d` no data.
-    If you run a real device, you must check it.
+    and on randomness that depends on no example, such as shot noise, the camera's own noise, or an anchor that is
+    measured again. Exposure, scale and threshold must not be chosen from the batch. For example, lightonml chooses the
+    exposure from the data if its `fit1d` is given data. `nfa.feedback.opu.OPU`, `nfa.feedback.never_stored.Unstored`
+    and `nfa.feedback.lighton.LightOnOPU` with the simulated device satisfy the condition; the latter gives `fit1d` no
+    data. If you run a real device, you must check it.
 
     For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`. A camera with ``bits`` adds a jump of its
     own: in a seeded run, rounding of the image can move a reading at the border of two levels to either level.

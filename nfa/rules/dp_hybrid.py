@@ -160,8 +160,7 @@ def mechanism(
 
     Proof of `nfa.sensitivity.dfa.hybrid_sensitivity`. A record adds a vector of norm at most tau / m to the direction
     for a lower layer's W, and another one to that for its b. Neighbours differ in the terms of k records, so each of
-    the
-    2 ell directions moves by at most k tau / m. The dense layers move other coordinates, so the squares add up. The
+    the 2 ell directions moves by at most k tau / m. The dense layers move other coordinates, so the squares add up. The
     bound is attained by opposite gradients if all of them are clipped.
 
     For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`.

@@ -48,8 +48,7 @@ def dp_sgd(
     C : float > 0, l2 bound on each example's gradient for all weights and biases together
     m : float > 0, public normaliser: the batch size, or its expected value
     sigma : float >= 0, standard deviation of the noise on every coordinate of the average; in the units of Abadi et
-        al.,
-        the noise multiplier is sigma m / C
+        al., the noise multiplier is sigma m / C
     clip : "joint" clips the gradient of all layers as one vector; "layer" clips that of each layer to C / sqrt(L)
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b

@@ -56,8 +56,7 @@ def dp_ulr(
     N_B : int >= 1, divisor of the sum over examples and least size of a batch
     remedy : what to do if the controller's matrix is singular: "none", raise an error; "parameters", noise on the
         parameters instead of the pre-activations, whose Jacobian is the identity; "eigenvectors", extra noise on the
-        sum
-        of the estimates
+        sum of the estimates
     sigma : float > 0, standard deviation of the noise on pre-activations for "eigenvectors", where no equation sets it
     chunk, weigh : as in `nfa.rules.ulr.proxy`
     rng : numpy.random.Generator; layers draw from the top down

@@ -125,9 +125,8 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
     the release noise, and its law does not depend on the data. (1) Given U = u, an example's estimate g_i is a fixed
     function of that example, the weights and u_i. So every clipped term is a fixed vector of norm at most C, and the
     release is the sampled Gaussian mechanism with sensitivity C / m. Its Renyi bound does not depend on u. (2) U has
-    the
-    same law under neighbouring data sets, so the divergence of (U, release) is at most the largest over u. (3) Omitting
-    U is post-processing. Steps compose adaptively, and an optimizer's use of a direction is post-processing.
+    the same law under neighbouring data sets, so the divergence of (U, release) is at most the largest over u. (3)
+    Omitting U is post-processing. Steps compose adaptively, and an optimizer's use of a direction is post-processing.
 
     The proof has seven conditions. (a) sigma is public, or a function of weights and the example alone, never of the
     batch as in Equation 8. (b) No statistic of the batch enters an estimate, so there is no batch normalisation. (c) m

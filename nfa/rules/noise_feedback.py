@@ -50,8 +50,7 @@ def noise_feedback(
     sigma : float >= 0, standard deviation of eta_t on every coordinate, in the place that noise_on names
     C : float > 0, l2 bound on each example's gradient (the report's L); inf for no clip
     noise_on : "iterate", eta_t as in the equation; "gradient", gamma eta_t in place of eta_t, as the text says and as
-        in
-        the report's other sections
+        in the report's other sections
     gamma : float > 0, the loop's learning rate, needed for "iterate"
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b

@@ -67,8 +67,7 @@ def objective_perturbation(
     Raises
     ------
     ValueError : for another network, for targets that are not one-hot, for a number out of range, or if the search
-        finds
-        no minimiser to the tolerance
+        finds no minimiser to the tolerance
 
     Notes
     -----
@@ -210,16 +209,14 @@ def mechanism(
     -----
     Proof. Let D' be D with one more record (x, y). x is clipped with its 1, so ||x|| <= R. (Under zero-out, D has the
     zero record in its place, whose loss has the gradient 0, and m is the same in both.) For a theta, p is the softmax
-    of
-    theta x, e = p - y, and g = e x^T is the gradient of the record's loss.
+    of theta x, e = p - y, and g = e x^T is the gradient of the record's loss.
 
     *Densities.* The objective is strictly convex and has a minimiser for every eta. It is at theta if and only if
 
         eta = B(theta) = -(1/m) sum_i grad L_i(theta) - lam theta.
 
     B is one to one and smooth. Its derivative -(H / m + lam I), with H the losses' second derivatives, is invertible.
-    So
-    the minimiser has the density phi(B(theta)) det(H / m + lam I), where phi is that of N(0, sigma^2 I). With the
+    So the minimiser has the density phi(B(theta)) det(H / m + lam I), where phi is that of N(0, sigma^2 I). With the
     record, B' = B - g / m and H' = H + h, where h = (diag(p) - p p^T) (x) x x^T.
 
     *Volumes.* det(H' / m + lam I) / det(H / m + lam I) = det(I + (H + m lam I)^-1 h) lies between 1 and det(I + h / (m

@@ -66,8 +66,7 @@ def output_perturbation(
     Raises
     ------
     ValueError : for another network, for targets that are not one-hot, for a number out of range, or if the search
-        finds
-        no minimiser to the tolerance
+        finds no minimiser to the tolerance
 
     Notes
     -----
@@ -153,8 +152,7 @@ def mechanism(
     that. For another label, the difference of the two e is that of two unit vectors, and x~ is the same. In both data
     sets, the distance of the computed minimiser from the exact one is at most tolerance R / lam, again by strong
     monotonicity. Apart from the tolerance, no smaller number holds for all data. It is attained in the limit by a
-    record
-    of norm R that many records of a small norm put into a wrong class.
+    record of norm R that many records of a small norm put into a wrong class.
 
     Neither the noise nor the start of the minimisation depends on the batch. The proof makes two assumptions. It treats
     floats as real numbers. It does not count the event that the run ends because no minimiser is found to the

@@ -115,8 +115,8 @@ def pdfa(
     for l in range(L, 0, -1):
         if l < L:
             # Nothing bounds B, so we clip the projection. The clip comes before the noise, so a label moves the
-            # projection by at most 2 tau_B, and the noise covers this.
-            # phi' multiplies the noise too, so its size differs from unit to unit, and it is 0 where phi' is 0.
+            # projection by at most 2 tau_B, and the noise covers this. phi' multiplies the noise too, so its size
+            # differs from unit to unit, and it is 0 where phi' is 0.
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B, shares)  # scale(B e)   (k, n_l)
             _add_noise(p, sigma, add_normal_each, rng)  # scale(B e) + g
             dz = net.pull(l, z, p)  # (scale(B e) + g) * phi'(z)   (k, n_l)

@@ -50,8 +50,7 @@ def private_sgd_shuffling(
     tau : float in (0, 1], share of the records that a pass uses
     sigma : float >= 0, standard deviation of the noise on each coordinate of the gradient
     streams : `nfa.noise.Streams`; pass i = 0, 1, ... shuffles with ``streams("batch", i)``, and step t = 1, 2, ...
-        draws
-        its noise from ``streams("noise", t)``
+        draws its noise from ``streams("noise", t)``
     sequence : if True, return all iterates, not only the last
 
     Returns

@@ -182,8 +182,7 @@ class RuleSpec:
         ----------
         adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the default of the mechanism
         known : the bound settings of the rule, its net, and how its batches are sampled. The mechanism receives those
-            of
-            its arguments that are among them, the adjacency and the rule's own defaults
+            of its arguments that are among them, the adjacency and the rule's own defaults
 
         Raises
         ------
@@ -225,8 +224,7 @@ def spec(name: str) -> RuleSpec:
     ------
     ValueError : if there is no such rule (your own module is also searched in the current folder), for a function that
         wraps another, for one that cannot be called as a rule, for a ``mechanism`` that is no function, or for a rule
-        of
-        nfa that other code in this process has replaced
+        of nfa that other code in this process has replaced
 
     Examples
     --------

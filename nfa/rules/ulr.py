@@ -129,8 +129,8 @@ def proxy(
     Notes
     -----
     The proxy of a parameter's gradient is dz_hat h^T, because z is affine in W and b. So we first sum zeta L over k,
-    and
-    no array has both repeats and weights. Except for the order of float sums, the values do not depend on the chunk.
+    and no array has both repeats and weights. Except for the order of float sums, the values do not depend on the
+    chunk.
     """
     how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "weigh": weigh, "rng": rng}
     return proxy_and_power(net, l, z, h, y, sigma=sigma, K=K, **how)[0]
@@ -220,9 +220,8 @@ def ulr(
     Notes
     -----
     Reading: noise enters one layer at a time, at its pre-activation, also for the output layer. As sigma falls, the
-    mean
-    tends to the gradient if there is one, with a bias of order sigma^2. The variance grows as 1 / sigma^2 unless the
-    baseline is subtracted. For a loss with a jump at z, the mean itself diverges.
+    mean tends to the gradient if there is one, with a bias of order sigma^2. The variance grows as 1 / sigma^2 unless
+    the baseline is subtracted. For a loss with a jump at z, the mean itself diverges.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="ulr", optional=True)

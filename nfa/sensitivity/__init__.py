@@ -1,16 +1,14 @@
 """How far one record can move a direction: sensitivities of the private rules, as corrected.
 
 Here each record's term is clipped as a whole, as in DP-SGD. `nfa.sensitivity.dfa` and `nfa.sensitivity.pdfa` cover
-rules
-that clip the parts of a term.
+rules that clip the parts of a term.
 """
 
 from nfa import require
 
 # The distance between neighbours is k times the bound on one record's term. If a record is replaced, one term leaves
-# and
-# one comes, so k = 2. If a record is added or removed, one term comes or leaves, so k = 1. A new label can turn a term
-# into its opposite, so it counts as a replaced record. A record that is zeroed out has the term 0, so k = 1.
+# and one comes, so k = 2. If a record is added or removed, one term comes or leaves, so k = 1. A new label can turn a
+# term into its opposite, so it counts as a replaced record. A record that is zeroed out has the term 0, so k = 1.
 # Source: [ours:zero-out]
 BOUNDS_APART = {"replace-one": 2, "add-remove": 1, "zero-out": 1, "replace-label": 2}
 

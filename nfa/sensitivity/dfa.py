@@ -2,8 +2,7 @@ r"""The sensitivity of DP-DFA, and the thresholds that give a target sensitivity
 
 Every example i adds to layer l's direction the terms dz_i h_i^T and dz_i. After clipping, ||h_i|| <= tau_h and ||dz_i||
 <= s_l ||e_i|| <= s_l tau_e. A `LayerBound` has the bounds on these terms. A sensitivity is the largest change in l2
-norm
-of the average over m, for all weights and biases together. S stands for m times a replace-one sensitivity.
+norm of the average over m, for all weights and biases together. S stands for m times a replace-one sensitivity.
 
 B^l feeds layer l, and beta_l is its spectral norm. The paper prints B^{l+1} and beta_{l+1} for them.
 """

@@ -200,15 +200,13 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
     tau_B : float > 0, bound on the norm of every projected error u_i^l = scale(B^l e_i)
     hidden : int >= 0, number of hidden layers
     top : what the output layer learns from, always with noise g. "softmax" is scale(y_hat - y) of a softmax with
-        one-hot
-        labels, s_L = min(sqrt 2, 2 tau_B). "scaled" is any other error after the scaling, for example a ternarised
-        error, s_L = 2 tau_B. "frozen" means that the output layer does not learn, s_L = 0
+        one-hot labels, s_L = min(sqrt 2, 2 tau_B). "scaled" is any other error after the scaling, for example a
+        ternarised error, s_L = 2 tau_B. "frozen" means that the output layer does not learn, s_L = 0
 
     Returns
     -------
     sensitivity : float, of (u_i^l) over all records i and layers l under replace-label: the inputs stay the same, and
-        so
-        do y_hat, phi' and h
+        so do y_hat, phi' and h
 
     Raises
     ------
@@ -270,15 +268,13 @@ def repaired_pdfa_sensitivity(
     Notes
     -----
     This is ours: Proposition 2 of the paper over whole matrices. Proof. Layer l is fully connected, and record i adds
-    to
-    m times the direction the matrix v_i (h_i, beta_l)^T. Here v_i = u_i * phi_l'(z_i), and h_i is the clipped input of
-    the layer, with the input of the biases below it. A matrix of rank one has the Frobenius norm ||v_i|| ||(h_i,
+    to m times the direction the matrix v_i (h_i, beta_l)^T. Here v_i = u_i * phi_l'(z_i), and h_i is the clipped input
+    of the layer, with the input of the biases below it. A matrix of rank one has the Frobenius norm ||v_i|| ||(h_i,
     beta_l)||. Here ||v_i|| <= gamma_l tau_B, since every entry of u_i is multiplied by at most gamma_l and ||u_i|| <=
     tau_B. And ||h_i||^2 <= n c^2 = tau_h^2, since the clip leaves n entries of at most c = tau_h / sqrt(n). The squares
     of the layers add up. A record changes no other record's term. So it adds at most R = tau_B sqrt(sum ...) to m times
     the direction, and moves it by at most 2 R if it is replaced. QED. The bound is attained if two records have the
-    same
-    h, opposite u of norm tau_B in all layers and phi' = gamma_l, so no smaller number holds for these bounds. The
+    same h, opposite u of norm tau_B in all layers and phi' = gamma_l, so no smaller number holds for these bounds. The
     projection may be exact or an OPU's, because u_i is scaled afterwards.
 
     Examples

@@ -39,11 +39,10 @@ term are four more. So the computed weight times the computed norm exceeds the b
 factor (1 - u)^-D.
 
 *Factors that are clipped.* A clip to tau leaves a norm of at most tau (1 - u)^-(n + 6) for n entries. For a product
-with
-B, :math:`|fl(B e) - B e| \le \gamma_n |B| |e|` entry by entry. For a matrix of rank r, :math:`\| |B| \| \le \|B\|_F \le
-\sqrt r \|B\|`. So the norm of the product is at most :math:`(1 + \gamma_{n r}) \|B\| \|e\|`, and n r is at most the
-number of entries of B. A derivative multiplies by at most gamma_max, with one factor. Pooling adds at most as many
-numbers as a layer has entries. The bounds of `nfa.network.pooling` hold for absolute values. So do those of
+with B, :math:`|fl(B e) - B e| \le \gamma_n |B| |e|` entry by entry. For a matrix of rank r, :math:`\| |B| \| \le
+\|B\|_F \le \sqrt r \|B\|`. So the norm of the product is at most :math:`(1 + \gamma_{n r}) \|B\| \|e\|`, and n r is at
+most the number of entries of B. A derivative multiplies by at most gamma_max, with one factor. Pooling adds at most as
+many numbers as a layer has entries. The bounds of `nfa.network.pooling` hold for absolute values. So do those of
 `Conv2d.gains`, by Cauchy and Schwarz: they bound |t|_i. For the error of a softmax, p_j = E_j / sum E up to n + 1
 factors with floats E_j >= 0, and its norm exceeds the square root of 2 by at most 2 n u. Layers and biases are other
 coordinates. Their squares add up, each with its own factors, as in the rule's bound.
@@ -54,8 +53,7 @@ In total, there are fewer than D factors. The computed norm of B is below the ex
 
 **Proof of (b).** Each product of t_i is rounded once, and goes through at most p (P + 2) additions within its part.
 These are the additions of a matrix product, in any order, of blocks and pieces. A part is added to those before it. So
-a
-product goes through at most K - 1 additions. The computed sum is therefore the exact sum of the t_i up to an error.
+a product goes through at most K - 1 additions. The computed sum is therefore the exact sum of the t_i up to an error.
 Entry by entry, this error is at most :math:`\gamma_K |t|_i` for each i (Higham, Accuracy and Stability of Numerical
 Algorithms, lemma 3.1 and section 3.1). With at most M records, the norm of the error is at most :math:`M \gamma_K (1 +
 \gamma_{2D}) c`, on each data set. The exact sums differ by the terms of k records, t_i of the one and of the other.
@@ -171,9 +169,8 @@ def check_norm(B: np.ndarray, net: Net) -> None:
     below :math:`-\gamma_{r+1} / (1 - \gamma_{r+1})` times its trace (Rump, Verification of positive definiteness, BIT
     46, 2006). The trace is at most :math:`2 r s^2`. So :math:`\|B\|^2 \le (1 + \tau) s^2 + (3 \gamma_q r + 4
     \gamma_{r+1} r + 4 u) s^2`. Take tau = :math:`\gamma_D / 2`. Then this is below :math:`(1 + \gamma_D)^2 s^2`,
-    because
-    D is more than sixteen times the number of entries r q. Nothing overflows or becomes too small for full precision,
-    because s is between 2^-200 and 2^200.
+    because D is more than sixteen times the number of entries r q. Nothing overflows or becomes too small for full
+    precision, because s is between 2^-200 and 2^200.
     """
     A = np.asarray(B, np.float64)
     A = A if len(A) <= A.shape[1] else A.T

@@ -2,8 +2,7 @@
 
 Theorem 2 gives the step the privacy of a sampled Gaussian with noise multiplier sigma_0. On three pairs of neighbours
 the step costs more, for three different reasons (`nfa.papers.dpulr2024.audit_worlds`). The last part runs the sound
-rule
-with the same controller (`nfa.papers.dpulr2024.audit_public_noise`).
+rule with the same controller (`nfa.papers.dpulr2024.audit_public_noise`).
 """
 
 from collections.abc import Callable

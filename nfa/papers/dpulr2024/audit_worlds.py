@@ -45,8 +45,7 @@ class Clipping:
     """Audit 1: the controller bounds the noise of the estimates, but then Algorithm 1 clips them.
 
     The noise is on the parameters of one logistic unit, whose Jacobian is the identity. N examples have inputs 0 and
-    the
-    loss log 2. The target has the input R e_1 and the loss log(1 + exp(-z)). All parameters are 0.
+    the loss log 2. The target has the input R e_1 and the loss log(1 + exp(-z)). All parameters are 0.
 
     Parameters
     ----------
@@ -170,8 +169,7 @@ class ExtraNoise:
         ----------
         delta : float in [0, 1)
         share : float in [0, 1), the share of the extra noise that stays in the target's direction; 0 if its own noise
-            is
-            above the goal
+            is above the goal
 
         Notes
         -----
@@ -196,8 +194,7 @@ class Reading:
     """Audit 3: the controller reads the losses of the batch, and lowers the noise of all examples if one is large.
 
     The noise is on the parameters of one unit with inputs 0. The losses do not depend on the parameters: log 2 each,
-    and
-    ratio log 2 for the target. The estimates are then isotropic normals for every K.
+    and ratio log 2 for the target. The estimates are then isotropic normals for every K.
 
     Parameters
     ----------

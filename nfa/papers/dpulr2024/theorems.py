@@ -34,8 +34,7 @@ def impairment(*, q: float, N_B: int, N_bar: int) -> float:
     Notes
     -----
     1 plus this term is c_0 / c_1, the ratio of the factors by which rejection scales the laws of batches from N and
-    from
-    N + 1 records. It decreases in N, so N_bar is the worst case. It is computed as a sum of positive terms, in
+    from N + 1 records. It decreases in N, so N_bar is the worst case. It is computed as a sum of positive terms, in
     logarithms.
 
     Examples

@@ -1,8 +1,7 @@
 """The audit of DP-DFA: the rule itself, compared with its overall sensitivity as printed and as corrected.
 
 This is Lee & Kifer (2020), Section 4.2. Two records differ only in their labels, in networks with y_hat = (1/2, 1/2).
-So
-their errors are opposite, and so is everything that they add to the direction of every layer.
+So their errors are opposite, and so is everything that they add to the direction of every layer.
 """
 
 import math

@@ -5,9 +5,8 @@ sigma the standard deviation of each entry of g_i. The bounds gamma_min, gamma_m
 the r that follows from them, are those of `nfa.papers.ohana2021.column_bound.Clips`.
 
 Every function has a name ``claimed_``, because its formula does not hold as published. Its Notes state which part
-holds.
-The formulas of Appendix A hold for a column under its conditions, but none holds for the matrix. No accountant calls
-these functions. `nfa.papers.ohana2021.column_bound` has a bound for one column that holds in both directions,
+holds. The formulas of Appendix A hold for a column under its conditions, but none holds for the matrix. No accountant
+calls these functions. `nfa.papers.ohana2021.column_bound` has a bound for one column that holds in both directions,
 `nfa.papers.ohana2021.exact` the exact divergences, and `nfa.papers.ohana2021.labels` a guarantee that holds.
 """
 
@@ -62,9 +61,8 @@ def claimed_column_renyi(
     `corrected_column_renyi` is smaller.
 
     It also needs two floors. One is abs(phi') >= gamma_min > 0. tanh, sigmoid and ReLU satisfy it for all z only if
-    phi'
-    is clamped. The other is abs(h_ik) >= tau_h_min / sqrt(n_{l-1}) for every entry. For signed h, the printed offset
-    does not give it (`nfa.clip.offset_signed` does).
+    phi' is clamped. The other is abs(h_ik) >= tau_h_min / sqrt(n_{l-1}) for every entry. For signed h, the printed
+    offset does not give it (`nfa.clip.offset_signed` does).
 
     In the main text, the proofs of both versions have the preprint's first term; Appendix A.1 derives the published
     one.
@@ -123,21 +121,17 @@ def claimed_network_renyi(
     Notes
     -----
     The claim is false. Renyi divergences add up over releases with independent noise, but the columns of an update
-    share
-    their noise. In all layers of the paper's network, the layer below has more units than the batch has records,
+    share their noise. In all layers of the paper's network, the layer below has more units than the batch has records,
     n_{l-1} > m. Take two data sets that differ in what a layer reads of one record. Then the laws of the update are in
     general mutually singular, so the divergence is infinite at every order and every sigma
     (`nfa.papers.ohana2021.exact.matrix_renyi`).
 
     As a statement about labels, it is true for n_{l-1} >= m with noise on the output layer, but loose. With 1808
-    columns
-    and m = 256, it is 1808 / 256 / 3 = 2.35 times the bound that holds, at r = 1.
+    columns and m = 256, it is 1808 / 256 / 3 = 2.35 times the bound that holds, at r = 1.
 
     Readings: we read the printed L T n_{l-1} as T times the sum over layers, each with its columns n_{l-1} and rows
-    n_l.
-    The output layer has noise like the others. T is the number of updates that use a record: epochs if the batches of
-    an
-    epoch are disjoint and drawn independently of the data, otherwise iterations.
+    n_l. The output layer has noise like the others. T is the number of updates that use a record: epochs if the batches
+    of an epoch are disjoint and drawn independently of the data, otherwise iterations.
 
     Examples
     --------

@@ -105,15 +105,13 @@ def corrected_column_renyi(
     v(rho) = -[log(1 - b (rho - 1)) + b log rho] / (2 b). Its derivative has the sign of rho - 1. For x >= 1 the
     derivative of v(x) - v(1 / x) is a positive multiple of x / B + 1 / A - 2 with A = alpha x - b, B = alpha - b x.
     Here A B <= x, which is (x - 1)^2 >= 0. By the inequality of the means for two numbers, the multiple is at least 0.
-    So v is largest at the largest rho, which gives the bracket. The mean part of a row is
-    alpha m^2 (f_j - f'_j)^2 / (2 sigma^2 S*) with
-    S* = a^2 + alpha (a'^2 - a^2) >= (m - 1) q_min + alpha q_min - b q_max = m q_min (1 - k). The sum of (f_j - f'_j)^2
-    is at most 4 tau_B^2 q_max / m^2 (`nfa.sensitivity.pdfa.column_sensitivity`). Adding both parts over the rows gives
-    the bound.
+    So v is largest at the largest rho, which gives the bracket. The mean part of a row is alpha m^2 (f_j - f'_j)^2 / (2
+    sigma^2 S*) with S* = a^2 + alpha (a'^2 - a^2) >= (m - 1) q_min + alpha q_min - b q_max = m q_min (1 - k). The sum
+    of (f_j - f'_j)^2 is at most 4 tau_B^2 q_max / m^2 (`nfa.sensitivity.pdfa.column_sensitivity`). Adding both parts
+    over the rows gives the bound.
 
     The variance part is attained by m - 1 records at q_min and one that changes from q_max to q_min. For sigma = 0.2
-    and
-    512 rows, the bound lies below Equation 17 up to alpha = 16.6, 7.38 and 2.76 for r = 4, 16 and 100.
+    and 512 rows, the bound lies below Equation 17 up to alpha = 16.6, 7.38 and 2.76 for r = 4, 16 and 100.
 
     Examples
     --------

@@ -110,8 +110,7 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
     Examples
     --------
     One unit, three records without signal: (1, 1), (1, -1) and a third that is (1, 1) or (1, -1). Each column on its
-    own
-    has the same law in both cases, so the columns add up to 0. But the matrix distinguishes them at every sigma.
+    own has the same law in both cases, so the columns add up to 0. But the matrix distinguishes them at every sigma.
 
     >>> u = phi = np.ones((3, 1))
     >>> D, D2 = np.array([[1, 1], [1, -1], [1, 1.0]]), np.array([[1, 1], [1, -1], [1, -1.0]])

@@ -1,12 +1,10 @@
 r"""The span attack: one published update of photonic DFA identifies the records of its batch.
 
 The direction of layer l is dW = (1/m) sum_i v_i h_i^T with v_i = phi'_i * (u_i + g_i). So for every noise g, each row
-of
-dW is a combination of h_1 .. h_m, the clipped inputs of the batch. If a layer has more inputs than the batch has
+of dW is a combination of h_1 .. h_m, the clipped inputs of the batch. If a layer has more inputs than the batch has
 records, those combinations are a small subspace of all vectors, and the noise stays in it. The attack measures the
 distance of a vector from a span, relative to its norm. This is a rounding error for vectors inside, and far more for
-the
-others.
+the others.
 """
 
 from collections.abc import Sequence
@@ -161,8 +159,7 @@ def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> 
     ----------
     v : (a, n) float array
     rows : (k, n) float array. If you know the batch, take its clipped inputs h_i, and the rows of an update as v. If
-        you
-        do not, take the update itself, and clipped inputs of candidate images as v.
+        you do not, take the update itself, and clipped inputs of candidate images as v.
     rank : int >= 1, use only the leading directions of rows: m for an update that was computed from rounded weights
 
     Returns

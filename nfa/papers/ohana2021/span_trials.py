@@ -204,8 +204,7 @@ def span_attacks(setting: Attacked, sigmas: Sequence[float], trials: int) -> lis
     Returns
     -------
     attacks : list of SpanAttack, by sigma, view and layer. There is no blind attack on the output layer, because its
-        ten
-        rows span too little of the span of its inputs.
+        ten rows span too little of the span of its inputs.
     """
     inside: dict[tuple, list] = defaultdict(list)
     outside: dict[tuple, list] = defaultdict(list)

@@ -35,10 +35,9 @@ class Contest:
     Parameters
     ----------
     budget : delta; epsilons; trials of each rule at searched_at, which have fewer epochs, over shorter times;
-        finalists,
-        the number of best trials that are run whole at each epsilon. The steps of all finalists are multiplied by the
-        first of its lengths, and those of the first lengthened finalists by each length. held_out is the number of
-        images of MNIST that decide
+        finalists, the number of best trials that are run whole at each epsilon. The steps of all finalists are
+        multiplied by the first of its lengths, and those of the first lengthened finalists by each length. held_out is
+        the number of images of MNIST that decide
     scales : {scale: data sets, epochs, epsilons, seeds, its rules if it does not have all, and its description}
     run : settings that all runs share
     search : {setting: law} that all rules draw

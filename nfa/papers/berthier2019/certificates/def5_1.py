@@ -1,8 +1,7 @@
 """Berthier, Differential Privacy for Machine Learning (2019), below Definition 5.1 in section 5.2: berthier2019:def5.1.
 
 Claim: "ε-differential privacy implies ε-uniform stability". The latter means that sup_z E[l(A(D), z) - l(A(D'), z)] <=
-ε
-for all data sets D, D' that differ in at most one example.
+ε for all data sets D, D' that differ in at most one example.
 
 The reading refuted: the claim is about every loss l, since the text excludes none. (The claim is true for losses with
 values in [0, 1], or in any interval of length at most 2.)

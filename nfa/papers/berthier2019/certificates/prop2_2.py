@@ -5,8 +5,7 @@ Claim: let S be the l2 sensitivity of the query f, c² > 2 log(1.25/δ) and σ >
 and all sets E. No restriction on ε is stated.
 
 Counterexample: f counts records. One data set has one record, so f(x) = 1. The other has none, so f(y) = 0. The event
-is
-E = {z : z >= THRESHOLD}. The δ that this E needs is P[1 + noise in E] - e^ε P[noise in E].
+is E = {z : z >= THRESHOLD}. The δ that this E needs is P[1 + noise in E] - e^ε P[noise in E].
 
 Arithmetic: fractions. The decimal module rounds logarithm, exponential and square root correctly, and we then move each
 one unit further outwards. We compute the normal law from its series of positive terms, with a bound on the rest.

@@ -5,8 +5,7 @@ Claim, below Theorem 3.2: "For σ² large enough (high noise regime), 4(e^{ε(2)
 The reading refuted: ε(2) is that of the mechanism in this section, with L = 1. This mechanism is one step with the
 sensitivity 2L relative to the noise on the gradient, so ε(α) = α (2L)²/(2σ²) and ε(2) = 4L²/σ². (With a sensitivity of
 1, ε(2) = 1/σ², and the claim is true for σ² >= 0.7959. With 2L, the true bound is 4(e^{ε(2)} - 1) <= 32 L²/σ², from σ²
-=
-3.18362 L² on.)
+= 3.18362 L² on.)
 
 Counterexample: the noise below. The left side is at least 4 ε(2), since e^u - 1 >= u. So if L² > 1/2, it is above 8/σ²
 at every σ, and no σ² is large enough.

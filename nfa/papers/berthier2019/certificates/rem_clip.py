@@ -1,16 +1,14 @@
 """Berthier, Differential Privacy for Machine Learning (2019), section 3.2: berthier2019:rem-clip.
 
 Claim: gradient clipping "is known in practice not to harm convergence". Clipping scales a gradient down to norm L if
-its
-norm is larger.
+its norm is larger.
 
 The reading refuted: the claim is about all records and all L. (It is true if few gradients near the minimiser have a
 norm above L.)
 
 Counterexample: the losses (θ - x)²/2 of the records below. Their sum has its minimum at the mean of the records.
-Descent
-along the mean of the gradients stays there. Descent along the mean of the clipped gradients leaves it for the point at
-which the clipped gradients cancel.
+Descent along the mean of the gradients stays there. Descent along the mean of the clipped gradients leaves it for the
+point at which the clipped gradients cancel.
 
 Arithmetic: fractions.
 """

@@ -4,8 +4,7 @@ Claim: "the privacy guarantees are independent from the learning rate, hence we 
 learning rate avoiding divergence".
 
 The reading refuted: the largest rate that avoids divergence is the best one under noise. (It is true that the
-guarantees
-by composition do not depend on the rate.)
+guarantees by composition do not depend on the rate.)
 
 Counterexample: the loss (θ - x)²/2, and θ <- θ - γ (θ - x + noise) with noise N(0, σ²) on the gradient. The guarantee
 sets this noise. Start at a distance of START. In each step, the mean square of the distance is multiplied by (1 - γ)²,

@@ -8,10 +8,9 @@ The reading refuted: the noise is Gaussian, N(0, M²), with some finite M. (With
 the protocol is exact.)
 
 Counterexample: three nodes with one number each. The first adds noise to its number and hands the sum to the second.
-The
-second adds its number and hands the sum on. At the end, the first subtracts the noise. The second sees x_1 + N(0, M²).
-It knows its own number and the sum, which are the same for both data sets below. Yet it can distinguish the data sets:
-the total variation between its views is at least P[view >= 1/2 | x_1 = 1] - P[view >= 1/2 | x_1 = 0], which is
+The second adds its number and hands the sum on. At the end, the first subtracts the noise. The second sees x_1 + N(0,
+M²). It knows its own number and the sum, which are the same for both data sets below. Yet it can distinguish the data
+sets: the total variation between its views is at least P[view >= 1/2 | x_1 = 1] - P[view >= 1/2 | x_1 = 0], which is
 P[|N(0, 1)| <= 1/(2M)].
 
 Arithmetic: fractions. For the normal density between -u and u, exp(-t²/2) >= 1 - u²/2 and sqrt(2 pi) < 2.50663.

@@ -1,8 +1,7 @@
 """Berthier, Differential Privacy for Machine Learning (2019), section 3.4.3: berthier2019:sec3.4.3.
 
 Claim: without noise feedback, the variance of the iterates is greater than σ² I at all time steps. "This is not true
-for
-the second one", which has feedback, "assuming γ‖α_t‖ < 1". So feedback cancels most of the noise and most of the
+for the second one", which has feedback, "assuming γ‖α_t‖ < 1". So feedback cancels most of the noise and most of the
 privacy. The iterates are those of Proposition 3.3: θ_{t+1} = θ_t - γ(α_t θ_t + β_t) - η_{t+1} + η_t, η_0 = 0.
 
 Counterexample: one dimension, one α for all steps. θ_t is an affine function of η_1 ... η_t in which η_t has the

@@ -8,8 +8,8 @@ the spread of the gradients.)
 
 Counterexample: three losses (θ - x)²/2 with the x below, whose mean is 0. From θ = 0, each step is θ <- θ - γ (θ - x +
 noise), noise N(0, σ²). With replacement, the mean of θ stays 0. Each step multiplies the mean of θ² by (1 - γ)² and
-adds
-γ² (mean of x² + σ²). Without replacement, we enumerate all six orders of a pass. By symmetry, the mean stays 0 too.
+adds γ² (mean of x² + σ²). Without replacement, we enumerate all six orders of a pass. By symmetry, the mean stays 0
+too.
 
 Arithmetic: fractions.
 """

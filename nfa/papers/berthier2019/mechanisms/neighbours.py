@@ -152,8 +152,7 @@ def release_one(x) -> np.ndarray:
     Notes
     -----
     The laws of neighbours have a total variation of at most 1/n, where n is the size of the larger data set. The
-    release
-    is the record that differs with probability 1/n.
+    release is the record that differs with probability 1/n.
 
     Examples
     --------

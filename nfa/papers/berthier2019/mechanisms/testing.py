@@ -106,8 +106,7 @@ def roc_of_laws(p, q) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     false_positive, true_positive : (j,) arrays from 0 to 1, the corners of the curve; between them, tests are mixed.
-        The
-        trade-off curve is 1 - true_positive over false_positive
+        The trade-off curve is 1 - true_positive over false_positive
 
     Examples
     --------
@@ -258,8 +257,7 @@ def stability_from_epsilon(*, epsilon: float, loss_range: float) -> float:
     Notes
     -----
     The mean under a law moves by at most the range of the values times the total variation. The bound is at most
-    epsilon
-    for every epsilon if and only if B <= 2. For unbounded losses there is no bound.
+    epsilon for every epsilon if and only if B <= 2. For unbounded losses there is no bound.
 
     Examples
     --------

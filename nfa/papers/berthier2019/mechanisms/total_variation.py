@@ -118,8 +118,7 @@ def claimed_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
     Notes
     -----
     It has no guarantee. It is too small unless the sensitivity is at most 2 log(1 - delta)^2 / delta, about 2 delta.
-    Nor
-    does it have the unit of the sensitivity. Use `corrected_laplace_tv_scale`.
+    Nor does it have the unit of the sensitivity. Use `corrected_laplace_tv_scale`.
 
     Examples
     --------

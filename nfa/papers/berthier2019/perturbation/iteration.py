@@ -33,8 +33,7 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
     alpha : order > 1, or an array of orders
     C : float >= 0, Lipschitz constant of every step, for at least one of the two data sets
     s : (n,) array >= 0, the largest distance between the steps of the two data sets; for a record replaced at step t,
-        it
-        is 2 gamma L at t and 0 elsewhere
+        it is 2 gamma L at t and 0 elsewhere
     a : (n,) array >= 0, freely chosen so that no z_t is negative
     sigma : (n,) array > 0, or one number: standard deviation of the Gaussian noise on each iterate
 

@@ -187,11 +187,9 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
     Notes
     -----
     This result is ours and unreviewed. The report has laws for affine gradients only. Write y_t = theta_t + eta_t.
-    Given
-    eta_1 .. eta_{n-1}, which do not depend on the data, y_n is the output of a pass without noise on the shifted losses
-    u -> l(u - eta_{t-1}, x_t). These have the same mu, beta and L, so `output_gaps` bounds the gap of two y_n, and
-    eta_n
-    is fresh noise on it. By joint convexity (Lemma 3.1), averaging over the other noise does not increase the
+    Given eta_1 .. eta_{n-1}, which do not depend on the data, y_n is the output of a pass without noise on the shifted
+    losses u -> l(u - eta_{t-1}, x_t). These have the same mu, beta and L, so `output_gaps` bounds the gap of two y_n,
+    and eta_n is fresh noise on it. By joint convexity (Lemma 3.1), averaging over the other noise does not increase the
     divergence. So the claim of the section is false.
     """
     if problem.loss != "logistic":

@@ -39,8 +39,7 @@ class Problem:
     Raises
     ------
     ValueError : if a number is out of range, if an array has another shape or is not finite, if a label is neither 0
-        nor
-        1, or if a record or a target exceeds its bound
+        nor 1, or if a record or a target exceeds its bound
 
     Notes
     -----

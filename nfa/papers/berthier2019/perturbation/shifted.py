@@ -1,9 +1,8 @@
 """Shifted Renyi divergences, and how a step and its noise change them: the lemmas of amplification by iteration.
 
 Divergences are in nats. Here sigma is the noise on an iterate, so it is gamma sigma for the step theta - gamma
-(gradient
-+ noise). `nfa.papers.berthier2019.perturbation.iteration` has the theorems on passes of SGD that follow from the
-lemmas.
+(gradient + noise). `nfa.papers.berthier2019.perturbation.iteration` has the theorems on passes of SGD that follow from
+the lemmas.
 """
 
 import math
@@ -40,12 +39,10 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
     Notes
     -----
     The closed form is ours. The report gives only the definition. It is an upper bound: move the mean of mu by z
-    towards
-    the mean of nu. It is also a lower bound. Let mu' be a law within z of mu. Projected on the line through the means,
-    mu' is stochastically at least N(d - z, sigma^2). For d > z the ratio r of that law to N(0, sigma^2) increases. So
-    by
-    convexity E_nu[(dmu'/dnu)^alpha] >= E_nu[r^alpha] + alpha (E_mu'[r^(alpha - 1)] - E_r[r^(alpha - 1)]) >=
-    E_nu[r^alpha].
+    towards the mean of nu. It is also a lower bound. Let mu' be a law within z of mu. Projected on the line through the
+    means, mu' is stochastically at least N(d - z, sigma^2). For d > z the ratio r of that law to N(0, sigma^2)
+    increases. So by convexity E_nu[(dmu'/dnu)^alpha] >= E_nu[r^alpha] + alpha (E_mu'[r^(alpha - 1)] - E_r[r^(alpha -
+    1)]) >= E_nu[r^alpha].
 
     Examples
     --------

@@ -44,8 +44,7 @@ def ring_views(x: np.ndarray, mask: np.ndarray, modulus: int) -> tuple[np.ndarra
     Guarantee, for a uniform mask that only node 1 knows: given x_i and S, what node i receives has the same law for all
     values of the others. Node 1 receives S + r, which it could compute from S. The guarantee does not cover collusion:
     nodes i - 1 and i + 1 together know v_i - v_{i-1} = x_i. With n = 2, the sum itself reveals to each node the value
-    of
-    the other.
+    of the other.
 
     Examples
     --------
@@ -76,8 +75,7 @@ def ring_sum(x: np.ndarray, modulus: int, rng: np.random.Generator) -> tuple[np.
     Source: [berthier2019:ring]
 
     Raises ValueError as `ring_views` does, and for n < 3, because each of two nodes can subtract its own number from
-    the
-    sum. The mask is only as secret as rng: anyone who knows the seed of rng knows the mask.
+    the sum. The mask is only as secret as rng: anyone who knows the seed of rng knows the mask.
 
     Examples
     --------

@@ -192,13 +192,13 @@ def non_common_mass_of_batches(p: Mapping[frozenset[int], Number], q: Mapping[fr
 
     Notes
     -----
-    For batches of one, it is at most 1 / (n - m), by the proposition of
-    `nfa.papers.berthier2019.shuffling.our_proof`. For larger batches **it can exceed b / (n - m)**, and the proof does
-    not cover them. Take n = 6 and b = 2, and an output that is only possible for {0, 1} under D, and for {2, 3} under
-    D'. It leaves 5/6, while b / (n - b) is 1/2. If a second output identifies the batch, its total variation is this
-    5/6. Sums of clipped gradients with Gaussian noise exceed b / (n - m) too, at least up to sigma = L / 2. But a small
-    search over these found no Renyi divergence above the bound at the weight b / (n - b). The search had n = 4 and 6,
-    batches of two, sigma from L / 10 to 2 L, and the orders 2 and 4.
+    For batches of one, it is at most 1 / (n - m), by the proposition of `nfa.papers.berthier2019.shuffling.our_proof`.
+    For larger batches **it can exceed b / (n - m)**, and the proof does not cover them. Take n = 6 and b = 2, and an
+    output that is only possible for {0, 1} under D, and for {2, 3} under D'. It leaves 5/6, while b / (n - b) is 1/2.
+    If a second output identifies the batch, its total variation is this 5/6. Sums of clipped gradients with Gaussian
+    noise exceed b / (n - m) too, at least up to sigma = L / 2. But a small search over these found no Renyi divergence
+    above the bound at the weight b / (n - b). The search had n = 4 and 6, batches of two, sigma from L / 10 to 2 L, and
+    the orders 2 and 4.
 
     Examples
     --------

@@ -1,9 +1,8 @@
 """Privacy of SGD with shuffling: the two conjectures of Berthier's report as printed. They are not guarantees.
 
 Algorithm 1 makes e / tau passes. Each pass shuffles the n records afresh and takes floor(tau n) steps of batch size
-one.
-Each step clips the gradient to L, adds noise N(0, sigma^2 I) to it and releases the iterate. Neighbours replace one
-record.
+one. Each step clips the gradient to L, adds noise N(0, sigma^2 I) to it and releases the iterate. Neighbours replace
+one record.
 
 The formulas here omit the O(...) of the conjectures. `nfa.papers.berthier2019.shuffling.our_bound` includes every term.
 Its proof is in `nfa.papers.berthier2019.shuffling.our_proof`. The proof is ours, and nobody else has reviewed it. No
@@ -32,10 +31,8 @@ def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: f
     orders : (k,) array of orders > 1
     n : int >= 1, number of records
     t : int in 1 .. n. In Conjecture 1, it is the number of outputs already seen, so the step is number t + 1. In
-        section
-        4.4.2 and Conjecture 2, it is the number of the step. The weight of a record at step t is 1 / (n - t + 1), so
-        the
-        second meaning is the natural one. The difference of one is within the O(...)
+        section 4.4.2 and Conjecture 2, it is the number of the step. The weight of a record at step t is 1 / (n - t +
+        1), so the second meaning is the natural one. The difference of one is within the O(...)
     L : float > 0, clip norm
     sigma : float >= 2 L, noise std on each coordinate of the gradient
     C : float, at least 16 in the report; its experiments use 16
@@ -90,8 +87,7 @@ def conjectured_rdp(orders, *, n: int, e: float, tau: float, L: float, sigma: fl
     Notes
     -----
     It follows from Conjecture 1 by e / tau sum_{j <= tau n} (n - j + 1)^-2 <= e / (n (1 - tau)). The bound 2 alpha L^2
-    /
-    sigma^2 for each pass holds without any conjecture. With C = 16, the formula exceeds it if n (1 - tau) < 8 tau.
+    / sigma^2 for each pass holds without any conjecture. With C = 16, the formula exceeds it if n (1 - tau) < 8 tau.
 
     Examples
     --------

@@ -73,8 +73,7 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
     c : float in (0, 1], or an array (m,) of them: 1 / (number of records not yet used before the step)
     L : float > 0, clip norm
     sigma : float > 0, noise std on each coordinate of the gradient; the report has sigma >= 2 L, our proof needs no
-        such
-        bound
+        such bound
     cap : whether to take the two minima
 
     Returns

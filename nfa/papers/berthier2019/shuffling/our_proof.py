@@ -2,87 +2,90 @@ r"""A proof of Conjecture 1 for batch size one. It is ours, and **nobody else ha
 
 The functions below compute each object of the proof in exact fractions, so that you can try to refute it.
 
-**Hypotheses.** (H1) n is fixed; D and D' differ in the value of one record, record 0 (replace-one). (H2) Every pass
-draws a fresh, uniform permutation s of the records, independent of the past given the data. (H3) Batch size one: step
-j of a pass emits theta_j with the density kappa_j(. ; h, x_{s_j}), where h is all previous output of the algorithm;
-any adaptive dependence on h is allowed, on the permutation only through the current record. (H4) There is no hidden
-state: what later steps use is a function of the output. (H5) The densities are positive, as with Gaussian noise; else
-see remark 1. (H6) A pass has at most n steps. For Gaussian steps moreover (H7): gradients are clipped to L, the noise
-on the iterate is N(0, gamma^2 sigma^2 I), and x = 4 L^2 / sigma^2.
+**Hypotheses.** (H1) n is fixed. D and D' differ in the value of one record, record 0 (replace-one). (H2) Every pass
+draws a fresh, uniform permutation s of the records, independent of the past given the data. (H3) The batch size is one.
+Step j of a pass emits theta_j with the density kappa_j(. ; h, x_{s_j}), where h is all previous output of the
+algorithm. The step may depend adaptively on h, but on the permutation only through the current record. (H4) There is no
+hidden state: what later steps use is a function of the output. (H5) The densities are positive, as with Gaussian noise;
+otherwise see remark 1. (H6) A pass has at most n steps. For Gaussian steps also (H7): gradients are clipped to L, the
+noise on the iterate is N(0, gamma^2 sigma^2 I), and x = 4 L^2 / sigma^2.
 
-Fix a step t, put m = t - 1 and c = 1 / (n - m), and fix a history h: the m outputs of this pass, and all of earlier
-passes. phi_j(k) is the density of the j-th output of the pass if record k was used for it. It is the same under D and
-D' for k != 0; only phi_j(0) changes, to phi'_j(0).
+Fix a step t, and write m = t - 1 and c = 1 / (n - m). Fix a history h: the m outputs of this pass, and all outputs of
+earlier passes. phi_j(k) is the density of the j-th output of the pass if record k was used for it. It is the same under
+D and D' for k != 0. Only phi_j(0) changes, to phi'_j(0).
 
 **Lemma 1.** p(s_t = k | h) = (1 - u_k) / (n - m), where u_k = P(k in {s_1 .. s_m} | h).
-*Proof.* The likelihood of h involves s_1 .. s_m only. Given h and the set used, s_t is uniform on the n - m other
-records. QED (`nfa.papers.berthier2019.shuffling.beliefs.beliefs`)
+*Proof.* The likelihood of h depends only on s_1 .. s_m. Given h and the set of used records, s_t is uniform on the n -
+m other records. QED (`nfa.papers.berthier2019.shuffling.beliefs.beliefs`)
 
 **Lemma 2 (exchange).** Let J be a finite set of rows, R a finite set of at least as many records, phi_i(k) >= 0. Weigh
 an injective map M of J into R by w(M) = prod_i phi_i(M(i)). Let b_k be the probability that k is in the image of M,
 and a_k the same for maps of J without the row j. If both normalisers are positive, b_k >= a_k for all k, and
 sum_k (b_k - a_k) = 1.
 *Proof.* The sum is |J| - (|J| - 1). For the sign, sum over pairs (M, M'), M on J and M' on J without j, of weight
-w(M) w(M'). In the bipartite multigraph of their edges, each row but j has degree 2, one edge of each kind; row j has
-degree 1, an M-edge; each record has degree at most 2, at most one edge of each kind. So its components are double
-edges, alternating cycles, one path that starts at row j, and paths with records at both ends. The path from j ends at
-a record, for the other rows have degree 2; it enters every record by an M-edge, so its end is covered by M only
-(`path_end`). A path with two record ends has only rows with both edges inside, hence an even number of alternating
-edges: one end is covered by M only, the other by M' only. To exchange M and M' on it (`exchange`) keeps both maps
-injective on the same rows, keeps the multiset of edges, hence w(M) w(M'), keeps the components, and undoes itself;
-and it flips the sign of 1[k in M] - 1[k in M'] at both ends. So those contributions cancel. In all other places the
-difference is 0. What is left is b_k - a_k = P(the path from j ends at k) >= 0. QED
+w(M) w(M'). Consider the bipartite multigraph of their edges. In it, each row except j has degree 2, with one edge of
+each kind. Row j has degree 1, with an M-edge. Each record has degree at most 2, with at most one edge of each kind. So
+the components are double edges, alternating cycles, one path that starts at row j, and paths with records at both ends.
+The path from j ends at a record, because the other rows have degree 2. It enters every record by an M-edge, so its end
+is covered only by M (`path_end`). A path with two record ends has only rows with both edges inside, so it has an even
+number of alternating edges. Therefore one end is covered only by M, and the other only by M'. Exchange M and M' on this
+path (`exchange`). Both maps stay injective on the same rows. The multiset of edges stays the same, so w(M) w(M') and
+the components do too. A second exchange undoes the first. The exchange flips the sign of 1[k in M] - 1[k in M'] at both
+ends, so those contributions cancel. In all other places the difference is 0. What is left is b_k - a_k = P(the path
+from j ends at k) >= 0. QED
 
 **Proposition (decomposition).** There are probability vectors pi, pi' on the records other than 0, and a law O that is
-the same for D and D', such that, with N_k for kappa_t(. ; h, x_k) and N'_0 for that of x'_0,
+the same for D and D'. With N_k for kappa_t(. ; h, x_k) and N'_0 for that of x'_0, they satisfy
 
     p = (1 - c) O + c A,  A = (1 - u_0)  N_0  + u_0  sum_k pi_k  N_k,
     q = (1 - c) O + c B,  B = (1 - u'_0) N'_0 + u'_0 sum_k pi'_k N_k.
 
-*Proof.* Let b_k and a_k^(j) be as in Lemma 2 for the records other than 0 (possible, as m <= n - 1). Split on whether,
-and at which step j, record 0 was used; let Q_j = P(used at j | used). Then u_k = (1 - u_0) b_k + u_0 sum_j Q_j a_k^(j)
-= b_k - u_0 pi_k, where pi_k = sum_j Q_j (b_k - a_k^(j)) is a probability vector by Lemma 2. Put into Lemma 1: p =
-[(1 - u_0) N_0 + u_0 sum_k pi_k N_k] / (n - m) + sum_k (1 - b_k) N_k / (n - m), and sum_{k != 0} (1 - b_k) = n - 1 - m.
-So O = sum_k (1 - b_k) N_k / (n - 1 - m), absent if m = n - 1, where c = 1. The b_k do not involve record 0: O is
-common. QED (`decomposition`)
+*Proof.* Let b_k and a_k^(j) be as in Lemma 2 for the records other than 0 (this is possible, because m <= n - 1).
+Distinguish whether record 0 was used, and at which step j. Let Q_j = P(used at j | used). Then u_k = (1 - u_0) b_k +
+u_0 sum_j Q_j a_k^(j) = b_k - u_0 pi_k, where pi_k = sum_j Q_j (b_k - a_k^(j)) is a probability vector by Lemma 2.
+Insert this into Lemma 1: p = [(1 - u_0) N_0 + u_0 sum_k pi_k N_k] / (n - m) + sum_k (1 - b_k) N_k / (n - m). Also
+sum_{k != 0} (1 - b_k) = n - 1 - m. So O = sum_k (1 - b_k) N_k / (n - 1 - m). It is absent if m = n - 1, where c = 1.
+The b_k do not depend on record 0, so O is common. QED (`decomposition`)
 
-**Corollary 1.** For every jointly convex divergence (e^{(a-1) D_a} for a > 1; hockey stick) the divergence of p from q
-is at most the largest, over centres o, r, s among the N's, of (1 - c) N_o + c N_r from (1 - c) N_o + c N_s.
+**Corollary 1.** Take a jointly convex divergence (e^{(a-1) D_a} for a > 1, or hockey stick). Its value for p from q is
+at most the largest value, over centres o, r, s among the N's, for (1 - c) N_o + c N_r from (1 - c) N_o + c N_s.
 *Proof.* Write both sides as mixtures over (o, r, s) with product weights, and use joint convexity. QED
-No term for the belief appears: the bound is for each history, so condition on released outputs only and compose.
+There is no term for the belief. The bound holds for each history, so condition only on released outputs and compose.
 
 **Corollary 2 (Gaussian step, whole order a >= 2).** Under (H7), for every c in (0, 1], D_a(p||q) <= B(c, a, x)
 <= 2 a c^2 (e^x - 1) + K_a(x) c^3 (`nfa.papers.berthier2019.shuffling.our_bound.corrected_step_rdp`,
 `remainder_constant`). As 2 (e^x - 1) <= 4 x up to x = 1.256431, it is at most 16 a L^2 c^2 / sigma^2 + K_a(1) c^3 for
 sigma >= 2 L. *Proof.* For the pair P, Q of Corollary 1, E_Q[(P/Q)^a] = 1 + sum_{j >= 2} C(a, j) c^j int (N_r - N_s)^j
-/ Q^{j-1}: the term j = 1 is 0. As v -> v^{1-j} is convex, Q^{1-j} <= (1 - c) N_o^{1-j} + c N_s^{1-j}. All centres lie
-in a ball of radius gamma L, so they are at most 2 gamma L apart. j = 2: (N_r - N_s)^2 <= 2 (N_r - N_v)^2 + 2 (N_s -
-N_v)^2 gives at most 4 (e^x - 1); and <= N_r^2 + N_s^2 gives 2 e^x. j >= 3: |N_r - N_s|^j <= N_r^j + N_s^j gives at
-most 2 e^{j(j-1) x/2}. Then log(1 + y) <= y and c^j <= c^3. QED
+/ Q^{j-1}, because the term j = 1 is 0. As v -> v^{1-j} is convex, Q^{1-j} <= (1 - c) N_o^{1-j} + c N_s^{1-j}. All
+centres lie in a ball of radius gamma L, so their distances are at most 2 gamma L. For j = 2: (N_r - N_s)^2 <= 2 (N_r -
+N_v)^2 + 2 (N_s - N_v)^2 gives at most 4 (e^x - 1), and <= N_r^2 + N_s^2 gives 2 e^x. For j >= 3:
+|N_r - N_s|^j <= N_r^j + N_s^j gives at most 2 e^{j(j-1) x/2}. Then use log(1 + y) <= y and c^j <= c^3. QED
 
 **Conjecture 1, literally.** Step t + 1 given t outputs has c = 1 / (n - t). With k = n - t + 1 >= 2, 1 / (k-1)^2 <=
-1 / k^2 + 6 / k^3 and 1 / (k-1)^3 <= 8 / k^3, so eps_t(a) <= 16 a L^2 / (k^2 sigma^2) + (24 a + 8 K_a(1)) / k^3 for
-sigma >= 2 L: the conjecture with C = 16, for each whole a >= 2. For a real order use the next whole one (C = 32 does).
-Conjecture 2 follows by adaptive composition over all outputs of all passes, since the bound holds for every history;
-releasing the last iterate alone is post-processing.
+1 / k^2 + 6 / k^3 and 1 / (k-1)^3 <= 8 / k^3. So eps_t(a) <= 16 a L^2 / (k^2 sigma^2) + (24 a + 8 K_a(1)) / k^3 for
+sigma >= 2 L. This is the conjecture with C = 16, for each whole a >= 2. For a real order, use the next whole order
+(C = 32 is then enough). Conjecture 2 follows by adaptive composition over all outputs of all passes, since the bound
+holds for every history. Releasing only the last iterate is post-processing.
 
 **Corollary 3 (a whole run).** Let P_j(a) be the sum of B(1 / (n - t + 1), a, x) over t = 1 .. j, or 2 a L^2 / sigma^2
-if that is less. A run of w passes of k steps and r < k steps of one more pass costs at most w P_k(a) + P_r(a) at each
+if this is less. A run of w passes of k steps and r < k steps of one more pass costs at most w P_k(a) + P_r(a) at each
 whole a >= 2. *Proof.* Given all outputs of earlier passes, j steps of a pass cost at most the sum, by Corollary 2 and
-adaptive composition. Given its order too, they cost at most one Gaussian release of sensitivity 2 L, since record 0
-is used once at most; the order is the same under D and D', and joint convexity over the orders gives 2 a L^2 /
-sigma^2. Compose the passes. QED P_r may be more than r / k of P_k, where the cap acts on P_k
+adaptive composition. Given the order of the pass too, they cost at most one Gaussian release of sensitivity 2 L, since
+record 0 is used at most once. The order is the same under D and D', and joint convexity over the orders gives 2 a L^2 /
+sigma^2. Compose the passes. QED P_r may be more than r / k of P_k, because the cap acts on P_k
 (`nfa.papers.berthier2019.shuffling.our_bound.corrected_epsilon`).
 
-**Remarks.** 1. Zeros: if a history is possible under both D and D', make the phi positive and pass to the limit along
-a subsequence; O, A and B live in compact simplices. 2. If record 0 is deleted instead, q = O and p = (1 - c) O + c A
-for m <= n - 2. 3. **Batches of more than one break it**: Lemma 2 needs one record an output, and the part that is not
-common can exceed b / (n - m) (`nfa.papers.berthier2019.shuffling.beliefs.non_common_mass_of_batches`). 4. The
-permutation must be uniform, and momentum a function of released outputs. 5. K_a is not small: at n = 1000 and x = 1
-the terms from j = 3 on overtake the leading one at a = 14; the conjecture uniformly in a is false. 6. Step by step is
-lossy: with all of n = 3 records and a = 2 the exact bounds of the steps add up to 1.532, and the pass is at .453; at
-tau = 1 the sum of the c^2 tends to pi^2 / 6, no amplification. 7. Numerically the worst centres are o = s at one end,
-r at the other (`nfa.papers.berthier2019.shuffling.exact.worst_pair`); that is not proved, so only B is a proved number.
+**Remarks.** 1. Zeros: if a history is possible under both D and D', make the phi positive and take the limit along a
+subsequence, because O, A and B are in compact simplices. 2. If record 0 is deleted instead, q = O and p = (1 - c) O +
+c A for m <= n - 2. 3. **The proof fails for batches of more than one.** Lemma 2 needs one record for each output, and
+the part that is not common can exceed b / (n - m)
+(`nfa.papers.berthier2019.shuffling.beliefs.non_common_mass_of_batches`). 4. The permutation must be uniform, and
+momentum must be a function of released outputs. 5. K_a is not small: at n = 1000 and x = 1, the terms from j = 3 on
+exceed the leading one from a = 14 on, so the conjecture is false uniformly in a. 6. The sum over steps is loose. With
+all of n = 3 records and a = 2, the exact bounds of the steps add up to 1.532, and the pass is at .453. At tau = 1 the
+sum of the c^2 tends to pi^2 / 6, which is no amplification. 7. In our searches, the worst centres are o = s at one end,
+and r at the other (`nfa.papers.berthier2019.shuffling.exact.worst_pair`). We have no proof of this, so only B is
+proved.
 """
 
 from collections.abc import Hashable, Mapping, Sequence

@@ -1,8 +1,7 @@
 """A pass over shuffled records with a small learning rate: Proposition 3.1 of the report, and the sum behind it.
 
 The steps on a beta-smooth loss are C-Lipschitz with C = 1 + gamma beta. In the report, gamma decreases with the number
-n
-of records, as 1 / (beta sqrt(n)) or 1 / (beta n). For an accountant, use
+n of records, as 1 / (beta sqrt(n)) or 1 / (beta n). For an accountant, use
 `nfa.papers.berthier2019.perturbation.last_iterate`. The functions here show how its numbers behave.
 """
 
@@ -99,15 +98,14 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
 
     Returns
     -------
-    rdp : nats, of the shape of alpha; at least
-        `nfa.papers.berthier2019.perturbation.last_iterate.rdp_shuffled_epoch`, which you should use instead
+    rdp : nats, of the shape of alpha; at least `nfa.papers.berthier2019.perturbation.last_iterate.rdp_shuffled_epoch`,
+        which you should use instead
 
     Raises
     ------
     ValueError : if an argument is out of range
     NoGuarantee : if n is smaller, or if sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders. Without this
-        condition
-        both bounds hold for n large enough, but at a given n Lemma 3.1 may exceed the second
+        condition both bounds hold for n large enough, but at a given n Lemma 3.1 may exceed the second
 
     Notes
     -----
@@ -120,8 +118,7 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
       / n, so that n times the mean is at most 2 log(n) from n = 100 on.
 
     For smaller n, we computed both at y = 1, where the ratio is largest. The report's own proof does not give the
-    second
-    bound, because the sum that it bounds is larger than log(n) / n.
+    second bound, because the sum that it bounds is larger than log(n) / n.
 
     Examples
     --------

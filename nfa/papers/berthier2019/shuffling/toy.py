@@ -83,8 +83,7 @@ def noisy_toy(losses: tuple[int, int], *, replacement: bool) -> tuple[list[float
     r"""The same example with quadratic losses and noise: the last iterate after two noisy steps of size one from 0.
 
     With l_1(u) = u^2 - u and l_2(u) = u^2 + u, a step is theta -> -theta + 1 or -theta - 1, plus N(0, sigma^2). The
-    last
-    iterate is a mixture of Gaussians with variance 2 sigma^2.
+    last iterate is a mixture of Gaussians with variance 2 sigma^2.
 
     Source: [berthier2019:sec4.5]
 

@@ -1,8 +1,7 @@
 """Forward Learning with Differential Privacy (DP-ULR), section 4.2, Figure 3: dpulr2024:exp-eps.
 
 Claim: "To present a fair comparison, we compute the ε of DP-SGD using the RDP bound from Mironov et al. (2019)".
-Section
-3.4 states this bound as (α, 2Tq²α/σ²)-RDP. Figure 3 has q = 1/1000, 1/300, 1/120 and σ = 1, 4, 8.
+Section 3.4 states this bound as (α, 2Tq²α/σ²)-RDP. Figure 3 has q = 1/1000, 1/300, 1/120 and σ = 1, 4, 8.
 
 The reading refuted: the formula is a bound for each of these. (The cited theorem requires σ >= 4, among other
 conditions.)

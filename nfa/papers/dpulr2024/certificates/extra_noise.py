@@ -2,16 +2,14 @@
 
 Claim: suppose Assumption 1 fails. Add noise of covariance Σ_extra = σ_0² C² I - diag(Λ)/K along the eigenvectors of the
 batch's Σ_B = sum of L_0²/σ² (D v)ᵀ D v (26), with Λ its eigenvalues. This keeps the privacy cost of Theorem 2. For T =
-1
-and the conditions below, this cost is γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ_0² (11), so that ε =
+1 and the conditions below, this cost is γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ_0² (11), so that ε =
 γ + ln(1/δ)/(α-1).
 
 The reading: an entry of Σ_extra below 0, which no covariance has, is set to 0.
 
 Counterexample: one dense layer of two inputs and M outputs at parameters 0, softmax loss, so every L_0 is ln M. All N
 examples have [h; 1] = OTHERS. D' has one more, TARGET. Σ_B is L_0²/σ² times the sum of [h; 1][h; 1]ᵀ, M times. TARGET
-is
-orthogonal to the others, so along TARGET there is only the extra noise. The sum over a batch of D is normal there,
+is orthogonal to the others, so along TARGET there is only the extra noise. The sum over a batch of D is normal there,
 N(0, σ_0² C² I) in M dimensions. With TARGET in the batch, the extra noise there is 0, and the sum is the clipped
 estimate of TARGET, of norm at most C. The event is a norm of at most C. P[χ²_M <= u] <= (u/2)^(M/2)/(M/2)! for even M.
 

@@ -1,17 +1,17 @@
 """Forward Learning with Differential Privacy (DP-ULR), Appendix B, Theorem 4.
 
-dpulr2024:thm4, dpulr2024:eq33, dpulr2024:eq41. Claim (the text is damaged in the middle of the hypothesis, which is
-read off the sentence before it and the proof): let f(d) be normal with mean of length at most 1 and covariance Σ_d for
-every example, M(D) the sum of f over a batch in which each example is with probability q, drawn anew while it has fewer
-than N_B, and min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. If 1 <= N_B <= q N-bar, q <= 1/5, σ >= 4 and, with A =
+dpulr2024:thm4, dpulr2024:eq33, dpulr2024:eq41. Claim (the text is damaged in the middle of the hypothesis; we read it
+off the sentence before and the proof): for every example, let f(d) be normal with mean of norm at most 1 and covariance
+Σ_d. Let M(D) be the sum of f over a batch that has each example with probability q, drawn anew while it has fewer than
+N_B. Let min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. If 1 <= N_B <= q N-bar, q <= 1/5, σ >= 4 and, with A =
 ln(1 + 1/(q(α-1))), α <= σ²A/2 - 2 ln σ and α <= (σ²A²/2 - ln 5 - 2 ln σ)/(A + ln(qα) + 1/(2σ²)), then M is (α, γ)-RDP,
 neighbours differing by one example, for γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ². (33) and (41)
-bound D_α(M(D) ‖ M(D')) so, D' the larger.
+bound D_α(M(D) ‖ M(D')) so, where D' is the larger.
 
-Counterexample, on the line: N examples with N(0, EACH) and, in D' alone, one with N(MEAN, WIDE), which nothing forbids.
-The event |M| >= REACH and its complement: no divergence is less than that between the probabilities of events.
+Counterexample, on the line: N examples with N(0, EACH) and, only in D', one with N(MEAN, WIDE), which nothing forbids.
+The event is |M| >= REACH, and its complement: every divergence is at least that of the probabilities of these events.
 
-Arithmetic: fractions; log and exp are those of decimal, correctly rounded, moved one unit further outwards. A normal
+Arithmetic: fractions. The decimal module rounds log and exp correctly; we move each one unit further outwards. A normal
 law of variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
 """
 

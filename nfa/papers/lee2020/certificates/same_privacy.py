@@ -9,10 +9,9 @@ The reading refuted: τ_h is from this formula, γ = 1/4 for the sigmoid, and th
 
 Counterexample: the network for Fashion-MNIST of section 5.2, 784-128-256-10, β = 0.9, τ_e = 0.1, S = 2. The weights of
 the last two layers are 0. Their biases make each of the 256 sigmoids give OUTPUT and each class get ŷ = 1/10. One
-record
-has one label or another. The direction of the output layer alone is (e hᵀ, e), with either error e clipped to τ_e. It
-moves by more than S: |e - e'|² (|h|² + 1). For two normal laws with one variance, the divergence of every order is
-proportional to the square of this distance.
+record has one label or another. The direction of the output layer alone is (e hᵀ, e), with either error e clipped to
+τ_e. It moves by more than S: |e - e'|² (|h|² + 1). For two normal laws with one variance, the divergence of every order
+is proportional to the square of this distance.
 
 Arithmetic: fractions, by squares of norms. |ŷ - y| is the same for each label, so e · e' is a fraction.
 """

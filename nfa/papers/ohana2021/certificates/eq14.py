@@ -4,8 +4,7 @@ Claim: sqrt(m/n) γ^min τ_h^min <= a_j, where a_j² = Σ_i (φ'_ij h_ik)² over
 the clipping of the quantities of interest": c = τ_h^max/sqrt(n), nu = τ_h^min/sqrt(n), derivatives of at least γ^min.
 
 The reading refuted: the floor is that of section 3.1, ‖clip_c(offset_nu(h))‖ >= τ_h^min for each record. (With the
-floor
-|h_ik| >= nu for every entry, the claim is true.)
+floor |h_ik| >= nu for every entry, the claim is true.)
 
 Counterexample: records of signed activations, as tanh gives them, and one unit above them with derivatives 1.
 

@@ -10,8 +10,7 @@ smaller γ fails too: t = 2/γ works for any γ in (0, 1], since for t >= 0 the 
 e^{-t}, and e^{-u} <= 1/(1 + u).
 
 Arithmetic: fractions. tanh'(t) = 4/(e^t + e^{-t})² <= 4 e^{-2t} and sigmoid'(t) = 1/(e^{t/2} + e^{-t/2})² <= e^{-t}.
-For
-u >= 0, the first terms of its series bound e^u from below.
+For u >= 0, the first terms of its series bound e^u from below.
 """
 
 from decimal import ROUND_FLOOR, Context

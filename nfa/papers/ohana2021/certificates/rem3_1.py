@@ -1,8 +1,7 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, Remark 3.1: ohana2021:rem3.1.
 
 Claim about (17), 2α r τ_B²/(mσ²) + n_l α/(2(α-1)) log[m/(m+1-r)]: "This bound is not tight since it assumes that all
-the
-activations reach their worst cases". "Obtaining a tighter bound would be very challenging since the values of the
+the activations reach their worst cases". "Obtaining a tighter bound would be very challenging since the values of the
 covariance matrices depend on the output of the neurons".
 
 Counterexample: at α = 2 a bound from the same constants is far below (17). It covers the worst case: all columns within
