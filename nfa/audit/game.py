@@ -1,8 +1,8 @@
 """The distinguishing game: a lower bound, with confidence, on the epsilon of a mechanism that can run many times.
 
 World 0 runs the mechanism on D, world 1 on a neighbour D'. If a statistic of the output reaches a threshold, it decides
-for world 1. How often it does so in each world gives a lower bound on epsilon: for every event, (epsilon, delta)-DP
-requires P_1(event) <= e^epsilon P_0(event) + delta, and the same with the worlds exchanged.
+for world 1. The frequencies of this decision in the two worlds give a lower bound on epsilon. For every event,
+(epsilon, delta)-DP requires P_1(event) <= e^epsilon P_0(event) + delta, and the same with the worlds exchanged.
 
 What is guaranteed: `play` returns a lower bound that is above the true epsilon with probability at most 1 - confidence.
 The true epsilon is the least for which the two worlds satisfy (epsilon, delta)-DP. So a true claim is refuted with at

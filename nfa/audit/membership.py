@@ -32,7 +32,8 @@ class LossMembership:
 
     @property
     def auc(self) -> float:
-        """The probability that a member has a lower loss than another example; ties count half; 1/2 for no leakage."""
+        """The probability that a member has a lower loss than another example; ties count half. It is 1/2 if there is
+        no leakage."""
         return auc(-self.member_losses, -self.other_losses)
 
     @property

@@ -193,7 +193,7 @@ def _best_first(pairs: list[NeighbourPair], ratios: list[float]) -> list[int]:
     """Indices of the pairs by their ratios, the largest first.
 
     Among ratios that are equal up to rounding, the smallest network comes first, and for it the smallest batch of at
-    least two records, because games on it take the least time.
+    least two records. Games on it take the least time.
     """
 
     def key(i: int) -> tuple:

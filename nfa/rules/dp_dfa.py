@@ -80,11 +80,11 @@ def dp_dfa(
     Notes
     -----
     Readings of l = L. The printed line needs a B^{L+1} that is never drawn and a phi'_L that the softmax does not have.
-    top="error" is Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and beta_top=beta, the paper's
-    overall sensitivity is exact and the network trains, but the softmax derivative enters twice. top="unclipped" omits
-    line A9 for the top layer, a reading that `lee2020:claim-gain` tries. Under it, one record moves that layer up to
-    sqrt(2) / tau_e times as far. The forward pass is not clipped. If a record's dz or input of a layer is not finite,
-    its term in that layer counts as 0.
+    The reading top="error" is Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and beta_top=beta,
+    the paper's overall sensitivity is exact and the network trains, but the softmax derivative enters twice. The
+    reading top="unclipped" omits line A9 for the top layer, and `lee2020:claim-gain` tries it. Under it, one record
+    moves that layer up to sqrt(2) / tau_e times as far. The forward pass is not clipped. If a record's dz or input of a
+    layer is not finite, its term in that layer counts as 0.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Joint-clip DP-DFA: direct feedback alignment with each example's whole direction clipped, and noise on the average.
 
 This rule is ours. DP-DFA (`nfa.rules.dp_dfa`) and photonic DFA (`nfa.rules.pdfa_isotropic`) bound what an example can
-add by a product of worst cases: clip of the error, clip of the input, largest derivative, norm of B. Here we clip the
-sum itself, as DP-SGD does. So the bound holds for every B, activation, network and optical device.
+add by a product of worst cases. Its factors are the clip of the error, the clip of the input, the largest derivative
+and the norm of B. Here we clip the sum itself, as DP-SGD does. So the bound holds for every B, activation, network and
+optical device.
 """
 
 from collections.abc import Callable
@@ -153,19 +154,19 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     is 2C, and the distance of each from 0 is C. Under a softmax of two classes, the two labels have opposite errors, of
     norms that allow every C up to 0.7. Under a squared error, two targets z + v and z - v allow every C.
 
-    With two classes, and with the error or its ternary form carried, more is true: the two labels of every record give
+    With two classes, and with the error or its ternary form carried, more is true. The two labels of every record give
     opposite directions for every B, all weights and all activations. With the label carried this is false, because B y
     does not change its sign with the error. Then two labels can be closer: from almost 0 to 2C over random networks.
 
     The proof has one condition on a projection. Its result for an example may depend only on what that example shows
-    and on randomness that depends on no example, such as shot noise, the camera's own noise, or an anchor that is
-    measured again. Exposure, scale and threshold must not be chosen from the batch. For example, lightonml chooses the
-    exposure from the data if its `fit1d` is given data. `nfa.feedback.opu.OPU`, `nfa.feedback.never_stored.Unstored`
-    and `nfa.feedback.lighton.LightOnOPU` with the simulated device satisfy the condition; the latter gives `fit1d` no
-    data. If you run a real device, you must check it.
+    and on other randomness. This randomness must not depend on any example. It can be shot noise, the camera's own
+    noise, or an anchor that is measured again. Exposure, scale and threshold must not be chosen from the batch. For
+    example, lightonml chooses the exposure from the data if its `fit1d` is given data. `nfa.feedback.opu.OPU`,
+    `nfa.feedback.never_stored.Unstored` and `nfa.feedback.lighton.LightOnOPU` with the simulated device satisfy the
+    condition; the latter gives `fit1d` no data. If you run a real device, you must check it.
 
     For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`. A camera with ``bits`` adds a jump of its
-    own: in a seeded run, rounding of the image can move a reading at the border of two levels to either level.
+    own. In a seeded run, rounding of the image can move a reading at the border of two levels to either level.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")

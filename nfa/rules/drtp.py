@@ -57,8 +57,9 @@ def drtp(
 
     Notes
     -----
-    For a one-hot y, the error y_hat - y is negative only at the true class. -y is this negative part, rounded to one
-    bit, and it is known before the forward pass ends. An optical projection can show a one-hot y directly.
+    For a one-hot y, the error y_hat - y is negative only at the true class. The target -y is this negative part,
+    rounded to one bit, and it is known before the forward pass ends. An optical projection can show a one-hot y
+    directly.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="drtp", optional=True)

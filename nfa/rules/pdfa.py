@@ -244,10 +244,11 @@ def mechanism(
     Notes
     -----
     Proof. Given the inputs and the weights, which are public, the direction is a function of the vectors u_i^l + g_i^l
-    of all records and layers, because h, phi' and the clips do not depend on labels. These vectors are a Gaussian
-    release, and a label moves only those of its own record. This holds for every network, including convolutions and
-    poolings, and for OPUs, whose own noise does not count. The targets y are one-hot. The number of records in a batch
-    does not enter. Nor do the clips, the floor and clip_x of the inputs, so you can choose them freely here.
+    of all records and layers. The reason is that h, phi' and the clips do not depend on labels. These vectors are a
+    Gaussian release, and a label moves only those of its own record. This holds for every network, including
+    convolutions and poolings, and for OPUs, whose own noise does not count. The targets y are one-hot. The number of
+    records in a batch does not enter. Nor do the clips, the floor and clip_x of the inputs, so you can choose them
+    freely here.
     """
     if adjacency is None:
         raise NoGuarantee(

@@ -128,7 +128,7 @@ class RuleSpec:
         """Raise NoGuarantee or ValueError if, by its declarations, a secure run can never use this rule.
 
         For a rule of nfa, rounding is counted only for sums over examples, and exact noise is added only to their sum.
-        nfa counts no rounding for a rule from outside, but such a rule must take its noise from the run too.
+        For a rule from outside, no rounding is counted, but it must take its noise from the run too.
         """
         if self.refusal and not self.from_outside:
             raise NoGuarantee(self.refusal.id, self.refusal.why)

@@ -1,8 +1,8 @@
 r"""The effect of one record in photonic DFA: how far it moves the released sums, and the law of their noise.
 
 For every layer, photonic DFA (Ohana et al. 2021, Section 3.3) releases one matrix. Column k belongs to input k of the
-layer, and row j to unit j of the layer. u are the projected errors after the scaling, and h the inputs after offset and
-clip. No function here computes epsilon. The columns of one release share their noise (`row_covariance`).
+layer, and row j to unit j of the layer. Here u are the projected errors after the scaling, and h the inputs after
+offset and clip. No function here computes epsilon. The columns of one release share their noise (`row_covariance`).
 """
 
 import math

@@ -72,7 +72,7 @@ def bias(rule: Callable, net: Net, records: np.ndarray, world: int, rng: np.rand
 
 
 def play_crowd(rule: Callable, settings: AuditOptions, *, trials: tuple[int, int], stream: int) -> GameResult:
-    """A game on the large loss: without it, the sum is near 85; with it, the controller's noise hides the others.
+    """A game on the large loss. Without it, the sum is near 85. With it, the controller's noise hides the others.
 
     The threshold is half of 85.
     """

@@ -1,8 +1,9 @@
 """The audit of Theorem 4 of "Forward Learning with Differential Privacy", in closed form: no runs, no randomness.
 
 In Theorem 4, as we reconstruct it, the release is a sum of independent Gaussians over the batch, f(d) ~ N(nu_d,
-Sigma_d), with |nu_d| <= 1 and every batch's covariance at least sigma^2 I. The theorem gives it the bound of Theorem 1.
-If a record x is added, the proof moves the law of a batch by nu_x, and so omits Sigma_x. Nothing bounds Sigma_x.
+Sigma_d). Here |nu_d| <= 1, and every batch's covariance is at least sigma^2 I. The theorem gives it the bound of
+Theorem 1. If a record x is added, the proof moves the law of a batch by nu_x, and so omits Sigma_x. Nothing bounds
+Sigma_x.
 """
 
 import math

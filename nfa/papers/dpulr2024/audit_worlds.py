@@ -106,7 +106,7 @@ class Clipping:
 
         .. math:: \sum_n P(n) \, e^{-\tau^2 d / (2 n C^2)}
 
-        The reason: a direction that is uniform on the sphere has coordinates with E exp(t u) <= exp(t^2 / (2 d)), and a
+        The reason: a direction that is uniform on the sphere has coordinates with E exp(t u) <= exp(t^2 / (2 d)). A
         clipped isotropic estimate is such a direction times a norm of at most C.
         """
         size = np.arange(self.N_B, self.N + 1)

@@ -23,7 +23,7 @@ def readings(item: str) -> dict[str, dict[str, Any]]:
 
 
 def cells(item: str, scale: str, seeds: list[int], runs: Sequence[dict[str, Any]] | None = None) -> list[Cell]:
-    """The runs of an item at a scale: every reading, batch size, method, sigma_0 and seed; ULR once, without noise.
+    """The runs of an item at a scale: every reading, batch size, method, sigma_0 and seed. ULR: once, without noise.
 
     If the scale has "beyond_first_seed", seeds after the first have only the runs with these values.
 

@@ -1,8 +1,9 @@
 r"""What "Forward Learning with Differential Privacy" proves and what it claims: batches with rejection, and DP-ULR.
 
 The letters are those of the paper. N_B is the least size of a batch, N-bar (here N_bar) a public lower bound on the
-number of records, and q the sampling rate before rejection. p and P are the binomial mass and distribution functions,
-and T is the number of steps. Neighbours differ by one added or removed record. Epsilons of curves are Renyi nats.
+number of records, and q the sampling rate before rejection. The letters p and P stand for the binomial mass and
+distribution functions, and T is the number of steps. Neighbours differ by one added or removed record. Epsilons of
+curves are Renyi nats.
 """
 
 import math

@@ -25,9 +25,9 @@ def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e:
     Notes
     -----
     It is no upper bound if gamma beta < 1 and the top layer learns from e itself, as in Section 3.2 and Figure 1. The
-    term of that layer does not pass through gamma and beta. It is a bound in two cases: if gamma beta is one bound over
-    all layers, including the output's 1, or if the top layer learns from beta e * y_hat (1 - y_hat) (`nfa.rules.dp_dfa`
-    with top="slope"). See `corrected_dfa_sensitivity`.
+    term of that layer does not pass through gamma and beta. It is a bound in two cases. In the first, gamma beta is one
+    bound over all layers, including the output's 1. In the second, the top layer learns from beta e * y_hat (1 - y_hat)
+    (`nfa.rules.dp_dfa` with top="slope"). See `corrected_dfa_sensitivity`.
 
     Examples
     --------

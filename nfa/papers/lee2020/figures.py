@@ -38,7 +38,7 @@ NOT_PRINTED = "the accuracies in the figure are not printed"
 
 
 def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of a figure at a scale: every data set, reading, method, noise and seed; sigma 0 means clips alone.
+    """The runs of a figure at a scale: every data set, reading, method, noise and seed. Sigma 0 means clips alone.
 
     Source: [lee2020:exp-cnn] [lee2020:exp-fc]
     """
@@ -157,7 +157,8 @@ def rounded_down(value: float) -> float:
 
 
 def not_comparable(figure: str, settings: Settings, record: dict[str, Any]) -> str:
-    """Why the accuracy of a run cannot be compared with the figure: it prints no accuracy; other differences follow."""
+    """Why the accuracy of a run cannot be compared with the figure, which prints no accuracy. Other differences
+    follow."""
     return "; ".join([NOT_PRINTED, *differs(figure, settings, record)])
 
 

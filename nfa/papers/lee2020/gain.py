@@ -233,7 +233,8 @@ def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why the accuracy of a run cannot be compared with the figure: it prints no accuracy; other differences follow."""
+    """Why the accuracy of a run cannot be compared with the figure, which prints no accuracy. Other differences
+    follow."""
     return figures.not_comparable("fig4", settings, record)
 
 

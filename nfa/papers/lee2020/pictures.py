@@ -54,7 +54,7 @@ def private_figure(
     printed: Mapping[str, Mapping[int, float]],
     caption: Sequence[str],
 ) -> None:
-    """Draw test accuracy over the epochs: a row of panels per data set, a panel per noise, a line per method; a PNG.
+    """Draw test accuracy over the epochs: a row of panels per data set, a panel per noise, a line per method (PNG).
 
     Parameters
     ----------

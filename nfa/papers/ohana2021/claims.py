@@ -1,8 +1,8 @@
 r"""The claims of Ohana et al. (2021), Section 3.3 and Appendix A, on the privacy of photonic DFA: column, matrix, run.
 
-The letters are the paper's. alpha is the order, m the batch size, n_l the number of rows of the layer's matrix, and
-sigma the standard deviation of each entry of g_i. The bounds gamma_min, gamma_max, tau_h_min, tau_h_max and tau_B, and
-the r that follows from them, are those of `nfa.papers.ohana2021.column_bound.Clips`.
+The letters are the paper's. Here alpha is the order, m the batch size, n_l the number of rows of the layer's matrix,
+and sigma the standard deviation of each entry of g_i. The bounds gamma_min, gamma_max, tau_h_min, tau_h_max and tau_B,
+and the r that follows from them, are those of `nfa.papers.ohana2021.column_bound.Clips`.
 
 Every function has a name ``claimed_``, because its formula does not hold as published. Its Notes state which part
 holds. The formulas of Appendix A hold for a column under its conditions, but none holds for the matrix. No accountant

@@ -94,9 +94,9 @@ def corrected_column_renyi(
     -----
     This bound is ours. It needs all of four conditions. Neighbours replace one record, in place. m is the number of
     records in the actual batch, not the size of the full batches. Every entry of h is in [tau_h_min, tau_h_max] /
-    sqrt(n_{l-1}) in absolute value; the printed offset does not ensure this for signed h. abs(phi') is in [gamma_min,
-    gamma_max]; for tanh, sigmoid and ReLU this takes a clamp in the backward pass. The bound fails without any one of
-    them. It is about one column: no theorem allows to add up columns
+    sqrt(n_{l-1}) in absolute value; the printed offset does not ensure this for signed h. Also, abs(phi') is in
+    [gamma_min, gamma_max]; for tanh, sigmoid and ReLU this takes a clamp in the backward pass. The bound fails without
+    any one of them. It is about one column: no theorem allows to add up columns
     (`nfa.papers.ohana2021.claims.claimed_network_renyi`).
 
     Proof. Write q = (phi'_ij h_ik)^2, between q_min and q_max = r q_min. Write a^2 and a'^2 for the sums of q over the

@@ -1,8 +1,8 @@
 """Exact Renyi divergences of one update of photonic DFA under two data sets: for each column, and for the whole matrix.
 
-A batch is a triple (u, dphi, h) as in `nfa.sensitivity.pdfa.column_law`. u (m, n_l) has the projected errors after the
-scaling, dphi (m, n_l) the derivatives phi'_l(z), and h (m, n_{l-1}) what layer l reads after offset and clip. To count
-the bias with the matrix, append a column of ones to h, or of the bias's other input.
+A batch is a triple (u, dphi, h) as in `nfa.sensitivity.pdfa.column_law`. Its u (m, n_l) has the projected errors after
+the scaling, dphi (m, n_l) the derivatives phi'_l(z), and h (m, n_{l-1}) what layer l reads after offset and clip. To
+count the bias with the matrix, append a column of ones to h, or of the bias's other input.
 
 The two batches may have different numbers of records. Both updates are divided by the same public number, which
 cancels. P is the law of the update under the first batch, Q under the second. Exchange them for the other direction.

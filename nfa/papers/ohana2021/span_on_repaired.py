@@ -262,7 +262,8 @@ def noisy_residuals(
     Proof. Write Z in an orthonormal basis of the row space whose first r vectors are the given ones. A rotation leaves
     the law of Gaussian noise of equal size in every direction unchanged. So the n_l r entries of Z P and the n_l (n -
     r) entries of Z - Z P are independent N(0, 1). Thus R = ||f - f P + s (Z - Z P)||_F^2 and Q = ||f P + s Z P||_F^2
-    are independent sums of squares of independent normals of standard deviation s, which are noncentral chi-square.
+    are independent of each other. Both are sums of squares of independent normals of standard deviation s, so they are
+    noncentral chi-square.
     """
     require.positive(noise_std=noise_std)
     require.at_least(1, trials=trials)

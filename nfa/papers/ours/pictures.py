@@ -86,7 +86,7 @@ def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
 
 
 def screen_figure(path: Path, rows: Rows, runs: Trained, base: str) -> None:
-    """Draw a panel for each rule and a bar for each change: points gained or lost from the chosen settings; a PNG.
+    """Draw a panel for each rule and a bar for each change: points gained or lost from the chosen settings (PNG).
 
     Parameters
     ----------

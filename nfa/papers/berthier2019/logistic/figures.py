@@ -104,7 +104,7 @@ def epsilon_and_means(runs: Trained) -> dict[str, str]:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why the loss of a run cannot be compared with the figure: the figure prints no loss; other differences follow."""
+    """Why the loss of a run cannot be compared with the figure, which prints no loss. Other differences follow."""
     why = ["the losses in the figure are not printed"]
     if record["data"]["name"] != "epsilon":
         why.append(f"{record['data']['name']}, synthetic records")

@@ -62,8 +62,8 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
               + 2 \sum_{j=3}^\alpha c^j \binom{\alpha}{j} e^{j (j-1) x / 2} \Big),
               \qquad x = \frac{4 L^2}{\sigma^2},\ c = \frac{1}{n - t + 1}
 
-    With the cap, the first term has min{4 (e^x - 1), 2 e^x}, and the result is at most 2 alpha L^2 / sigma^2, the value
-    of the step if its record is known.
+    With the cap, the first term has min{4 (e^x - 1), 2 e^x}. The result is then at most 2 alpha L^2 / sigma^2, the
+    value of the step if its record is known.
 
     Source: [berthier2019:conj1] [ours:conjecture-1]
 

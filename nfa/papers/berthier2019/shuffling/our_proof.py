@@ -11,8 +11,8 @@ otherwise see remark 1. (H6) A pass has at most n steps. For Gaussian steps also
 noise on the iterate is N(0, gamma^2 sigma^2 I), and x = 4 L^2 / sigma^2.
 
 Fix a step t, and write m = t - 1 and c = 1 / (n - m). Fix a history h: the m outputs of this pass, and all outputs of
-earlier passes. phi_j(k) is the density of the j-th output of the pass if record k was used for it. It is the same under
-D and D' for k != 0. Only phi_j(0) changes, to phi'_j(0).
+earlier passes. Let phi_j(k) be the density of the j-th output of the pass if record k was used for it. It is the same
+under D and D' for k != 0. Only phi_j(0) changes, to phi'_j(0).
 
 **Lemma 1.** p(s_t = k | h) = (1 - u_k) / (n - m), where u_k = P(k in {s_1 .. s_m} | h).
 *Proof.* The likelihood of h depends only on s_1 .. s_m. Given h and the set of used records, s_t is uniform on the n -

@@ -114,8 +114,8 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
 
     - For 1/sqrt(n): e^w - 1 <= 2 w, and 2 S <= 2 (2 / sqrt(n) + (1 + log n) / n), at most 2 log(n) / sqrt(n) from
       n = 20 on.
-    - For 1/n: e^w - 1 <= w + 0.72 w^2, and the sums of w and w^2 are at most log(n) + 3 and pi^2 / 6 + (4 log(n) + 8)
-      / n, so that n times the mean is at most 2 log(n) from n = 100 on.
+    - For 1/n: e^w - 1 <= w + 0.72 w^2, and the sums of w and w^2 are at most log(n) + 3 and pi^2 / 6 + (4 log(n) + 8) /
+      n. So n times the mean is at most 2 log(n) from n = 100 on.
 
     For smaller n, we computed both at y = 1, where the ratio is largest. The report's own proof does not give the
     second bound, because the sum that it bounds is larger than log(n) / n.

@@ -7,7 +7,7 @@ of norm at most 1. Hypotheses as in Theorem 4: every batch of N_B or more has va
 display below (32) ends with the same result for every Σ_{N+1}.
 
 Counterexample, on the line, λ = 1: N examples have N(0, EACH), the other one has N(1, WIDE). Without the common factor
-c_0/c_1 the left side is at least P²/((1-q) P + q G), where P and G are the probabilities of the event |x| <= REACH
+c_0/c_1 the left side is at least P²/((1-q) P + q G). Here P and G are the probabilities of the event |x| <= REACH
 under f_0 and under g. The right side is at most 1 + q²(e^{1/σ²} - 1)/(1-q) for two reasons. First, f²/h is jointly
 convex, so one batch is the worst case, a normal law μ of variance σ² or more. Second, 1/(1+y) <= 1 - y + y²/(1-q) for y
 = q(μ(· - 1)/μ - 1) >= -q, whose mean is 0.

@@ -1,7 +1,8 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 3.3: ohana2021:eq14.
 
-Claim: sqrt(m/n) γ^min τ_h^min <= a_j, where a_j² = Σ_i (φ'_ij h_ik)² over the m records, for each column k (14), "using
-the clipping of the quantities of interest": c = τ_h^max/sqrt(n), nu = τ_h^min/sqrt(n), derivatives of at least γ^min.
+Claim: sqrt(m/n) γ^min τ_h^min <= a_j, where a_j² = Σ_i (φ'_ij h_ik)² over the m records, for each column k (14). This
+is "using the clipping of the quantities of interest": c = τ_h^max/sqrt(n), nu = τ_h^min/sqrt(n), derivatives of at
+least γ^min.
 
 The reading refuted: the floor is that of section 3.1, ‖clip_c(offset_nu(h))‖ >= τ_h^min for each record. (With the
 floor |h_ik| >= nu for every entry, the claim is true.)
