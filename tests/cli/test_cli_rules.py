@@ -89,7 +89,7 @@ def test_parameters_are_read_as_numpydoc_has_them(docstring, found):
 
 def test_a_meaning_that_refers_to_another_function_is_that_functions():
     chunk = meanings_of(inspect.getdoc(spec("dp_ulr").function), inspect.getmodule(spec("dp_ulr").function))["chunk"]
-    assert chunk.startswith("int >= 1, repeats are taken so many at a time")
+    assert chunk.startswith("int >= 1, approximate largest number of entries in an array")
 
 
 # --- every rule of nfa
@@ -124,7 +124,7 @@ def test_dp_sgd_is_told_as_its_file_has_it(nfa):
         ("sigma", True, None),
         ("clip", False, "joint"),
     ]
-    assert one["guarantee"].startswith("What one step of `dp_sgd` releases: a Gaussian mechanism of sensitivity C / m")
+    assert one["guarantee"].startswith("One step of `dp_sgd`: a Gaussian mechanism of sensitivity C / m")
     assert one["noise"] == "sigma"
     assert one["ids"] == ["lee2020:dp-bp", "lee2020:acct", "lee2020:same-privacy", "dpulr2024:sec2.2"]
     shown = " ".join(nfa("rules", "dp_sgd")[1].split())
