@@ -1,4 +1,4 @@
-"""Rules from outside that leak in rare places, and state what `sound` releases, which leaks nowhere.
+"""Rules from outside that leak in rare cases, and state the release of `sound`, which never leaks.
 
 The names are for `nfa audit --rule`, as in "tests.audit.leaking_rules:copies_together".
 """
@@ -10,7 +10,7 @@ import numpy as np
 from tests.trust import broken_rules
 from tests.trust.broken_rules import answer, gradients, lengths, mechanism, weighted  # noqa: F401
 
-LATE = 6  # the step at which `late` releases what it keeps
+LATE = 6  # the step at which `late` releases the stored record
 
 
 def sound(net, x, y, *, C, m, sigma, rng):
@@ -26,7 +26,7 @@ def of_four(net, x, y, *, C, m, sigma, rng):
 
 
 def copies_together(net, x, y, *, C, m, sigma, rng):
-    """Every copy of a record weighs as much as there are copies in the batch."""
+    """Every copy of a record is weighted by the number of copies in the batch."""
     flat = x.reshape(len(x), math.prod(x.shape[1:]))
     counts = (flat[:, None] == flat[None]).all(axis=2).sum(axis=1)
     return _weighing(net, x, y, counts, C=C, m=m, sigma=sigma, rng=rng)
@@ -38,23 +38,23 @@ def above_five(net, x, y, *, C, m, sigma, rng):
 
 
 def third_class(net, x, y, *, C, m, sigma, rng):
-    """Records of the third class and later ones weigh three times as much."""
+    """Records of the third class and later ones have three times the weight."""
     rare = y.argmax(axis=1) >= 2
     return _weighing(net, x, y, np.where(rare, 3, 1), C=C, m=m, sigma=sigma, rng=rng)
 
 
 def first_again(net, x, y, *, C, m, sigma, rng, state):
-    """The first record of the first batch is kept, and released again at every later step."""
+    """The first record of the first batch is stored, and released again at every later step."""
     return _again(net, x, y, lambda step: step > 1, C=C, m=m, sigma=sigma, rng=rng, state=state)
 
 
 def late(net, x, y, *, C, m, sigma, rng, state):
-    """The first record of the first batch is kept, and released again once, some steps later."""
+    """The first record of the first batch is stored, and released again once, some steps later."""
     return _again(net, x, y, lambda step: step == LATE, C=C, m=m, sigma=sigma, rng=rng, state=state)
 
 
 def of_its_releases(net, x, y, *, C, m, sigma, rng, state):
-    """Sound: momentum of what was released before, which is public."""
+    """Sound: momentum of earlier releases, which are public."""
     dW, db = broken_rules.sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
     before = state.get("released", ([None] + [0.0] * net.L, [None] + [0.0] * net.L))
     out = tuple(
@@ -66,14 +66,14 @@ def of_its_releases(net, x, y, *, C, m, sigma, rng, state):
 
 
 def _weighing(net, x, y, weights, *, C, **rest):
-    """DP-SGD in which a record's clipped gradient counts with its weight."""
+    """DP-SGD in which a record's clipped gradient is multiplied by its weight."""
     parts = gradients(net, x, y)
     factor = broken_rules.clip_factor(lengths(parts), C) * weights
     return answer(weighted(parts, factor), net, **rest)
 
 
 def _again(net, x, y, due, *, C, m, sigma, rng, state):
-    """DP-SGD that adds the clipped gradient of the very first record to the steps that are due."""
+    """DP-SGD that adds the clipped gradient of the very first record to some steps."""
     state["step"] = state.get("step", 0) + 1
     if state["step"] == 1 and len(x):
         parts = gradients(net, x[:1], y[:1])

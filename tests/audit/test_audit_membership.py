@@ -1,4 +1,4 @@
-"""Membership by loss: against counting pairs, on networks that have seen nothing and on ones that know by heart."""
+"""Membership by loss, compared with counting pairs, on networks that are untrained and on ones that have memorised."""
 
 import math
 
@@ -15,7 +15,7 @@ from nfa.train import train
 
 
 def images(n, seed, *, random_labels=False):
-    """n members and n others, a random split of one set, so that nothing but membership sets them apart."""
+    """n members and n others, a random split of one set, so that they differ only in membership."""
     small = data.load("fashion-mnist-small")
     order = np.random.default_rng(seed).permutation(len(small.x_train))
     x, _ = data.scale_pixels(small.x_train, small.x_test[:1], "standard", np.float32)
@@ -54,7 +54,7 @@ def test_equal_losses_tell_nothing():
 
 
 def test_the_standard_error_is_that_of_all_orders():
-    """Every one of the 10 ways to place 2 members among 5 different losses, equally likely."""
+    """All 10 ways to place 2 members among 5 different losses, equally likely."""
     from itertools import combinations
 
     areas = []
@@ -68,7 +68,7 @@ def test_the_standard_error_is_that_of_all_orders():
 
 def test_losses_are_those_of_the_examples_one_by_one(monkeypatch):
     monkeypatch.setattr(membership, "CHUNK", 3)
-    members, _ = images(7, 1)  # the last chunk holds one
+    members, _ = images(7, 1)  # the last chunk has one example
     net = trained(members, 0)
     x, y = members[0].astype(float), members[1].astype(float)
     W, b = (
@@ -85,7 +85,10 @@ def test_losses_are_those_of_the_examples_one_by_one(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_network_that_has_seen_nothing_tells_nothing(seed):
-    """Within 4 standard errors of 1/2: a false alarm in 16,000 seeds, 8.8 of them are missed in one of 10^6."""
+    """Within 4 standard errors of 1/2: a false alarm in 16,000 seeds.
+
+    A result that is 8.8 off is missed in one of 10^6.
+    """
     members, others = images(1000, seed)
     result = membership_by_loss(trained(members, 0, seed), members, others)
     assert abs(result.auc - 0.5) <= 4 * result.auc_error
@@ -108,7 +111,7 @@ def test_labels_without_sense_can_only_be_known_by_heart():
 
 
 def test_two_sets_of_two_laws_are_told_apart_without_any_training():
-    """Why members and others must be of one law: here the labels of the others are wrong."""
+    """This is why members and others must have one law. Here, the labels of the others are wrong."""
     members, others = images(500, 7)
     first = images(500, 8)[0]
     net = trained(first, 200)

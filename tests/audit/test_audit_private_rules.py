@@ -1,5 +1,7 @@
-"""The audits of DP-SGD and DP-DFA, audited themselves: sound rules pass, broken ones are caught, the printed formula is
-refuted where it is no bound and not where it is one."""
+"""The audits of DP-SGD and DP-DFA, themselves audited: sound rules pass, and broken ones are caught.
+
+The printed formula is refuted if it is not a bound, and not refuted if it is one.
+"""
 
 import functools
 import math
@@ -42,7 +44,7 @@ def gauss(shift, world, rng):
 
 @functools.cache
 def shift_bounds(confidence):
-    """Of every outcome of 30 runs a side."""
+    """The bounds of every outcome of 30 runs a side."""
     counts = range(31)
     return np.array([[shift_lower_bound((k0, k1), 30, confidence=confidence) for k1 in counts] for k0 in counts])
 
@@ -50,7 +52,7 @@ def shift_bounds(confidence):
 @pytest.mark.parametrize("mu", [0.0, 0.7, 2.0])
 @pytest.mark.parametrize("confidence", [0.5, 0.9])
 def test_false_alarms_of_the_shift_by_enumeration(mu, confidence):
-    """For every threshold of a grid, summed over all outcomes of 30 runs a side: above mu at most that often."""
+    """For every threshold of a grid, summed over all outcomes of 30 runs a side, it exceeds mu at most that often."""
     counts, bounds = range(31), shift_bounds(confidence)
     worst = 0.0
     for t in np.linspace(-3, 3 + mu, 61):
@@ -58,11 +60,11 @@ def test_false_alarms_of_the_shift_by_enumeration(mu, confidence):
         wrong = np.outer(*chances)[bounds > mu].sum()
         assert wrong <= 1 - confidence
         worst = max(worst, wrong)
-    assert worst > (1 - confidence) / 40  # not by being idle
+    assert worst > (1 - confidence) / 40  # the bound is not trivial
 
 
 def test_events_of_other_laws_with_the_same_privacy_show_no_more():
-    """A mixture, flipped with probability 0.2, of two Gaussians mu apart is private as they are, and shows less."""
+    """A mixture of two Gaussians mu apart, flipped with probability 0.2, is as private as they are, and shows less."""
     mu, t = 1.3, np.linspace(-4, 5, 200)
     p0, p1 = ((0.8 * stats.norm.sf(t - m) + 0.2 * stats.norm.cdf(t - m)) for m in (0.0, mu))
     assert (stats.norm.ppf(p1) - stats.norm.ppf(p0) <= mu).all()
@@ -70,7 +72,7 @@ def test_events_of_other_laws_with_the_same_privacy_show_no_more():
 
 @pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
 def test_the_epsilon_of_a_shift_by_quadrature(mu):
-    """The integral of (p - e^epsilon q)_+ at the epsilon that is returned is delta."""
+    """The integral of (p - e^epsilon q)_+ at the returned epsilon is delta."""
     for delta in (1e-5, 1e-2):
         found = epsilon_of_shift(mu, delta)
         start = mu / 2 + found / mu  # where p = e^epsilon q
@@ -97,8 +99,10 @@ def test_the_rare_threshold_is_the_best_of_those_with_whole_counts():
 @pytest.mark.parametrize("bound", ["lower_bound", "any_law"])
 @pytest.mark.slow
 def test_a_sound_gaussian_is_not_refuted_beyond_the_stated_rate(bound):
-    """150 games at 80 %, epsilon exact: at most as many above it as binomial(150, 0.2) has, but for one in a million;
-    and at 2,000 runs a side the bound that knows the law is most of it."""
+    """150 games at 80 % with exact epsilon: at most as many exceed it as binomial(150, 0.2), except once in a million.
+
+    With 2,000 runs a side, the bound that knows the law is most of epsilon.
+    """
     exact = epsilon_of_shift(1.0, DELTA)
     shown = [
         measure("own", functools.partial(gauss, 1.0), float, shift=1.0, std=1.0, trials=300, claims={}, exact=exact,
@@ -124,13 +128,13 @@ def half_noise(net, x, y, *, sigma, **rest):
 
 
 def each_layer_to_C(net, x, y, *, C, **rest):
-    """Every layer's gradient is clipped to C by itself; of two layers together it is sqrt(2) C long."""
+    """Every layer's gradient is clipped to C separately, so two layers together have norm sqrt(2) C."""
     return dp_sgd(net, x, y, C=math.sqrt(net.L) * C, clip="layer", **rest)
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", *LEFT_OUT])
 def test_the_neighbours_are_the_worst_there_are(adjacency):
-    """They differ in one record, and move the rule by all that its mechanism says, also on the way of a training."""
+    """They differ in one record, and attain the rule's stated sensitivity, also during a training."""
     for seed in range(20):
         net, x, y = sgd_audit.worst_pair(adjacency, seed)
         if adjacency in LEFT_OUT:
@@ -153,8 +157,11 @@ def test_the_neighbours_are_the_worst_there_are(adjacency):
 
 @pytest.mark.verifies("lee2020:acct")
 def test_the_claims_are_the_papers_accounting_and_the_exact_one():
-    """Noise multiplier 1 for a record replaced, 2 for one added; three steps with sqrt(3) times the noise cost the
-    same. The closed form minimises over real orders, the accountant over a fine grid."""
+    """The noise multiplier is 1 for a record replaced and 2 for one added.
+
+    Three steps with sqrt(3) times the noise cost the same. The closed form minimises over real orders, and the
+    accountant over a fine grid.
+    """
     settings = AuditOptions(trials=1)
     replaced = sgd_audit.one_step("replace-one", settings, trials=1)
     added = sgd_audit.one_step("add-remove", settings, trials=1)
@@ -168,8 +175,11 @@ def test_the_claims_are_the_papers_accounting_and_the_exact_one():
 
 @pytest.mark.slow
 def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
-    """50 networks and batches at 80 %, held against the exact epsilon, which is below the accountant's: at most as many
-    above it as binomial(50, 0.2) has, but for one in a million; none above the accountant's at 95 % and 2,000 runs."""
+    """50 networks and batches at 80 %, compared with the exact epsilon, which is below the accountant's.
+
+    At most as many exceed it as binomial(50, 0.2), except once in a million. None exceeds the accountant's at 95 % and
+    2,000 runs.
+    """
     bounds, exact = [], epsilon_of_shift(1.0, DELTA)
     for seed in range(50):
         one = sgd_audit.one_step("replace-one", AuditOptions(confidence=0.8, seed=seed), trials=100)
@@ -192,9 +202,9 @@ def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
     ids=["noise halved", "each layer to C", "clip forgotten"],
 )  # fmt: skip
 def test_a_broken_dp_sgd_is_caught(rule, least, trials):
-    """On each of two networks; the bound is below the epsilon that the broken one has.
+    """On each of two networks, the bound is below the true epsilon of the broken rule.
 
-    Under another seed the broken rule would be missed with probability below 1e-6.
+    With another seed, the broken rule would be missed with probability below 1e-6.
     """
     for seed in (1, 2):
         one = sgd_audit.one_step("replace-one", AuditOptions(seed=seed), rule, trials=trials)
@@ -213,8 +223,11 @@ def test_a_broken_dp_sgd_is_caught(rule, least, trials):
 
 @pytest.mark.slow
 def test_a_training_is_audited_step_by_step():
-    """The sound one stays below the exact epsilon of three steps; with half of the noise the same audit refutes it;
-    Poisson batches stay below the accountant, and hardly any noise is seen there by the bound for any law."""
+    """The sound training stays below the exact epsilon of three steps.
+
+    With half of the noise, the same audit refutes it. Poisson batches stay below the accountant, and the bound for any
+    law shows little of them.
+    """
     settings = AuditOptions(seed=3)
     sound = sgd_audit.training(settings, trials=200)
     assert 0.2 * sound.exact < sound.lower_bound < sound.exact
@@ -229,7 +242,7 @@ def test_a_training_is_audited_step_by_step():
     assert poisson.lower_bound is None
     assert 0 < poisson.any_law < poisson.claims["claimed"]
     assert 0.55 < poisson.auc < 0.75
-    # The score knows the noise as it should be, and the record is drawn once in three steps with probability 37 / 64.
+    # The score knows the correct noise, and the record is drawn once in three steps with probability 37 / 64.
     seen = sgd_audit.poisson_training(settings, little_noise, trials=200)
     assert seen.auc == pytest.approx(1 - 27 / 64 / 2, abs=5 * 0.5 / math.sqrt(200))  # 5 sigma of 200 coins
     assert seen.any_law > 2 * poisson.any_law
@@ -245,7 +258,7 @@ def cases():
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:hybrid-sens")
 def test_what_the_networks_move(cases):
-    """Digits of an independent computation for the first two; in the others the corrected sensitivity is attained."""
+    """Digits of an independent computation for the first two. In the others, the corrected sensitivity is attained."""
     moved = {name: case.moved * len(case.x) for name, case in cases.items()}
     assert moved["1-1-2"] == pytest.approx(0.2828427122, abs=5.1e-11)
     assert moved["784-128-256-10"] == pytest.approx(3.32827918, abs=5.1e-9)
@@ -267,7 +280,7 @@ def test_what_the_networks_move(cases):
 @pytest.mark.parametrize("name", ["1-1-2", pytest.param("4-4-4-2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_printed_formula_is_refuted_by_the_rule_itself(cases, name, seed):
-    """With 1,500 runs a side, far above the claim, and never above the corrected one."""
+    """With 1,500 runs a side, the bound is far above the claim, and never above the corrected one."""
     one = dfa_audit.play_case(cases[name], AuditOptions(seed=seed, trials=1500))
     assert one.claims["printed"] == pytest.approx(spent(1.5), rel=1e-4)
     assert one.lower_bound > 2 * one.claims["printed"]
@@ -287,7 +300,7 @@ def test_the_printed_formula_is_refuted_on_the_papers_network(cases):
 @pytest.mark.verifies("lee2020:sens-total")
 @pytest.mark.slow
 def test_without_the_law_of_the_noise_too(cases):
-    """Rare events alone, 6,000 runs a side."""
+    """Only rare events, with 6,000 runs a side."""
     one = dfa_audit.play_case(cases["1-1-2"], AuditOptions(trials=6000))
     assert one.claims["printed"] < one.any_law < one.exact
 
@@ -295,8 +308,12 @@ def test_without_the_law_of_the_noise_too(cases):
 @pytest.mark.parametrize("name", ["4-4-4-2, slope", "hybrid"])
 @pytest.mark.slow
 def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
-    """30 seeds at 80 %, held against the exact epsilon: at most as many above it as binomial(30, 0.2) has, but for one
-    in a million; near it with 2,000 runs."""
+    """30 seeds at 80 %, compared with the exact epsilon.
+
+    At most as many exceed it as binomial(30, 0.2), except once in a million.
+
+    The bound comes near it with 2,000 runs.
+    """
     case = replace(cases[name], fewer=1)
     shown = [dfa_audit.play_case(case, AuditOptions(confidence=0.8, seed=seed, trials=60)) for seed in range(30)]
     assert sum(one.lower_bound > one.exact for one in shown) <= most_false_alarms(30, 0.2)
@@ -306,7 +323,7 @@ def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
 
 @pytest.mark.slow
 def test_a_broken_dp_dfa_is_caught(cases):
-    """The clip of the errors, sqrt(1/2) long, forgotten; the noise halved. 2,000 runs a side."""
+    """The clip of the errors, of norm sqrt(1/2), is omitted, and the noise is halved. 2,000 runs a side."""
 
     def unclipped_error(net, x, y, *, tau_e, **rest):
         return dp_dfa(net, x, y, tau_e=math.inf, **rest)

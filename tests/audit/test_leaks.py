@@ -1,7 +1,7 @@
-"""Leaks in rare places: copies of a record, larger batches, a third class, the state. Each is found, and nothing sound.
+"""Leaks in rare cases: copies of a record, larger batches, a third class, the state. Only leaks are found.
 
-`tests.audit.leaking_rules` has the rules. No release of theirs is too far from another for four records of two classes
-without copies, the first of which both worlds have.
+`tests.audit.leaking_rules` has the rules. Their releases differ too little to be refuted for four records of two
+classes without copies, if both data sets have the first record.
 """
 
 from dataclasses import replace
@@ -40,7 +40,7 @@ def audited(name, adjacency, trials=200):
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("name", ["copies_together", "above_five", "third_class"])
 def test_a_leak_in_a_rare_place_is_found_by_the_search(name, adjacency):
-    """The rule counts a record two times or more: random pairs alone exceed the stated sensitivity by half of it."""
+    """The rule counts a record two times or more. Random pairs alone exceed the stated sensitivity by half of it."""
     report = audited(name, adjacency)
     assert report.refuted
     assert report.details["sensitivity"]["exceeded"]
@@ -50,7 +50,10 @@ def test_a_leak_in_a_rare_place_is_found_by_the_search(name, adjacency):
 @pytest.mark.parametrize("adjacency", [pytest.param("replace-one", marks=pytest.mark.nightly), "add-remove"])
 @pytest.mark.parametrize("name, step", [("first_again", 2), ("late", leaking_rules.LATE)])
 def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
-    """The first record of a batch, released again once or often: a step without it differs by what one record can."""
+    """The first record of a batch is released again once or often.
+
+    Without it, a step differs by one record's maximum.
+    """
     report = audited(name, adjacency, trials=1000)
     assert report.details["state"]["kept"]
     assert report.details["state"]["carried"] >= 0.4
@@ -64,7 +67,7 @@ def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ["sound", "of_its_releases"])
 def test_a_sound_rule_is_not_refuted(name, adjacency):
-    """Nor for what its state takes from its own releases. The games refute one in 20 at most; the seed is fixed."""
+    """It is also not refuted for the use of its own releases in its state. The games refute one in 20 at most."""
     report = audited(name, adjacency)
     assert not report.refuted
     assert report.details["sensitivity"]["moved"] <= report.details["sensitivity"]["stated"] * (1 + 1e-9)
@@ -100,7 +103,7 @@ def test_pairs_are_of_all_kinds():
 
 
 def test_what_is_not_drawn_is_said():
-    """A network of one's own has its own number of outputs, and a rule that asks for a size of batch has that."""
+    """A user's own network has a fixed number of outputs, and a rule that requires a batch size has that size."""
     assert claim("sound", "replace-one").not_drawn == (
         "other numbers of outputs than 2, 3, 10",
         "batches of more than 64 records",
@@ -129,7 +132,7 @@ def test_copies_move_with_their_record():
 
 
 def test_a_rule_is_asked_in_the_order_of_the_batch():
-    """The answer is the position of the largest record, so that only the order tells the worlds apart."""
+    """The result is the position of the largest record, so only the order distinguishes the data sets."""
     net = mlp((1, 2), ops.tanh, rng=rng(0))
     pair = draw_pair(net, [], adjacency="replace-one", others=2, rng=rng(1))
     pair = replace(pair, x=(np.array([[1.0], [2], [0]]), np.array([[1.0], [2], [9]])))
@@ -145,7 +148,7 @@ def test_a_rule_is_asked_in_the_order_of_the_batch():
 
 
 def test_given_normals_come_in_their_order():
-    """Whatever asks for them; those beyond the given ones are new and kept."""
+    """They come in order for any caller. Values beyond the given ones are new and stored."""
     given = Given(np.arange(8.0), seed=1)
     assert given.standard_normal(2).tolist() == [0, 1]
     assert given.standard_normal() == 2
@@ -160,7 +163,7 @@ def test_given_normals_come_in_their_order():
 
 
 def with_state(f, *, std=0.5, sign=1.0):
-    """A rule of three numbers, noise in another order and with a sign; f(x, state, step) is without noise."""
+    """A rule of three numbers, with noise in another order and with a sign. f(x, state, step) is without noise."""
 
     def rule(net, B, x, y, rng, state):
         state["step"] = state.get("step", 0) + 1
@@ -172,14 +175,14 @@ def with_state(f, *, std=0.5, sign=1.0):
 
 
 def pair_of_sums():
-    """x sums to 1 in world 0, and to 4 in world 1."""
+    """x sums to 1 in data set 0, and to 4 in data set 1."""
     pair = draw_pair(mlp((1, 2), ops.tanh, rng=rng(0)), [], adjacency="replace-one", others=1, rng=rng(1))
     return replace(pair, x=(np.array([[1.0], [0]]), np.array([[1.0], [3]])))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_what_the_state_carries_is_measured(sign):
-    """3 is moved in step 1; at step 5 twice of it comes again in each number, 6 sqrt(3), and half of it at step 7."""
+    """3 is moved in step 1. At step 5, twice this comes again in each number, 6 sqrt(3), and half of it at step 7."""
 
     def f(x, state, step):
         state.setdefault("kept", x.sum())
@@ -191,7 +194,7 @@ def test_what_the_state_carries_is_measured(sign):
 
 
 def test_what_was_released_may_be_used_again():
-    """Sums, products and thresholds of releases, and a counter: nothing is carried past them."""
+    """Sums, products and thresholds of releases, and a counter, carry no further information."""
 
     def f(x, state, step):
         before = state.get("released", np.zeros(3))

@@ -1,4 +1,4 @@
-"""What the games of `nfa audit --rule` see: scores against SciPy's densities, steps against their algebra, outliers."""
+"""The effects that `nfa audit --rule` detects: scores compared with SciPy's densities, steps with algebra, outliers."""
 
 import math
 from dataclasses import replace
@@ -24,7 +24,7 @@ from tests.trust.broken_claims import SGD, claim
 from tests.trust.mechanism_rules import dense
 
 rng = np.random.default_rng
-D, MU = 6, 0.5  # numbers of the release below, and its sensitivity over its noise
+D, MU = 6, 0.5  # numbers of the release below, and its sensitivity divided by its noise
 
 
 def toy(noise):
@@ -50,7 +50,7 @@ def toy(noise):
 
 
 def silent_or(draw):
-    """Noise that a quiet run, which has no generator, leaves out."""
+    """Noise that a quiet run, which has no generator, omits."""
     return lambda rng, record, state: np.zeros(D) if rng is None else draw(rng, record, state)
 
 
@@ -79,7 +79,7 @@ def test_the_quadratic_score_is_the_likelihood_ratio_of_two_normal_laws():
 
 
 def test_scores_of_several_steps_weigh_them_by_their_covariance():
-    """Three steps share a draw: with W = I + 11', only what differs between them is seen well."""
+    """Three steps share a draw. With W = I + 11', only their differences are precise."""
     draws, ends = rng(2), Ends(f0=np.zeros(3 * D), f1=np.repeat([1.0, 1.0, 0.0], D), std=1.0)
 
     def some():
@@ -94,7 +94,7 @@ def test_noise_left_out_or_used_twice_is_told_from_fresh():
     f0, f1 = np.arange(4.0), np.arange(4.0) + [0, 0, 0.5, 0.25]
     ends = Ends(f0=f0, f1=f1, std=0.1)
     noise = 0.1 * np.array([[0.3, -1.2, 0.7, 0.1], [0.3, -1.2, 0.0, 0.1], [0.3, -1.2, 0.7, -0.3], [0.3, 0.3, 0.7, 1.0]])
-    assert ends.coincidences(f0 + noise).tolist() == [0, -1, -1, 0]  # what both worlds have tells nothing
+    assert ends.coincidences(f0 + noise).tolist() == [0, -1, -1, 0]  # an event in both data sets is not informative
     assert ends.coincidences(f1 + noise).tolist() == [0, 1, 1, 0]
     fresh = np.vstack([f0, f0]) + 0.1 * rng(0).standard_normal((2, 4))
     fresh[1, 2] = np.nan
@@ -147,7 +147,7 @@ def taken_back(rng, record, state):
 
 @pytest.mark.parametrize("noise", [larger, correlated, rarely_none, kept, taken_back])
 def test_what_no_mean_of_one_step_shows_is_refuted(noise):
-    """At 1,000 runs each misses with probability below 1e-6: see the power of the weakest below."""
+    """At 1,000 runs, each misses with probability below 1e-6, see the power of the weakest below."""
     one, pair = toy(silent_or(noise))
     outcomes = own_rule.games(one, {"alone": pair}, AuditOptions(trials=1000))
     assert any(game.refuted for game in outcomes)
@@ -156,9 +156,10 @@ def test_what_no_mean_of_one_step_shows_is_refuted(noise):
 
 @pytest.mark.parametrize("share, trials, known", [(1.0, 500, math.sqrt(13)), (0.8, 1000, math.sqrt(7.640704))])
 def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known):
-    """Sums of four steps show the record 1, 2, 2 and 2 times under the noise of one, where sqrt(2) times is stated; 1,
-    1.8, 1.44 and 1.152 times where eight tenths are taken back. With the score 10 % off the best the event of the
-    middle refutes but for less than once in a million times, one of four games with two bounds each.
+    """Sums of four steps contain the record 1, 2, 2 and 2 times with the noise of one, and sqrt(2) times is stated.
+
+    If eight tenths are taken back, they contain it 1, 1.8, 1.44 and 1.152 times. With a score 10 % off the best, the
+    event of the middle refutes except less than once in a million times. It is one of four games with two bounds each.
     """
     one, pair = toy(silent_or(fresh))
     back = np.eye(4) - share * np.eye(4, k=-1)
@@ -173,7 +174,7 @@ def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known)
 
 @pytest.mark.parametrize("rate", [0.002, 0.02, 0.2])
 def test_the_power_of_the_game_on_rare_events(rate):
-    """Planned after runs that showed the event at its rate, it refutes but for less than once in a million times."""
+    """Planned after runs that showed the event at its rate, it refutes except less than once in a million times."""
     one, pair = toy(silent_or(fresh))
     game, settings = Steps(claim=one, pair=pair), AuditOptions(trials=2000, confidence=1 - 0.05 / 4)
     shown = distinguish("a", game, replace(settings, trials=10), stream=1).summary
@@ -187,8 +188,10 @@ def test_the_power_of_the_game_on_rare_events(rate):
 
 @pytest.mark.slow
 def test_a_sound_release_is_not_refuted_beyond_the_stated_rate():
-    """100 audits at 80 % of a release that attains what it states: at most as many refute it as binomial(100, 0.2)
-    has, but for one time in a million."""
+    """100 audits at 80 % of a release that attains its statement.
+
+    At most as many refute it as binomial(100, 0.2), except once in a million times.
+    """
     one, pair = toy(silent_or(fresh))
     settings = [AuditOptions(trials=40, confidence=0.8, seed=seed) for seed in range(100)]
     refuted = [any(g.refuted for g in own_rule.games(one, {"alone": pair}, how, steps=2)) for how in settings]
@@ -196,7 +199,7 @@ def test_a_sound_release_is_not_refuted_beyond_the_stated_rate():
 
 
 def test_a_game_bounds_a_gaussian_release_by_what_it_is():
-    """With 95 % confidence below the exact epsilon; for four steps, and of one."""
+    """With 95 % confidence, it is below the exact epsilon, for four steps and for one."""
     one, pair = toy(silent_or(fresh))
     for steps in (1, 4):
         outcome = distinguish(
@@ -232,7 +235,7 @@ def test_records_of_all_sizes_do_not_move_a_sound_rule_by_more():
 
 @pytest.mark.parametrize("rule", [broken_noise.overflow_passes, broken_noise.nan_for_outliers])
 def test_a_clip_that_an_overflow_passes_is_found_by_an_outlier(rule):
-    """The squares overflow above 1e19 in float32, and 1e154 in float64; moderate sizes show nothing."""
+    """The squares overflow above 1e19 in float32, and above 1e154 in float64. Moderate sizes reveal nothing."""
     answer, stated, pairs = search_of(rule)
     found = outlier(answer, stated, pairs)
     assert found.exceeded

@@ -1,4 +1,4 @@
-"""The command line as its users meet it: exit codes, one JSON document or one sentence, nothing written by mistakes."""
+"""The command line as a user meets it: exit codes, one JSON document or one sentence, no files after a mistake."""
 
 import ast
 import csv
@@ -35,7 +35,7 @@ from tests.cli.test_schemas import check
 from tests.project.tree import ROOT
 
 TINY = ("--net", "6-4-3", "--batch", "10", "--epochs", "2", "--dataset", "tiny.npz")
-# A rule that does what the file `todo` says, a list of [step, what]: raise an error, or a signal to its own process.
+# A rule that obeys the file `todo`, a list of [step, action]: raise an error, or send a signal to its own process.
 OWN_RULE = """
 import json, os, pathlib
 from nfa.rules.bp import bp
@@ -90,7 +90,7 @@ def nfa(folder, capsys):
 
 @pytest.fixture
 def process(folder):
-    """Call it as a process of its own: process(*arguments) -> CompletedProcess."""
+    """Call it as a separate process: process(*arguments) -> CompletedProcess."""
 
     def call(*arguments, **environment):
         return subprocess.run(
@@ -154,7 +154,7 @@ SPOILT = ("train", *TINY, "--dataset", "spoilt.npz")
 NOISY = ("train", *TINY, "--rule", "pdfa")
 LIGHT = ("train", *TINY, "--rule", "tdfa", "--set", "t=0.15")
 WRONG = [
-    # what is typed, what the sentence must say, what is done to the folder before
+    # the arguments, the sentence, and the preparation of the folder
     (("train", *TINY, "--rule", "bpp"), "rule must be one of bp, dfa", None),
     (("train", *TINY, "--rule", "nowhere:rule"), "rule 'nowhere:rule' cannot be imported", None),
     (("train", "--dataset", "fashion"), "did you mean fashion-mnist?", None),
@@ -438,7 +438,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.posix("kills a process")
 def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, folder):
-    """Ctrl-C at step 2, killed outright two steps later, and then let through: 6 steps in all."""
+    """Ctrl-C at step 2, killed outright two steps later, and then uninterrupted: 6 steps in all."""
     (folder / "own.py").write_text(OWN_RULE)
     typed = ("train", *TINY, "--rule", "own:rule", "--json")
     whole = process(*typed, "--out", "whole")
@@ -452,7 +452,7 @@ def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, fo
 
     (folder / "todo").write_text("[2, 9]")
     assert process(*typed, "--out", "parts").returncode == -9
-    left = {"own-rule-seed1.ckpt.npz", "own-rule-seed1.lock"}  # the second locks nothing: its owner is gone
+    left = {"own-rule-seed1.ckpt.npz", "own-rule-seed1.lock"}  # the second locks nothing, because its owner has ended
     assert {p.name for p in (folder / "parts").iterdir()} == left
 
     resumed = process(*typed, "--out", "parts")
@@ -481,7 +481,7 @@ def test_weights_that_are_gone_are_not_said_to_be_there(nfa, folder):
 
 
 def test_a_rule_that_was_changed_is_another_run(nfa, folder):
-    """The file of one's own rule is what its numbers depend on most."""
+    """The results depend most on the file of a user's own rule."""
     rule = "from nfa.rules.bp import bp\n\ndef mine(net, x, y, *, rng=None):\n    return bp(net, x, y)\n"
     (folder / "changing_rule.py").write_text(rule)
     typed = ("train", *TINY, "--rule", "changing_rule:mine")
@@ -621,7 +621,7 @@ def test_reproduce_refuses_a_folder_of_training_runs(nfa, folder, small_table):
 
 
 def test_verdicts_of_rows(capsys, small_table):
-    """A number that can be compared says how far it may be away, and keeps its reason for the line below."""
+    """A comparable number states its allowed difference, and its reason is on the line below."""
     rows = [
         {"rule": rule, "paper": 88.0, "ours": ours, "sd": None, "n": 1, "difference": ours - 88.0, "verdict": verdict}
         for rule, ours, verdict in (("BP", 88.5, "inside"), ("DFA", 91.0, "outside: 3.00 above"))
@@ -658,7 +658,7 @@ def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):
 
 
 def test_plain_lines_of_progress(capsys, monkeypatch):
-    """A first line, one now and then with the time left, a last one; what a worker says too late is passed over."""
+    """A first line, one now and then with the time left, a last one. Late messages of a worker are ignored."""
     clock = iter([0.0, 10.0, 20.0, 30.0, 40.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     with ProgressDisplay(runs=2) as progress:
@@ -680,10 +680,10 @@ def test_plain_lines_of_progress(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_the_demo_itself(process, folder):
-    """The first thing a newcomer sees: real images, four rules and DRTP, all well above the 10 % of guessing.
+    """This is a newcomer's first command: real images, four rules and DRTP, all well above the 10 % of guessing.
 
-    Its numbers are those of the committed records, within 1.5 points: processors round otherwise, and of 1,000 test
-    images some are near a border. `.ci/run` has made the demo, and names its folder in NFA_DEMO.
+    Its numbers are those of the committed records, within 1.5 points, because processors round differently, and some of
+    1,000 test images are near a border. `.ci/run` has made the demo, and names its folder in NFA_DEMO.
     """
     if made := os.environ.get("NFA_DEMO"):
         shutil.copytree(made, folder / "runs" / Path(made).name)
@@ -860,7 +860,7 @@ def test_a_reader_that_closes_the_pipe_is_no_error(asked, first):
 
 @pytest.mark.slow
 def test_a_terminal_sees_a_bar_with_the_time_left(folder):
-    """Standard error is a terminal here: the bar goes there, and the JSON document stays alone on standard output."""
+    """Standard error is a terminal here. It gets the bar, and standard output contains only the JSON document."""
     pty = pytest.importorskip("pty", reason="pseudo-terminals: not on this system")
     (folder / "slow.py").write_text(
         "import time\nfrom nfa.rules.bp import bp\n\n"
@@ -918,7 +918,7 @@ def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
 
 
 def test_light_commands_load_no_heavy_library():
-    """What `nfa eq` and `nfa --help` load decides how long they take: about a fifth of a second, not two."""
+    """The imports of `nfa eq` and `nfa --help` determine their time: about a fifth of a second, not two."""
     script = (
         "import sys; from nfa.cli.main import main\n"
         "for typed in (['--help'], ['eq'], ['eq', 'lee2020:eq5'], ['errata']): main(typed)\n"
@@ -971,7 +971,7 @@ def test_eq_shows_all_that_the_ledger_knows(nfa):
 
 
 def test_eq_prints_a_certificate_as_it_stands(nfa, tmp_path):
-    """By itself, so that it can be piped into a Python without nfa; an alias leads to the same."""
+    """The output has nothing else, so you can pipe it into a Python without nfa. An alias gives the same."""
     code, out, err = nfa("eq", "dpulr2024:eq28", "--certificate")
     assert (code, err) == (0, "")
     assert out == (ROOT / "nfa/papers/dpulr2024/certificates/thm4.py").read_text(encoding="utf-8")
@@ -983,7 +983,7 @@ def test_eq_prints_a_certificate_as_it_stands(nfa, tmp_path):
 
 @pytest.mark.parametrize("command", ["eq", "errata"])
 def test_a_certificate_is_named(command, nfa):
-    """By `eq` and `errata`, with the command that prints it; an item without one says nothing of it."""
+    """`eq` and `errata` name it with the command that prints it. An item without one does not mention certificates."""
     flat = words(nfa(command, "lee2020:sens-total")[1])
     assert words("nfa/papers/lee2020/certificates/sens_total.py") in flat
     assert words("nfa eq lee2020:sens-total --certificate") in flat
@@ -994,7 +994,7 @@ def test_a_certificate_is_named(command, nfa):
 
 
 def shown_function(out, name):
-    """The lines that `nfa eq` prints of a function, and the function as its file has it."""
+    """The lines that `nfa eq` prints for a function, and the function in its file."""
     start = out.index(f"def {name}(")
     return out[start : out.index("\n\n", start)]
 
@@ -1003,7 +1003,7 @@ def shown_function(out, name):
     ("id_", "entry", "checks"), [("softmax", "network.ops:softmax", 0), ("eq5", "rules.dfa:dfa", 1)]
 )
 def test_eq_shows_code_that_can_be_copied(nfa, id_, entry, checks):
-    """The lines between `code` and `tests` are the function without its docstring and its checks, marks or not."""
+    """The lines between `code` and `tests` are the function without its docstring and checks, with or without marks."""
     out = nfa("eq", f"lee2020:{id_}")[1]
     (function,) = ast.parse(shown_function(out, entry.partition(":")[2])).body
     (reference,) = ast.parse(ledger.source_of(f"nfa.{entry}")[2]).body
@@ -1015,7 +1015,7 @@ def test_eq_shows_code_that_can_be_copied(nfa, id_, entry, checks):
 
 
 def test_eq_marks_the_line_that_is_the_equation(nfa):
-    """By a comment above it, with its number among several; ``--json`` says where the lines are."""
+    """A comment above it marks it, with its number if there are several. ``--json`` has the line numbers."""
     lines = nfa("eq", "lee2020:eq5")[1].splitlines()
     (above,) = [at for at, line in enumerate(lines) if "↓" in line]
     assert lines[above] == "        # ↓ lee2020:eq5"
@@ -1076,7 +1076,7 @@ def test_coverage_counts_every_statement(nfa):
     out = nfa("eq")[1]
     counts = {}
     for name, *row in (line.split() for line in out.splitlines() if line):
-        if row and all(n == "·" or n.isdigit() for n in row):  # columns that do not fit stand in a second table
+        if row and all(n == "·" or n.isdigit() for n in row):  # columns that do not fit are in a second table
             counts[name] = counts.get(name, []) + row
     for verdict in {item.verdict for item in ledger.items()}:
         expected = sum(item.verdict == verdict for item in ledger.items())
@@ -1100,7 +1100,7 @@ def test_errata_are_what_neither_holds_nor_waits(nfa):
     expected = [i for i in ledger.items() if i.verdict not in ("holds", "ours", "pending", "not-executable")]
     assert sorted(i["id"] for i in found) == sorted(i.id for i in expected)
     assert len(expected) > 2
-    order = list(dict.fromkeys(i["verdict"] for i in found))  # by weight, and each verdict's together
+    order = list(dict.fromkeys(i["verdict"] for i in found))  # by importance, and each verdict together
     assert order == ["false", "conditional", "differs", "unproven", "conjecture", "ambiguous", "typo"]
     assert len(list(itertools.groupby(found, lambda i: i["verdict"]))) == len(order)
     kinds = [i["kind"] in ("theorem", "proposition", "lemma") for i in found if i["verdict"] == "false"]
@@ -1108,7 +1108,7 @@ def test_errata_are_what_neither_holds_nor_waits(nfa):
     out = words(nfa("errata")[1])
     commands = re.findall(r"pytest--eq\w+:[\w.-]*\w(\(intheclone\))?", out)
     assert len(commands) > 50
-    assert all(commands)  # a command that runs tests says where
+    assert all(commands)  # a command that runs tests names the clone
     out = out.replace("(intheclone)", "")
     for item in expected:
         for field in ("id", "verdict", "claims", "right", "use", "number", "check"):
@@ -1178,7 +1178,7 @@ PATHS = [(), *(path for path, _ in commands(COMMAND))]
 
 @pytest.mark.parametrize("path", [(), *(path for path, one in commands(COMMAND) if not hasattr(one, "commands"))])
 def test_every_help_tells_every_exit_code_and_writes_to_out_alone(nfa, path):
-    """The codes are those that `nfa.cli.terminal` declares; no option that writes files has another name."""
+    """The codes are those in `nfa.cli.terminal`. No option that writes files has another name."""
     out = nfa(*path, "--help")[1]
     codes = (terminal.OK, terminal.FAILED, terminal.USAGE, terminal.INTERRUPTED, terminal.TERMINATED)
     told = out.partition("Exit codes:")[2].partition("\n\n")[0]
@@ -1203,7 +1203,7 @@ def test_every_help_has_an_example_that_parses(nfa, path):
         command = COMMAND
         while hasattr(command, "commands"):
             command = command.commands[arguments.pop(0)]
-        command.make_context(line, arguments)  # raises for an option that is not there
+        command.make_context(line, arguments)  # raises for an unknown option
         if command.name in ("eq", "errata", "list", "path"):
             assert nfa(*line.split())[0] == 0
     if path and not hasattr(dict(commands(COMMAND))[path], "commands"):
@@ -1256,7 +1256,7 @@ def test_an_option_without_effect_is_refused(words, why, tmp_path, monkeypatch, 
 
 
 def test_each_setting_without_effect_leaves_the_identity_of_the_run():
-    """What `without_effect` names is no part of a run's identity, whatever the rule."""
+    """The settings that `without_effect` names are not part of a run's identity, for any rule."""
     for name in names():
         settings = Settings(rule=name, optimizer="adam", sampling="none")
         assert not set(settings.without_effect()) & set(settings.to_json())

@@ -1,4 +1,4 @@
-"""`nfa audit`, and the audit of ohana2021:prop3-cols behind it: the neighbours it plays on, its claim, what it says."""
+"""`nfa audit`, and the audit of ohana2021:prop3-cols: its neighbours, its claim, its output."""
 
 import json
 import math
@@ -57,7 +57,7 @@ def short(monkeypatch):
 
 
 def test_the_batches_are_neighbours_and_meet_every_condition_of_the_claim(pair):
-    """They differ in the first record, and every entry that a layer reads is c or -c: r is 1."""
+    """They differ in the first record, and every entry that a layer reads is c or -c, so r is 1."""
     for one, other in (pair.x, pair.y):
         np.testing.assert_array_equal(one[1:], other[1:])
         assert len(one) == len(other) == M
@@ -77,7 +77,7 @@ def test_the_direction_tells_the_new_record_alone(pair):
     h0, h1 = (layer_input(pair.net, 1, x, **CLIPS) for x in pair.x)
     assert np.linalg.norm(pair.direction) == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(h0 @ pair.direction, 0, atol=1e-14)
-    assert h1[0] @ pair.direction == pytest.approx(pair.gap, rel=1e-12)  # of length 1, as all inputs are
+    assert h1[0] @ pair.direction == pytest.approx(pair.gap, rel=1e-12)  # of norm 1, like all inputs
     # The distance from the span by least squares.
     rest = h1[0] - h0.T @ np.linalg.lstsq(h0.T, h1[0])[0]
     assert pair.gap == pytest.approx(np.linalg.norm(rest), rel=1e-10)
@@ -85,7 +85,7 @@ def test_the_direction_tells_the_new_record_alone(pair):
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_claim_is_the_formulas_smallest_epsilon():
-    """1808 columns of 2 alpha / (m sigma^2) each, log(1/delta) / (alpha - 1) on top, minimised by a search."""
+    """1808 columns of 2 alpha / (m sigma^2) each, plus log(1/delta) / (alpha - 1), minimised by a search."""
 
     def spent(log_x, delta):
         alpha = 1 + math.exp(log_x)
@@ -100,7 +100,7 @@ def test_the_claim_is_the_formulas_smallest_epsilon():
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.slow
 def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
-    """60 runs a side; the gap between the worlds is 14 orders of magnitude, so that 1,000 runs give 5.6."""
+    """60 runs a side. The gap between the data sets is 14 orders of magnitude, so 1,000 runs give 5.6."""
     game = play_the_game(pair, AuditOptions(trials=60), claim(SIGMA, 1e-5))
     assert game.refuted
     assert game.hits == (0, 60)
@@ -113,8 +113,10 @@ def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
 
 @pytest.mark.slow
 def test_what_protects_is_not_refuted(pair, monkeypatch):
-    """A change of labels alone leaves the span as it is; noise in every direction hides it. Neither has an error rate
-    that a threshold could use, and the bound is 0."""
+    """Changing only labels leaves the span as it is, and noise in every direction hides it.
+
+    Neither has an error rate that a threshold could use, and the bound is 0.
+    """
     labels = replace(pair, x=(pair.x[0], pair.x[0]))
     game = play_the_game(labels, AuditOptions(trials=20), claim(SIGMA, 1e-5))
     assert (game.hits, game.lower_bound, game.refuted) == ((0, 0), 0, False)
@@ -138,7 +140,7 @@ def test_the_number_of_cores_changes_nothing(pair, monkeypatch):
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_laws_are_mutually_singular(pair):
-    """Each layer-1 row lies in a space of 256 dimensions of 784; the two spaces differ (rank 257 together)."""
+    """Each layer-1 row is in a space of 256 dimensions of 784. The two spaces differ (rank 257 together)."""
     h0, h1 = (layer_input(pair.net, 1, x, **CLIPS) for x in pair.x)
     assert np.linalg.matrix_rank(h0) == np.linalg.matrix_rank(h1) == M
     assert np.linalg.matrix_rank(np.vstack([h0, h1])) == M + 1
@@ -263,7 +265,7 @@ def test_the_printed_sensitivity_of_dp_dfa_is_refuted(nfa, name):
 
 @pytest.mark.slow
 def test_dp_dfa_in_words(nfa):
-    """The readings under which the printed formula holds are named, and what follows for the paper's own numbers."""
+    """The output names the readings under which the printed formula holds, and the result for the paper's numbers."""
     code, out, _ = nfa("audit", "dp_dfa", "--trials", 300)
     assert code == 0
     assert max(len(line) for line in out.splitlines()) <= 80
@@ -399,7 +401,7 @@ def report(**change):
 
 
 def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
-    """What later audits hand back: no claim, and a closed form with an infinite bound."""
+    """Reports of later audits: no claim, and a closed form with an infinite bound."""
     show_report(output(), report())
     out = capsys.readouterr().out
     assert "The claim is not refuted. This result does not prove the claim." in out
@@ -414,7 +416,10 @@ def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
 
 
 def test_a_long_name_of_a_rule_is_whole_and_the_answer_too(capsys, monkeypatch):
-    """In a pipe on one line; where a line has 100 columns, none is longer and the numbers stand in a table below."""
+    """In a pipe, it is on one line.
+
+    With lines of 100 columns, no line is wider, and the numbers are in a table below.
+    """
     name = "a_module_with_a_rather_long_name_of_its_own:private_rule_with_a_name_as_long"
     told = report(target=name, claimed_epsilon=0.9263, lower_bound=1.375, delta=1e-5)
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -429,7 +434,10 @@ def test_a_long_name_of_a_rule_is_whole_and_the_answer_too(capsys, monkeypatch):
 
 
 def test_the_picture(nfa, monkeypatch, tmp_path):
-    """--out asks the audit for what the picture needs, and says where it is; an audit without one is refused."""
+    """With --out, the audit returns the data of the picture and prints its path.
+
+    An audit without a picture is refused.
+    """
     from nfa.papers.ohana2021 import audit_images
     from nfa.papers.ohana2021.audit_images import PhotonicAudit
 

@@ -1,4 +1,4 @@
-"""`nfa epsilon` as its users meet it: the numbers, every refusal, every bad input, and what --explain shows."""
+"""`nfa epsilon` as a user meets it: the numbers, every refusal, every wrong input, and the output of --explain."""
 
 import json
 import math
@@ -28,7 +28,7 @@ from tests.project.tree import ROOT
 
 Z = 0.01 / (3 / 512)  # of the first caption of lee2020's Figure 2: sigma 0.01, sensitivity 3 / 512
 BATCHES = ("--n", "60000", "--batch", "512")
-PAPERS = ("--conversion", "mironov2017")  # a second --conversion takes its place
+PAPERS = ("--conversion", "mironov2017")  # a second --conversion replaces it
 CAPTION = ("--sampling", "without-replacement", "--adjacency", "replace-one", *BATCHES, "--steps", "5850", *PAPERS)
 LEAST = ("--sampling", "poisson", "--adjacency", "add-remove", *BATCHES, "--steps", "5850")
 POISSON = (*LEAST, *PAPERS)
@@ -50,7 +50,7 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def ask(run):
-    """The JSON document of a call with delta 1e-5, which must succeed and say nothing on standard error."""
+    """The JSON document of a call with delta 1e-5, which must succeed without output on standard error."""
 
     def call(*arguments):
         code, out, err = run(*arguments, "--delta", "1e-5", "--json")
@@ -140,7 +140,7 @@ def test_epochs_are_as_many_steps_as_nfa_train_takes(ask, scheme):
 
 
 def test_the_steps_of_an_epoch_of_every_sampler():
-    """Those that a theorem covers and the others: what a class says and what its sampler of a run has."""
+    """For all schemes, with or without a theorem, the class and its sampler of a run agree."""
     x = np.zeros((23, 1))
     for scheme, sampler in SAMPLERS.items():
         options = {name: {"N_B": 3, "tau": 10 / 23}[name] for name in sampler.options}
@@ -150,7 +150,7 @@ def test_the_steps_of_an_epoch_of_every_sampler():
 
 
 def test_an_epoch_costs_one_release(ask):
-    """And a short last batch is in it: 15 x 235 steps of 256 out of 60,000 are 15 epochs, if given as epochs."""
+    """It includes a short last batch: 15 x 235 steps of 256 out of 60,000 are 15 epochs, if given as epochs."""
     whole = ask(*given("none", "replace-one"), "--orders", "1.5,2-64")  # 100 uses
     rate = ("--n", "60000", "--batch", "256")
     rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", *rate, "--noise-multiplier", "2")
@@ -160,7 +160,7 @@ def test_an_epoch_costs_one_release(ask):
 
 
 def test_a_gaussian_release_by_hand(ask):
-    """epsilon = rho + 2 sqrt(rho log(1/delta)), rho = T / (2 z^2), at the best of all orders; the grid loses 2e-4."""
+    """epsilon = rho + 2 sqrt(rho log(1/delta)), rho = T / (2 z^2), at the best of all orders. The grid loses 2e-4."""
     rho = 10 / (2 * 20**2)
     best = rho + 2 * math.sqrt(rho * math.log(1e5))
     rest = ("--sampling", "none", "--adjacency", "replace-label", "--steps", "10", *PAPERS)
@@ -214,7 +214,7 @@ def test_epsilon_is_never_negative_and_falls_with_delta_and_with_the_noise(run):
 
 
 def test_epsilon_is_0_where_the_total_variation_is_below_delta(run):
-    """One step takes the record with probability q, and then moves a normal of deviation 1 by 1."""
+    """One step draws the record with probability q, and then moves a normal of deviation 1 by 1."""
     q = 0.00105
     total_variation = q * (2 * stats.norm.cdf(0.5) - 1)
     for delta, zero in ((1e-3, total_variation <= 1e-3), (0.99 * total_variation, False)):
@@ -301,9 +301,9 @@ def test_the_answer_says_all_that_it_depends_on(run):
     out = run(*CAPTION, "--target-epsilon", "3", "--delta", "1e-5")[1]
     z = float(re.match(r"noise multiplier = (\S+) gives epsilon at most 3 at delta = 1e-05\n", out)[1])
     code, out, _ = run(*CAPTION, "--noise-multiplier", z, "--delta", "1e-5", "--json")
-    assert 3 * (1 - 1e-5) < json.loads(out)["epsilon"] <= 3  # the printed noise keeps the promise
+    assert 3 * (1 - 1e-5) < json.loads(out)["epsilon"] <= 3  # the printed noise satisfies the target
     out = " ".join(run(*CAPTION, "--target-epsilon", "0.999310030712345", "--delta", "1.0000049e-5")[1].split())
-    assert "gives epsilon at most 0.999310030712345 at delta = 1.0000049e-05 " in out  # fewer digits promise too much
+    assert "gives epsilon at most 0.999310030712345 at delta = 1.0000049e-05 " in out  # with fewer digits, too small
 
 
 def test_epochs_that_do_not_fit_are_told(run):
@@ -424,7 +424,7 @@ def test_the_tight_number_for_batches_without_replacement(ask):
 
 
 def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
-    """Each row of the table of settings, asked for by itself; and the curve is T times that of one step."""
+    """Each row of the table of settings is requested separately, and the curve is T times that of one step."""
     rate = ("--n", "60000", "--batch", "512")
     explained = ask(*CAPTION, "--noise-multiplier", Z, "--explain")["explain"]
     rows = explained["settings"]
@@ -568,7 +568,7 @@ GOOD = dict(zip(given("poisson", "add-remove")[::2], given("poisson", "add-remov
 
 
 def changed(**options):
-    """The good call with options replaced, added, or (None) left out; _ stands for - in their names."""
+    """The correct call with options replaced, added, or (None) left out. _ stands for - in their names."""
     call = GOOD | {f"--{name.replace('_', '-')}": value for name, value in options.items()}
     return [word for name, value in call.items() if value is not None for word in (name, value)]
 
@@ -701,7 +701,7 @@ SCALE_1 = ("--noise-multiplier", math.sqrt(2))
 
 
 def test_without_options_the_smallest_that_is_proved(run, ask):
-    """1,000 Poisson steps at z = 1.1, and one step of Laplace noise: test_smallest_epsilon.py has the oracles."""
+    """1,000 Poisson steps at z = 1.1, and one step of Laplace noise. test_smallest_epsilon.py has the oracles."""
     typed = ("--sampling", "poisson", "--adjacency", "add-remove", "--q", "0.01", "--steps", "1000")
     answer = ask(*typed, "--noise-multiplier", "1.1")
     assert list(answer) == [*KEYS, "epsilon_at_least"]
@@ -748,7 +748,7 @@ def test_explain_says_what_each_choice_is_worth(run, typed):
 
 
 def test_privacy_losses_by_name(run, ask):
-    """The exact epsilon of ten Gaussian releases, z = 5, is that of one with z = 5 / sqrt(10)."""
+    """The exact epsilon of ten Gaussian releases, z = 5, is that of one release with z = 5 / sqrt(10)."""
     typed = ("--sampling", "none", "--adjacency", "replace-one", "--steps", "10", "--noise-multiplier", "5")
     answer = ask(*typed, "--accountant", "pld")
     exact = epsilon_gaussian(delta=1e-5, noise_multiplier=5 / math.sqrt(10))

@@ -1,4 +1,4 @@
-"""What is copied from an answer is whole: no name, path or command is broken over lines, and no line ends in blanks."""
+"""Copied text is whole: no name, path or command is broken over lines, and no line ends in blanks."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ TYPED = [
 
 @pytest.fixture
 def printed(monkeypatch, capsys):
-    """What a command prints in a pipe of some width; None where COLUMNS is not set."""
+    """The output of a command in a pipe of some width. With None, COLUMNS is not set."""
 
     def call(typed: str, width: int | None) -> str:
         monkeypatch.delenv("COLUMNS", raising=False)
@@ -39,13 +39,13 @@ def printed(monkeypatch, capsys):
 
 
 def words(text: str) -> list[str]:
-    """Words in the order of the alphabet, without what is drawn, for in tables lines are beside each other."""
+    """Words in alphabetical order without the drawn lines, because tables have several texts in one line."""
     return sorted(word for word in text.split() if not set(word) <= set("─█░>…"))
 
 
 @pytest.mark.parametrize("typed", TYPED)
 def test_no_word_is_broken_and_no_line_ends_in_blanks(printed, typed):
-    """A width at which nothing needs to be broken is the measure; a table in two parts has its first column twice."""
+    """The reference is a width at which nothing is broken. A table in two parts repeats its first column."""
     unbroken = Counter(words(printed(typed, 9999)))
     for width in (None, 80, 100):
         found = printed(typed, width)
@@ -199,7 +199,7 @@ def test_tables_have_room_in_eighty_columns(printed, typed, tmp_path, monkeypatc
 
 
 def test_an_equal_epsilon_table_has_room_in_eighty_columns(capsys, monkeypatch):
-    """The rows of the recorded runs, in the columns that such a table has."""
+    """The rows of the recorded runs, in the columns of such a table."""
     monkeypatch.setenv("COLUMNS", "80")
     with open(ROOT / "results" / "ours-equal-epsilon-small" / "table.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -217,7 +217,7 @@ def test_an_equal_epsilon_table_has_room_in_eighty_columns(capsys, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in commands.commands() if not name.startswith(commands.LAID_OUT)])
 def test_recorded_answers_can_be_copied(name):
-    """No blanks at the end of a line, no name cut short, nothing between backticks and no command broken."""
+    """No blanks at the end of a line, no shortened name, nothing between backticks and no command broken."""
     _, _, shown = commands.file_of(name).read_text(encoding="utf-8").partition("\nexit code ")
     for line in shown.splitlines():
         assert line == line.rstrip()
@@ -242,7 +242,7 @@ def test_bibtex_of_a_statement_names_the_paper_and_the_verdict(printed):
     assert fields(software)["note"].endswith("lee2020:eq5 (section 3.2, equation (5)), verdict: holds")
 
 
-# Year, arXiv number of the version that is judged, and what is said of another version.
+# Year, arXiv number of the judged version, and the note about another version.
 WHERE = {
     "lee2020": ("2020", "2010.03701", None),
     "ohana2021": ("2021", "2106.03645", None),
@@ -264,7 +264,7 @@ def test_bibtex_says_when_and_where_a_paper_is_found(printed, paper):
 
 
 def test_bibtex_of_every_statement_is_well_formed(printed, capsys):
-    """Braces are balanced, no key comes twice, signs of LaTeX are escaped; what is ours has no paper."""
+    """Braces are balanced, no key occurs twice, and signs of LaTeX are escaped. Our own statements have no paper."""
     everything = printed("eq " + " ".join(item.id for item in ledger.items()) + " --bibtex", None)
     entries = everything.split("\n\n")
     keys = [re.match(r"@misc\{([^,\s]+),\n", entry)[1] for entry in entries]

@@ -1,4 +1,4 @@
-"""`nfa reproduce` of several items: what one does alone, in an order, and one that fails does not stop the others."""
+"""`nfa reproduce` with several items does the same as each alone, in order. A failed item stops no other."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def nfa(folder, monkeypatch, capsys):
 
 @contextmanager
 def started(folder, *arguments):
-    """The same in a process group of its own."""
+    """The same in a separate process group."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.cli.tiny_items", *arguments],
         cwd=folder,
@@ -79,7 +79,7 @@ def results(folder):
 
 
 def finished(err):
-    """The runs of which standard error says that they are finished."""
+    """The runs that standard error reports as finished."""
     return re.findall(r"^(\S+): finished", err, re.MULTILINE)
 
 
@@ -110,7 +110,7 @@ def test_alone_and_in_a_list_they_resume_each_other(nfa, folder):
 
 
 def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
-    """As if numba were not installed: plain NumPy takes the place of the kernels."""
+    """As if numba were not installed: plain NumPy replaces the kernels."""
     both = "ohana2021:fig2", "ohana2021:table1"
     with monkeypatch.context() as hidden:
         hidden.setitem(sys.modules, "nfa.kernels.clip", None)
@@ -135,7 +135,10 @@ def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
 
 
 def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
-    """What is computed has none: alone or in a list of such items it is refused, beside others it is done."""
+    """A computed item has no epochs.
+
+    Alone or in a list of such items it is refused, and with other items it is computed.
+    """
     items = "ohana2021:table1", "ohana2021:fig2", "lee2020:epsilons"
     code, out, err = nfa("reproduce", *items, "--epochs", 1)
     assert code == 0
@@ -174,7 +177,7 @@ def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
 
 
 def test_only_some_runs_of_a_list(nfa, folder):
-    """An item without such a run is skipped, what is computed is done; where none has one, nothing is begun."""
+    """An item without such a run is skipped, and a computed item is computed. If no item has one, nothing begins."""
     items = "ohana2021:table1", "ohana2021:fig2", "lee2020:epsilons"
     code, out, _ = nfa("reproduce", *items, "--only", "rule=DFA", "--dry-run")
     assert (code, bool(re.search(r"^ohana2021:table1 +1 of 1 ", out, re.MULTILINE))) == (1, True)
@@ -189,7 +192,7 @@ def test_only_some_runs_of_a_list(nfa, folder):
     report = (folder / "runs/ohana2021-table1-demo/REPORT.md").read_text()
     assert report.startswith("# A tiny ohana2021:table1; only rule DFA\n")
     code, _, err = nfa("reproduce", *items, "--only", "rule=BP,DFA", "--only", "sigma=non-private")
-    assert (code, finished(err)) == (1, ["ohana2021-table1-demo/bp-seed1"])  # fig2 has no DFA: skipped once more
+    assert (code, finished(err)) == (1, ["ohana2021-table1-demo/bp-seed1"])  # fig2 has no DFA and is skipped again
     kept = files(folder)
     for arguments, sentence in {
         ("--only", "rule=PDFA"): "no run of ohana2021:fig2 at scale demo has rule 'PDFA': choose from BP",
@@ -312,7 +315,7 @@ def test_all_and_a_papers_name_stand_for_their_items():
 
 
 def test_the_time_left_is_that_of_all_runs(tmp_path, monkeypatch):
-    """By hand: 3 runs of 100 s; half of the first took twice as long as was thought."""
+    """By hand: 3 runs of 100 s. Half of the first took twice as long as estimated."""
     clock = iter([0.0, 100.0])
     monkeypatch.setattr("nfa.cli.long_runs.time.monotonic", lambda: next(clock))
     display = Overall(jobs=1)
@@ -326,7 +329,7 @@ THREE = ("reproduce", "lee2020:epsilons", "ohana2021:table1", "lee2020:fig2")
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    """The records of three items that nobody stops."""
+    """The records of three uninterrupted items."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     np.savez(folder / "tiny.npz", **arrays())
     with started(folder, *THREE, "--jobs", "1", "--out", "whole") as child:

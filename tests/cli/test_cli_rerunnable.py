@@ -1,4 +1,4 @@
-"""`nfa reproduce` without an item, with --list, and with a name that stands for nothing: what can be rerun."""
+"""`nfa reproduce` without an item, with --list, and with an unknown name: the items that can be rerun."""
 
 import json
 import re
@@ -16,7 +16,7 @@ PAPERS = list(dict.fromkeys(id.partition(":")[0] for id in index.EXPERIMENTS))
 
 @pytest.fixture
 def nfa(tmp_path, monkeypatch, capsys):
-    """nfa(*arguments) -> (exit code, standard output, standard error), in an empty folder that stays so."""
+    """nfa(*arguments) -> (exit code, standard output, standard error), in an empty folder that stays empty."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("NFA_DEBUG", raising=False)
@@ -36,7 +36,7 @@ def told(nfa, *arguments):
 
 
 def test_every_item_is_listed_with_its_scales(nfa):
-    """As the experiments themselves have them, in the order of the index, the repaired ones after the published."""
+    """The scales are those of the experiments, in the order of the index; the repaired ones follow the published."""
     found = told(nfa, "--list")
     assert [(entry["item"], entry["variant"]) for entry in found if entry["variant"] == "published"] == [
         (id, "published") for id in index.EXPERIMENTS
@@ -57,7 +57,7 @@ def test_every_item_is_listed_with_its_scales(nfa):
 
 
 def test_times_are_those_of_the_reports_and_no_others(nfa):
-    """Where a report of all runs of a scale is kept, its own sum; and none at a scale of which nothing is recorded."""
+    """If a report of all runs of a scale exists, its own sum is used. A scale without records has no time."""
     times = {
         (entry["item"], entry["variant"], scale["scale"]): scale["recorded"]
         for entry in told(nfa, "--list")
@@ -123,7 +123,10 @@ def test_a_list_ignores_no_option(option, nfa):
 
 
 def test_where_no_time_is_recorded_one_is_estimated(nfa):
-    """From records of the same rules and networks alone: none for Table C1's networks, of which no run is kept."""
+    """The estimate uses only records of the same rules and networks.
+
+    Table C1's networks have none, as no run is stored.
+    """
     estimated = {
         (entry["item"], scale["scale"]): scale["estimated_seconds"]
         for entry in told(nfa, "--list")

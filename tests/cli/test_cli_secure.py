@@ -1,6 +1,6 @@
-"""What would not end private, or without the count that is asked for, is refused before the first step.
+"""A run that would not end private, or without the requested count, is refused before the first step.
 
-`nfa train` names the change that mends it, and all that is missing at once; with --anyway it trains.
+`nfa train` names the remedy, and all missing settings at once. With --anyway, it trains.
 """
 
 import json
@@ -30,7 +30,7 @@ PIXELS = "the mean and the deviation of the training pixels enter without noise 
 
 @pytest.fixture
 def train(tmp_path, monkeypatch, capsys):
-    """train(words) -> (exit code, record or None, standard error); nothing may be written where it is refused."""
+    """train(words) -> (exit code, record or None, standard error). A refused run may write nothing."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write_data(tmp_path / "tiny.npz")
@@ -47,7 +47,7 @@ def train(tmp_path, monkeypatch, capsys):
     return call
 
 
-# What is typed, what the refusal says, and what is typed beside it (a later option stands) to be private.
+# The arguments, the refusal, and the additional arguments (a later option wins) for a private run.
 REFUSED = [
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --pixels as-is",
@@ -71,7 +71,7 @@ REFUSED = [
 
 COUNTED = f"{DP_SGD} --delta 1e-3 --adjacency replace-one"
 ADDED = f"{DP_SGD} --delta 1e-3 --adjacency add-remove --sampling poisson"
-# What would show something of the examples beside the steps, what the refusal says, and what is typed instead.
+# Arguments that would reveal facts about the examples besides the steps, the refusal, and the replacement.
 SHOWN = [
     (COUNTED, PIXELS, f"{COUNTED} --pixels as-is"),
     (DP_SGD, PIXELS, f"{DP_SGD} --pixels as-is"),
@@ -99,7 +99,7 @@ def test_what_would_show_examples_is_refused_with_anyway_too(train, typed, says,
 
 
 def test_public_inputs_may_be_standardised(train):
-    """Under replace-label the inputs of neighbours are the same."""
+    """Under replace-label, the inputs of neighbours are the same."""
     code, record, _ = train(f"{DP_SGD} --delta 1e-3 --adjacency replace-label")
     assert (code, record["private"], record["settings"]["pixels"]) == (0, True, "standard")
 
@@ -219,7 +219,7 @@ def test_anyway_needs_something_to_go_against(seeded):
 
 
 def test_a_noise_multiplier_needs_an_adjacency_and_no_delta(seeded):
-    """The adjacency is that of its sensitivity: no count is asked for, and the record says so."""
+    """The adjacency is that of its sensitivity. No count is requested, and the record says so."""
     code, record, _ = seeded("--rule dp_sgd --set C=1 --noise-multiplier 1.1 --adjacency replace-one")
     assert (code, "guarantee" in record["privacy"]) == (0, False)
 
@@ -251,7 +251,7 @@ MISSING = [
         "--target-epsilon and --set sigma exclude each other: leave out one of the two, because each"
         " determines the other",
     ),
-    # Of a rule without a guarantee that is said first, whatever else is missing.
+    # If a rule has no guarantee, this is reported first, even if settings are missing.
     (
         "--rule bp --noise-multiplier 1",
         "no privacy guarantee: bp releases the gradient as it is, without noise; `nfa rules` lists"

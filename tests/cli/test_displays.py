@@ -1,4 +1,4 @@
-"""Displays never decide: odd widths, streams that are full, closed or without a reader, terminals that draw nothing."""
+"""Displays do not affect results: odd widths, full or closed streams, streams without a reader, dumb terminals."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def shell(tmp_path):
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
 @pytest.mark.parametrize("text", ["0", "00", "-5", "²", "٣", " 80", "1e2", "", "9" * 30, "wide"])
 def test_a_size_that_is_none_is_no_size(name, text, monkeypatch, capsys):
-    """The answer is the one without the variable."""
+    """The output is the same as without the variable."""
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("LINES", raising=False)
     assert main.main(EPSILON) == 0

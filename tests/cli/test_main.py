@@ -1,4 +1,4 @@
-"""Ctrl-C while Python imports: the command ends with the exit code of a later Ctrl-C, and without a traceback."""
+"""Ctrl-C while Python imports: the command ends without a traceback, with the exit code of a later Ctrl-C."""
 
 import configparser
 import os
@@ -11,7 +11,7 @@ from nfa.__main__ import INTERRUPTED
 from nfa.cli import terminal
 from tests.project.tree import ROOT
 
-# Python runs this file before anything else. It sends Ctrl-C when a module is first asked for.
+# Python runs this file before anything else. It sends Ctrl-C when a module is first imported.
 CTRL_C = """
 import signal, sys
 
@@ -31,7 +31,7 @@ EPSILON = (
 
 
 def script() -> list[str]:
-    """What the console script of setup.cfg runs."""
+    """The command of the console script in setup.cfg."""
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     name, _, place = setup["options.entry_points"]["console_scripts"].strip().partition(" = ")
@@ -69,7 +69,7 @@ def test_ctrl_c_that_the_parent_has_switched_off_stays_off(tmp_path, entry):
 
 @each
 def test_ctrl_c_just_before_the_command_begins_ends_quietly(tmp_path, entry):
-    """Where no handler of the command line stands yet: its first line is replaced."""
+    """At this point, the command line has no handler yet. The test replaces its first line."""
     (tmp_path / "first.py").write_text(
         "import nfa.cli.main as one\ndef stop():\n    raise KeyboardInterrupt\none.leave_out_odd_displays = stop\n"
     )

@@ -1,6 +1,6 @@
-"""Every JSON document of the command line has the form of its schema: schemas/COMMAND.json, in JSON Schema 2020-12.
+"""Every JSON document of the command line follows its schema: schemas/COMMAND.json, in JSON Schema 2020-12.
 
-The documents of `nfa demo` and of a table that is trained are checked in test_cli.py, where a small table is trained.
+test_cli.py checks the documents of `nfa demo` and of a trained table, because it trains a small table.
 """
 
 import json
@@ -75,7 +75,7 @@ def {rule}(*args, **kwargs):
 
 
 def check(command, document):
-    """Raise a ValueError unless a document is what its command may print."""
+    """Raise a ValueError unless a document follows the schema of its command."""
     from jsonschema import Draft202012Validator  # two seconds where every format is installed
     from referencing import Registry
 
@@ -86,7 +86,7 @@ def check(command, document):
 
 @pytest.fixture
 def printed(tmp_path, monkeypatch, capsys):
-    """The document that a command prints, typed in a folder with the data set tiny.npz or in a folder of that."""
+    """The document that a command prints, in a folder with the data set tiny.npz or in a subfolder."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write_data(tmp_path / "tiny.npz")
 
@@ -154,7 +154,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("command", "typed"), [("eq", "eq lee2020:eq5"), ("epsilon", COMMANDS[5]), ("train", TINY)])
 def test_a_document_of_another_form_is_refused(command, typed, printed):
-    """A key that is missing, a key too many, and each value of `WRONG`."""
+    """A missing key, an additional key, and each value of `WRONG`."""
     document = printed(typed)
     values = document[0] if command == "eq" else document
     for key in values:

@@ -1,6 +1,6 @@
-"""Items that train in a second, in the place of those of the papers, for the tests of `nfa reproduce` of several.
+"""Items that train in a second, which replace those of the papers in the tests of `nfa reproduce` with several items.
 
-As a program it is `nfa` with these items: ``python -m tests.cli.tiny_items reproduce all``.
+As a program, it is `nfa` with these items: ``python -m tests.cli.tiny_items reproduce all``.
 """
 
 import os
@@ -29,7 +29,7 @@ ITEMS = {
 
 
 def killed(net, x, y, *, rng):
-    """BP; the worker process that meets the file `kill` takes it away and dies."""
+    """BP. The worker process that finds the file `kill` removes it and dies."""
     if os.getpid() != int(os.environ["MAIN"]) and Path("kill").exists():
         Path("kill").unlink(missing_ok=True)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The kernels as Python: slow, but each line is there to be run, changed and seen to fail, with nothing to compile."""
+"""The kernels as Python source: slow, but each line can be run, changed and seen to fail, without compiling."""
 
 import inspect
 import sys
@@ -6,9 +6,9 @@ import types
 
 
 def in_python(module, **changes):
-    """A kernel module with every compiled function replaced by its source, and some of its constants or imports.
+    """A kernel module with every compiled function replaced by its source, and with some constants or imports changed.
 
-    What it imports of other modules of nfa.kernels is replaced likewise.
+    Its imports from other modules of nfa.kernels are replaced in the same way.
     """
     space = dict(vars(module)) | changes
 

@@ -1,4 +1,4 @@
-"""What compiling a kernel does to the rest of the process."""
+"""The effect of compiling a kernel on the rest of the process."""
 
 import gc
 
@@ -9,7 +9,7 @@ numba = pytest.importorskip("numba", reason="numba is not installed: pip install
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_nothing_is_collected_while_numba_compiles(enabled):
-    """Also in what a function calls, and where it does not compile; afterwards the collector is as it was."""
+    """This includes functions that it calls, and failed compilations. Afterwards the collector is as before."""
     from numba.core import event
     from numba.core.errors import TypingError
 

@@ -1,4 +1,4 @@
-"""What a private rule needs of the convolutions' kernels: each example by itself, clipped by what is added."""
+"""Private rules need this of the convolutions' kernels: each example alone, clipped by the norm of what is added."""
 
 import math
 
@@ -21,7 +21,7 @@ rng = np.random.default_rng
 # Each type is compiled by itself; tests/kernels/test_twins.py has both.
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 
-# Channels of images whose places are taken all at once, and of those whose rows take fewer products.
+# Channels of images whose places are all copied, and of images whose rows need fewer products.
 CHANNELS = pytest.mark.parametrize("c", [2, 11])
 
 
@@ -37,7 +37,7 @@ def case(m, c, dtype, seed=0):
 @CHANNELS
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 3e38])
 def test_what_is_no_number_stays_in_its_example(c, dtype, bad):
-    """Bit for bit: a lane is computed from itself alone."""
+    """The other examples are bitwise identical, because a lane is computed only from itself."""
     map_, W, b, h, dz = case(40, c, dtype)
 
     def rows(h, dz):
@@ -81,7 +81,7 @@ def test_a_weight_of_0_leaves_a_term_out_whatever_it_holds(c, dtype, keep, monke
 @DTYPES
 @CHANNELS
 def test_a_term_does_not_depend_on_the_batch(c, dtype):
-    """Bit for bit: norms of 1, 33, 70 and all examples, in any order."""
+    """Norms of 1, 33, 70 and all examples, in any order, are bitwise identical."""
     map_, _, _, h, dz = case(140, c, dtype)
     want = map_.norms2(dz, h)[0]
     for some in (slice(5, 6), slice(3, 36), slice(0, 70), slice(None, None, -1)):
@@ -92,7 +92,7 @@ def test_a_term_does_not_depend_on_the_batch(c, dtype):
 @CHANNELS
 @pytest.mark.parametrize("keep", [True, False], ids=["kept", "formed twice"])
 def test_positions_that_cancel_are_clipped_by_what_is_added(c, dtype, keep, monkeypatch):
-    """dz orthogonal to all that the positions see: what is left is rounding, and the very same in norm and sum."""
+    """dz is orthogonal to everything that the positions read. The rest is rounding, and is the same in norm and sum."""
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
     r, found = rng(0), []
     map_ = network.Conv2d(6, (3, 2), ops=kernels).bind((c, 6, 7))
@@ -168,7 +168,7 @@ def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
         x = (r.normal(size=(1, 1, 11, 10)) * size).astype(np.float32)
         with np.errstate(all="ignore"):
             dW, db = rule(net, x, y, rng=rng(3), **settings)
-        if rule is dp_hybrid:  # each of the convolutions' gradients by itself
+        if rule is dp_hybrid:  # each gradient of the convolutions separately
             found = max(np.linalg.norm(g.astype(float)) for g in (*dW[1:3], *db[1:3]))
         else:
             found = np.linalg.norm(np.concatenate([g.astype(float).ravel() for g in (*dW[1:], *db[1:])]))
@@ -181,13 +181,16 @@ def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
     "phi", [ops.tanh, ops.sigmoid, ops.relu, ops.step, ops.identity, ops.gelu], ids=lambda p: p.name
 )
 def test_pooling_before_what_never_decreases(phi, door, dtype):
-    """Against pooling phi(z): equal to two roundings, for phi of equal numbers is equal and phi orders as they are but
-    for rounding; ReLU, step and identity, which round nothing, bit for bit."""
+    """The oracle is pooling phi(z).
+
+    Results agree to two roundings, because phi of equal numbers is equal and phi is monotone up to rounding. For ReLU,
+    step and identity, which do not round, they are bitwise identical.
+    """
     net = cnn(door, dtype, phi=phi)
     r = rng(5)
     z = [None, *(r.normal(size=(6, *shape)).astype(dtype) for shape in net.shape_z[1:])]
     z[1][:, :, 2:6] = np.round(z[1][:, :, 2:6])  # equal maxima
-    z[1][:, :, 6:] -= 4  # windows that ReLU leaves without slope
+    z[1][:, :, 6:] -= 4  # windows in which ReLU has derivative 0
     h, pool = net.activate(1, z[1]), net.pool[1]
     want = pool.forward(phi.phi(z[1]))
     v = r.normal(size=h.shape).astype(dtype)

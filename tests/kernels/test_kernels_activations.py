@@ -1,4 +1,4 @@
-"""The activations' kernels three ways: beside NumPy's, beside many digits, and as Python, in every layout of memory."""
+"""The activations' kernels, three ways: compared with NumPy, with many digits, and as Python, in any memory layout."""
 
 import mpmath as mp
 import numpy as np
@@ -30,13 +30,13 @@ MANY_DIGITS = {
     "sigmoid": lambda t: 1 / (1 + mp.exp(-t)),
     "dsigmoid": lambda t: mp.sech(t / 2) ** 2 / 4,
 }
-FLOAT64 = {  # to a few roundings of theirs
+FLOAT64 = {  # to a few of their roundings
     "tanh": np.tanh,
     "dtanh": lambda z: 1 / np.cosh(np.minimum(abs(z), 300)) ** 2,
     "sigmoid": expit,
     "dsigmoid": lambda z: 0.25 / np.cosh(np.minimum(abs(z), 600) / 2) ** 2,
 }
-# What the kernels' module promises, of the value and where that is tiny.
+# The promises of the kernels' module, for the value and for tiny values.
 ERROR, LEAST = 2.1e-7, 3e-45
 ERRORS = {np.float32: (ERROR, LEAST), np.float64: (1e-15, 1e-323)}
 BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -45,13 +45,13 @@ CHUNK = 1 << 23
 
 @pytest.fixture(autouse=True)
 def silence():
-    """As Python a kernel would warn of numbers that overflow."""
+    """Suppress warnings, because a kernel as Python would warn of numbers that overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         yield
 
 
 def hard():
-    """Zeros, the smallest and the largest floats, where a power of two or a digit is lost, and all sizes."""
+    """Zeros, the smallest and the largest floats, places where a power of two or a digit is lost, and all sizes."""
     edges = [0.5 * np.log(2) * (k + 0.5) for k in range(6)] + [0.625, 9.01, 17.4, 43.5, 43.7, 44.4, 51.9, 52.4, 53]
     edges += [87.0, 87.3, 88.8, 103.2, 103.98, 104.0, 106.0, 110.0, 1e4, 3.4e38]
     tiny = [0.0, 1.4e-45, 2.8e-45, 1e-41, 1.1754942e-38, 1.1754944e-38, 1e-20, 2.0**-24, 2.0**-12, 3e-4]
@@ -61,7 +61,7 @@ def hard():
 
 
 def hard_64():
-    """As `hard` in float64, beside the floats of float32."""
+    """As `hard` in float64, with the floats of float32."""
     edges = [0.5 * np.log(2) * (k + 0.5) for k in range(6)] + [18.4, 36.7, 37.5, 354, 372.6, 708.4, 744.4, 745.2, 747]
     tiny = [5e-324, 1e-320, 2.2250738585072014e-308, 1e-200, 2.0**-53, 2.0**-27]
     size = np.concatenate([tiny, edges, [1e308, np.finfo(float).max], np.geomspace(1e-8, 750, 90)])
@@ -80,7 +80,7 @@ def bits(a):
 @BOTH
 @pytest.mark.parametrize("name", SMOOTH)
 def test_as_exact_as_the_module_says(door, name, dtype):
-    """Beside 40 digits."""
+    """The comparison has 40 digits."""
     z, (error, least) = HARD[dtype](), ERRORS[dtype]
     got = getattr(door, name)(z)
     assert got.dtype == dtype
@@ -94,9 +94,9 @@ def test_as_exact_as_the_module_says(door, name, dtype):
 @BOTH
 @NAMES
 def test_numpy_s_to_rounding(door, name, dtype):
-    """To eight roundings, of 1 where NumPy's 1 - tanh^2 cancels, and where it has 0 for what is tiny.
+    """To eight roundings, of 1 where NumPy's 1 - tanh^2 cancels, and where it has 0 for tiny values.
 
-    ReLU's bit for bit.
+    ReLU is bitwise identical.
     """
     z = np.append(HARD[dtype](), np.array([np.inf, -np.inf, np.nan], dtype))
     kept = z.copy()
@@ -137,14 +137,14 @@ def hold_bounds(name, z, got, mirrored):
 @BOTH
 @pytest.mark.parametrize("name", [*SMOOTH, "drelu"])
 def test_bounds_and_symmetry_are_exact(door, name, dtype):
-    """Next to 0 above all, where the derivative is as large as a guarantee says."""
+    """Tested mostly near 0, where the derivative reaches the bound of a guarantee."""
     small = {np.float32: (2.0**-13, 2.0**-9), np.float64: (2.0**-28, 2.0**-24)}[dtype]
     z = np.append(HARD[dtype](), np.geomspace(*small, 300).astype(dtype))
     hold_bounds(name, z, getattr(door, name)(z), getattr(door, name)(-z))
 
 
 def every_float(sign):
-    """All floats of a sign from 0 to infinity, a piece at a time."""
+    """All floats of one sign from 0 to infinity, a piece at a time."""
     for first in range(0, 0x7F800001, CHUNK):
         yield sign * np.arange(first, min(first + CHUNK, 0x7F800001), dtype=np.uint32).view(np.float32)
 
@@ -166,7 +166,7 @@ def test_bounds_and_symmetry_of_every_float(name):
     "name, sign", [("tanh", 1), ("dtanh", 1), ("sigmoid", 1), ("sigmoid", -1), ("dsigmoid", 1)], ids=str
 )
 def test_errors_of_every_float(name, sign):
-    """Beside float64, and phi falls between neighbours by no more than both err; symmetry has the other half."""
+    """The oracle is float64. Between neighbours, phi falls by at most both errors. Symmetry covers the other half."""
     before = None
     for z in every_float(sign):
         got, want = getattr(kernels, name)(z).astype(np.float64), FLOAT64[name](z.astype(np.float64))
@@ -178,7 +178,7 @@ def test_errors_of_every_float(name, sign):
 
 
 def side_by_side(z):
-    """The same array, whose memory has the examples as its last axis."""
+    """The same array with the examples as the last axis of its memory."""
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(z, 0, -1)), -1, 0)
 
 
@@ -198,7 +198,10 @@ LAYOUTS = {
 @NAMES
 @pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS))
 def test_every_layout_of_memory(door, name, lay, dtype):
-    """The bits of the array laid out row by row; memory without gaps is laid out as what was given, and not copied."""
+    """The result is bitwise that of the array laid out row by row.
+
+    Memory without gaps keeps its layout and is not copied.
+    """
     for shape in ((7, 3, 5, 2), (1, 4, 1, 3), (0, 2, 3), (3, 0), (9, 11)):
         z = lay(np.random.default_rng(0).normal(size=shape).astype(dtype))
         got = getattr(door, name)(z)

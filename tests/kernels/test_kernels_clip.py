@@ -1,4 +1,4 @@
-"""The clips' kernels beside NumPy's, three ways, with the guarantees that tests/test_clip.py holds NumPy's to."""
+"""The clips' kernels compared with NumPy's, three ways, with the guarantees that tests/test_clip.py checks."""
 
 import math
 
@@ -33,13 +33,13 @@ EVERY_WAY = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def silence():
-    """As Python a kernel would warn of squares that overflow."""
+    """Suppress warnings, because a kernel as Python would warn of squares that overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         yield
 
 
 def side_by_side(v):
-    """The same array, whose memory has the examples as its last axis."""
+    """The same array with the examples as the last axis of its memory."""
     return np.moveaxis(np.ascontiguousarray(np.moveaxis(v, 0, -1)), -1, 0)
 
 
@@ -55,7 +55,7 @@ EVERY_LAYOUT = pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS
 
 
 def not_finite(dtype):
-    """Rows with NaN, infinities or both, a norm beyond the dtype, and beside each one that is finite."""
+    """Rows with NaN, infinities or both, a norm beyond the dtype, each next to a finite row."""
     largest = np.finfo(dtype).max
     return np.array(
         [
@@ -76,7 +76,7 @@ def ordinary(dtype, *shape):
 
 
 def batches(dtype):
-    """m = 1, m = 0, no entries, hard rows, rows that are not finite, images; the last are longer than a block."""
+    """m = 1, m = 0, no entries, hard rows, rows that are not finite, images. The last are larger than a block."""
     yield ordinary(dtype, 1, 3, 2)
     yield ordinary(dtype, 0, 4, 3)
     yield ordinary(dtype, 3, 2, 0)
@@ -92,7 +92,7 @@ def batches(dtype):
 def test_clips_of_rows_agree(door, dtype, lay):
     """To 4 roundings: of a norm, whose squares are added in another order, of the weight and of the product.
 
-    Rows that the reference leaves as they are or takes out are so bit for bit.
+    Rows that the reference keeps or removes agree bitwise.
     """
     for given in batches(dtype):
         v = lay(given) if given.ndim > 2 or lay in (LAYOUTS["rows"], LAYOUTS["every second example"]) else given
@@ -113,7 +113,7 @@ def test_clips_of_rows_agree(door, dtype, lay):
 
 @EVERY_WAY
 def test_row_norms_are_at_most_the_bound(door, dtype):
-    """Rows within it stay bit for bit; a row that is not finite adds nothing, and moves no other."""
+    """Rows within the bound are bitwise unchanged. A row that is not finite adds nothing, and changes no other row."""
     for lay in (np.ascontiguousarray, side_by_side):
         for rows in (hard_rows(dtype), not_finite(dtype)):
             v = lay(rows)
@@ -130,7 +130,10 @@ def test_row_norms_are_at_most_the_bound(door, dtype):
 
 @EVERY_WAY
 def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype):
-    """By themselves; 3-4-12 has the norm 13, 0.3-0.4 has 0.5. Without the rescue the first would pass, or vanish."""
+    """Each row is alone.
+
+    3-4-12 has the norm 13, 0.3-0.4 has 0.5. Without rescaling, the first would pass, or vanish.
+    """
     for scale in {np.float32: (1e-30, 1e-22, 1e37), np.float64: (1e-200, 1e-161, 1e300)}[dtype]:
         v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
         for lay in (np.ascontiguousarray, side_by_side):
@@ -141,7 +144,7 @@ def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype):
 
 @WAYS
 def test_a_weight_too_small_for_full_precision_is_0(door):
-    """Rounded up, it would let the row exceed c: here the weight is 1e-38 / 3."""
+    """A weight that is rounded up would let the row exceed c. Here the weight is 1e-38 / 3."""
     v = np.array([[3e30, 0.0], [0.0, 1e-9]], np.float32)
     for lay in (np.ascontiguousarray, side_by_side):
         assert door.clip_l2(lay(v), 1e-8).tolist() == [[0, 0], v[1].tolist()]
@@ -174,7 +177,7 @@ def test_the_same_numbers_whatever_the_batch_and_the_threads(dtype, monkeypatch)
 @EVERY_WAY
 @EVERY_LAYOUT
 def test_offset_clips_are_equal(door, dtype, lay):
-    """Bit for bit, NaN and infinities too, up to the sign of 0."""
+    """They are bitwise identical, with NaN and infinities, up to the sign of 0."""
     for given in batches(dtype):
         v = lay(given) if given.ndim > 2 or lay in (LAYOUTS["rows"], LAYOUTS["every second example"]) else given
         for floor in clip.FLOORS:
@@ -187,7 +190,7 @@ def test_offset_clips_are_equal(door, dtype, lay):
 
 @WAYS
 def test_memory_with_the_examples_side_by_side_is_kept_so(door):
-    """And is not copied on the way: the answer's memory is laid out as what was given."""
+    """Nothing is copied, and the result has the memory layout of the input."""
     v = side_by_side(ordinary(np.float32, 6, 2, 3, 4))
     for got in (door.clip_l2(v, 1.0), door.clip_offset(v, 0.1, 0.4)):
         assert got.strides == v.strides

@@ -1,4 +1,4 @@
-"""The fast normals: the cipher against its standard, the transform in many digits, the law, the same on any threads."""
+"""The fast normals: the cipher compared with its standard, the transform in many digits, the law, any threads."""
 
 import math
 import subprocess
@@ -24,7 +24,7 @@ PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways ar
     (cipher.first_entry, kernels.first_entry),
 ]
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
-FALSE_ALARM = 1e-6  # of each statistical test in this module, were the numbers independent standard normals
+FALSE_ALARM = 1e-6  # of each statistical test in this module, if the numbers were independent standard normals
 LANES = cipher.LANES
 GROUP = 8 * LANES  # normals of a group
 EPS, LARGEST = np.finfo(np.float64).eps, math.sqrt(106 * math.log(2))
@@ -45,7 +45,7 @@ def words(text):
 
 @pytest.fixture
 def threads():
-    """`cores.limit`, undone afterwards."""
+    """`cores.limit`, restored afterwards."""
     yield cores.limit
     cores.limit()
 
@@ -54,7 +54,8 @@ def threads():
 def test_the_cipher_is_the_standard_s(door):
     for key, counter, stream in RFC_8439:
         assert np.array_equal(door.chacha20(words(key), counter, 2)[:8, 0], words(stream))
-    # A counter is one number of 64 bits: blocks in a row are those asked for one by one, past 2^32 too.
+    # A counter is one number of 64 bits, so consecutive blocks equal blocks that are requested one by one, also past
+    # 2^32.
     first = 2**32 - 2
     one_by_one = [door.chacha20(KEY, first + i, 1) for i in range(4)]
     assert np.array_equal(door.chacha20(KEY, first, 4), np.concatenate(one_by_one, axis=1))
@@ -69,7 +70,7 @@ def test_the_cipher_three_ways():
 
 
 def test_the_transform_in_fifty_digits():
-    """Places chosen over the first and second group, from the cipher's words by the documented order."""
+    """Places are chosen in the first and second group, from the cipher's words in the documented order."""
     got = cipher.add_keyed(np.zeros(2 * GROUP), 1.0, KEY, 3)
     with mpmath.workdps(50):
         for group, row, lane in [(0, 0, 0), (0, 3, LANES - 1), (1, 1, 17), (1, 2, 40)]:
@@ -86,7 +87,7 @@ def test_the_transform_in_fifty_digits():
 @slow
 @pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
 def test_the_sums_three_ways(n):
-    """To 8 roundings of the largest number: the kernel does not have NumPy's logarithm, sine and cosine."""
+    """To 8 roundings of the largest number, because the kernel has other functions for logarithm, sine and cosine."""
     start = np.random.default_rng(0).normal(size=n)
     for std in (0.5, 1e30):
         with np.errstate(over="ignore"):  # words wrap round
@@ -100,7 +101,7 @@ def test_the_sums_three_ways(n):
 
 @slow
 def test_the_kernel_s_functions_hold_everywhere():
-    """A million normals, by the kernel and by NumPy: none differs by more than 4 roundings of 8.57."""
+    """A million normals from the kernel and from NumPy: none differs by more than 4 roundings of 8.57."""
     fast, numpy = (f(np.zeros(2**20), 1.0, KEY) for f in (kernels.add_keyed, cipher.add_keyed))
     assert float(np.abs(fast - numpy).max()) <= 4 * EPS * LARGEST
 
@@ -132,7 +133,7 @@ def test_the_same_numbers_whatever_the_threads(threads):
 
 
 def law(g):
-    """p values of what the normals g should be: bins, tails, and no trace of their neighbours. 28 numbers."""
+    """p values for normals g: bins, tails, and no dependence on neighbours. There are 28 numbers."""
     n = len(g)
     bins = np.bincount((stats.norm.cdf(g.astype(np.float64)) * 256).astype(int), minlength=256)
     yield stats.chisquare(bins).pvalue
@@ -141,15 +142,15 @@ def law(g):
     for t in (2, 3, 3.5, 4, 5, 6):
         for count in (int((g > t).sum()), int((g < -t).sum())):
             yield stats.binomtest(count, n, float(stats.norm.sf(t))).pvalue
-    # Neighbours, the next row's, the other of Box and Muller's two, the next group's and one further: as they are and
-    # squared.
+    # Neighbours, those of the next row, the other of Box and Muller's two, the next group's and one further, as they
+    # are and squared.
     for lag in (1, 2, LANES, 4 * LANES, 8 * LANES, 16 * LANES):
         for f in (g, np.square(g) - 1):
             one, two = f[:-lag].astype(np.float64), f[lag:].astype(np.float64)
             yield 2 * stats.norm.sf(
                 abs(np.vdot(one, two)) / (math.sqrt(n - lag) * np.square(f, dtype=np.float64).mean())
             )
-    spacing = np.diff(np.flatnonzero(g > 3))  # geometric, if large ones do not come in bunches
+    spacing = np.diff(np.flatnonzero(g > 3))  # geometric, if large values do not cluster
     p = float(stats.norm.sf(3))
     yield 2 * stats.norm.sf(abs(spacing.mean() - 1 / p) * p * math.sqrt(len(spacing)))
 
@@ -161,14 +162,14 @@ def test_the_reference_s_law():
 
 @slow
 def test_the_kernel_s_law():
-    """Eight million normals show a tail beyond 5 that is off by a factor of 3, and a std that is off by 2e-3."""
+    """Eight million normals reveal a tail beyond 5 that is off by a factor of 3, and a std that is off by 2e-3."""
     g = kernels.add_keyed(np.zeros(2**23), 1.0, KEY, 1000)
     assert min(law(g)) > FALSE_ALARM / 28
     assert float(np.abs(g).max()) <= LARGEST
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """Their power: normals of a std 1 % too large, without a tail beyond 3.5, and with a partner for each."""
+    """Wrong laws are normals of a std 1 % too large, without a tail beyond 3.5, and with a partner for each."""
     g = np.random.default_rng(0).standard_normal(2**18)
     assert min(law(g)) > FALSE_ALARM / 28
     paired = g.copy()
@@ -198,7 +199,10 @@ def test_noise_is_added_in_place_whatever_the_layout(add):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(add):
-    """Any generator will do, so a secure one stays one; its next draw is the same whatever was filled."""
+    """Any generator is possible, so a secure one stays secure.
+
+    Its next draw does not depend on the size of the array.
+    """
     key = np.random.Generator(np.random.Philox(3)).integers(2**32, size=8, dtype=np.uint32)
     for shape in ((3,), (40, 50)):
         rng = np.random.Generator(np.random.Philox(3))
@@ -275,12 +279,12 @@ print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 @slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted on Linux")
 def test_memory_is_kept():
-    """Ten times 8 MiB: mapped anew each time without, at most a few pages of them with."""
+    """Ten times 8 MiB: without this, it is mapped again each time; with it, at most a few pages are."""
     told = {
         how: subprocess.run(
             [sys.executable, "-c", STEPS, how], capture_output=True, text=True, check=True
         ).stdout.split()
         for how in ("keep", "return")
     }
-    if told["keep"][0] == "True":  # else the C library is another
+    if told["keep"][0] == "True":  # otherwise the C library is another one
         assert int(told["keep"][1]) < 100 < 1000 < int(told["return"][1])

@@ -1,4 +1,4 @@
-"""The optimizers' kernels: number by number what NumPy rounds to, in any memory, on any threads, in a training."""
+"""The optimizers' kernels round each number as NumPy does, in any memory layout, on any threads, in a training."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,10 @@ def updates(door):
 @DTYPES
 @pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS))
 def test_the_three_ways_are_equal(door, dtype, lay):
-    """Bit for bit: every sum and product is rounded by itself. The direction stays as it was."""
+    """They are bitwise identical, because every sum and product is rounded separately.
+
+    The direction stays unchanged.
+    """
     for shape in ((), (0,), (1,), (7,), (3, 5), (2, 3, 2, 2)):
         for scale in EXTREMES:
             for ours, theirs in zip(updates(door), updates(optim), strict=True):
@@ -90,7 +93,7 @@ def test_the_same_numbers_whatever_the_threads(dtype, monkeypatch):
     ids=["sgd", "momentum", "adam"],
 )
 def test_a_training_is_the_same(make):
-    """Parameters and memory after ten steps, and the memory is one that a checkpoint keeps."""
+    """Parameters and memory after ten steps agree, and a checkpoint can store the memory."""
     ends = []
     for door in ({}, {"update": kernels}):
         streams = noise.Streams(0)

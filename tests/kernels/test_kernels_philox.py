@@ -1,4 +1,4 @@
-"""The normals of seeded runs: Philox against its authors' numbers, the transform in many digits, the law, the door."""
+"""The normals of seeded runs: Philox compared with its authors' numbers, the transform in many digits, the law."""
 
 import math
 
@@ -57,7 +57,7 @@ def test_the_words_are_the_known_answers():
 
 
 def test_the_words_are_those_of_another_library():
-    """Its generator counts up before the first block."""
+    """The generator of that library increases its counter before the first block."""
     import randomgen
 
     key = int(KEY[0]) + (int(KEY[1]) << 32)
@@ -70,7 +70,7 @@ def test_the_words_are_those_of_another_library():
 
 @WAYS
 def test_the_transform_in_fifty_digits(add):
-    """Places chosen over three tiles, from the generator's words by the documented order; to 4 roundings of 6.77."""
+    """Places in three tiles, from the generator's words in the documented order, to 4 roundings of 6.77."""
     got = normals(add, 3 * TILE, tile=2**32 - 3)
     with mpmath.workdps(50):
         for tile, pair, lane in [(0, 0, 0), (0, 1, LANES - 1), (1, 0, 17), (2, 1, 40), (2, 0, 255)]:
@@ -88,9 +88,9 @@ def test_the_transform_in_fifty_digits(add):
 @slow
 @pytest.mark.parametrize("n", [0, 1, TILE - 1, 3 * TILE + 5])
 def test_the_sums_three_ways(n):
-    """To 8 roundings of the largest number: the kernel has polynomials where the reference has NumPy's functions."""
+    """To 8 roundings of the largest number, because the kernel has polynomials where the reference uses NumPy."""
     start = rng(0).normal(size=n).astype(np.float32)
-    with np.errstate(over="ignore"):  # words wrap around, of which Python warns
+    with np.errstate(over="ignore"):  # words wrap around, and Python warns
         python = in_python(kernels)
         for std in (0.5, 1e20):
             ways = [f(start.copy(), std, KEY, 2) for f in (philox.add_keyed, python.add_keyed, kernels.add_keyed)]
@@ -119,7 +119,7 @@ def test_the_kernel_as_python(monkeypatch):
 
 @slow
 def test_the_kernel_s_polynomials_hold_everywhere():
-    """A million normals against NumPy's functions in double precision: none is off by more than 4 roundings of 6.77."""
+    """A million normals compared with NumPy's functions in double precision. None is over 4 roundings of 6.77 off."""
     fast, exact = (normals(f, 2**20) for f in (kernels.add_keyed, philox.add_keyed))
     assert float(np.abs(fast - exact).max()) <= 4 * np.finfo(np.float32).eps * LARGEST
 
@@ -159,7 +159,7 @@ def test_the_same_numbers_whatever_the_threads(monkeypatch):
 
 
 def law_of_philox(g):
-    """p values of `law`, and of pairs within a counter, across counters and across tiles; 44 numbers."""
+    """p values of `law`, and of pairs within a counter, across counters and across tiles. There are 44 numbers."""
     yield from law(g)
     quarters = g[: len(g) // TILE * TILE].reshape(-1, 4, LANES).astype(np.float64)
     for f in (lambda v: v, lambda v: np.square(v) - 1):
@@ -175,7 +175,7 @@ def law_of_philox(g):
 
 
 def test_the_reference_s_law():
-    """Missed with probability 1e-6, among others: a std that is 2 % off, a correlation of 0.03 in a counter of four."""
+    """For example, a std 2 % off and a correlation of 0.03 in a counter of four are missed with probability 1e-6."""
     g = normals(philox.add_keyed, 2**18)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
     chance.follows(g, "norm", sees=0.011)
@@ -184,9 +184,10 @@ def test_the_reference_s_law():
 
 @slow
 def test_the_kernel_s_law():
-    """Eight million normals: moments to the sixth, Kolmogorov and Smirnov's distance, the tails, pairs.
+    """Eight million normals: moments to the sixth, the distance of Kolmogorov and Smirnov, the tails, pairs.
 
-    Missed with probability 1e-6: a mean 0.004 off, a std 0.3 % off, twice too many beyond 4, a distance of 0.003.
+    These are missed with probability 1e-6: a mean 0.004 off, a std 0.3 % off, twice too many beyond 4, a distance of
+    0.003.
     """
     g = normals(kernels.add_keyed, 2**23, tile=1000)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
@@ -199,7 +200,7 @@ def test_the_kernel_s_law():
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """Their power: normals of a std 1.5 % too large, without a tail beyond 3.5, with a partner in their own four."""
+    """Wrong laws are normals of a std 1.5 % too large, without a tail beyond 3.5, with a partner in their own four."""
     g = rng(0).standard_normal(2**18)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
     paired = g.copy().reshape(-1, 4, LANES)
@@ -209,7 +210,10 @@ def test_the_tests_of_the_law_see_a_wrong_one():
 
 
 def test_the_largest_number_is_the_one_that_is_documented():
-    """From the word 0. Half a unit of 2^-24 below 1 rounds to 1, where both numbers are 0: 2^7 words of 2^32."""
+    """It comes from the word 0.
+
+    Half a unit of 2^-24 below 1 rounds to 1, where both numbers are 0: 2^7 words of 2^32.
+    """
     assert 6.76 < LARGEST < 6.77
     assert 2 * stats.norm.sf(LARGEST) == pytest.approx(1.3e-11, rel=0.05)
     u = [
@@ -224,7 +228,7 @@ def test_the_largest_number_is_the_one_that_is_documented():
 def test_no_noise_is_used_twice(add):
     """Two steps of a net: dW and db of three layers, and once more with another seed.
 
-    Of 24,000 float32 normals some 0.3 % meet another by chance; of a repeated tile all would.
+    Of 24,000 float32 normals, about 0.3 % equal another by chance. With a repeated tile, all would.
     """
     shapes = ((40, 60), (40,), (50, 40), (50,), (10, 50), (10,))
     drawn = []
@@ -273,7 +277,7 @@ def test_noise_is_added_in_place_whatever_the_layout(add):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(add):
-    """So that a resumed run agrees: its next draw is the same whatever was filled, and std 0 asks for nothing."""
+    """So a resumed run agrees. The next draw does not depend on the size of the array, and std 0 uses no draw."""
     key = rng(3).integers(2**32, size=4, dtype=np.uint32)
     for shape in ((3,), (40, 50)):
         asked, same = rng(3), rng(3)
@@ -289,7 +293,7 @@ def test_a_generator_is_asked_for_a_key_alone(add):
 
 @DOORS
 def test_float64_has_the_normals_of_the_cipher(add):
-    """Of 52 bits, which these have not."""
+    """They have 52 bits, more than the normals of Philox."""
     out, want = np.ones((2, 40))
     add(out, 0.5, rng(4))
     cipher.add_normal_keyed(want, 0.5, rng(4))

@@ -1,4 +1,4 @@
-"""Projections whose matrix is never stored, real or an OPU's medium, against the stored matrix."""
+"""Projections whose matrix is never stored, real or an OPU's medium, compared with the stored matrix."""
 
 import tracemalloc
 
@@ -27,7 +27,7 @@ def ternary(rng, m, n, dtype=np.float64):
 
 @slow
 def test_tiles_two_ways_on_any_threads():
-    """The kernel hands pieces to `nfa.kernels.philox.add_keyed`, which is tested three ways where it is."""
+    """The kernel passes pieces to `nfa.kernels.philox.add_keyed`, which has its own test in three ways."""
     columns = np.array([0, 3, 4, 1000])
     want = never_stored.tile(KEY, columns, 40, 7, 33)
     try:
@@ -43,7 +43,7 @@ def test_tiles_two_ways_on_any_threads():
 @pytest.mark.parametrize("make", SLOW_KERNEL)
 @pytest.mark.parametrize("m, n_in, n_out", [(3, 10, 1), (2, 7, 1024), (4, 5, 2500), (1, 60, 1100), (0, 4, 9)])
 def test_the_answer_is_the_stored_matrix_s(make, m, n_in, n_out, monkeypatch):
-    """Cut into many tiles and into one, for errors of any kind; columns that no example needs are left out."""
+    """Divided into many tiles and into one, for errors of any kind. Columns that no example needs are omitted."""
     rng = np.random.default_rng(1)
     B = never_stored.Unstored(n_in, n_out, rng=rng, scale=0.3, make=make)
     whole = B.stored().astype(np.float64)
@@ -65,7 +65,7 @@ def test_the_matrix_is_a_function_of_the_key():
 
 
 def test_the_entries_law():
-    """KS for the entries; z of correlations between columns, and between neighbours in a column."""
+    """KS for the entries. z of correlations between columns, and between neighbours in a column."""
     B = never_stored.Unstored(4, 20_000, rng=np.random.default_rng(2), scale=2.0).stored().astype(np.float64)
     chance.follows(B / 2, "norm", sees=0.02)
     r = np.corrcoef(B.T)
@@ -75,7 +75,7 @@ def test_the_entries_law():
 
 
 def opus(n_in, n_out, make=never_stored.tile, **settings):
-    """An OPU whose medium is not stored, and one that holds the same medium."""
+    """An OPU whose medium is not stored, and one that stores the same medium."""
     opu = OPU(n_in, n_out, rng=np.random.default_rng(5), stored=False, make=make, scale=0.3, n_anchor=4, **settings)
     other = OPU(n_in, n_out, rng=np.random.default_rng(6), scale=0.3, n_anchor=4, **settings)
     assert other.R.shape == opu.R.shape
@@ -95,7 +95,10 @@ def opus(n_in, n_out, make=never_stored.tile, **settings):
     ids=["ideal", "photons", "dark noise", "all"],
 )
 def test_an_opu_that_stores_no_medium_answers_as_one_that_stores_it(make, settings):
-    """With the same draws. Between two levels of a camera of 8 bits, 1/8 apart, one in 1,000 may fall either way."""
+    """The draws are the same.
+
+    Between two levels of a camera of 8 bits, 1/8 apart, one in 1,000 may round either way.
+    """
     either_way = 1e-3 if settings.get("camera", Camera()).bits else 0
     for n_in, n_out, m in ((3, 1, 1), (10, 1500, 6), (60, 40, 3), (4, 9, 0)):
         opu, other = opus(n_in, n_out, make, **settings)
@@ -112,7 +115,7 @@ def test_an_opu_that_stores_no_medium_answers_as_one_that_stores_it(make, settin
 
 
 def test_the_medium_of_an_opu_that_stores_none_has_its_law():
-    """Re R and Im R of variance 1/2 and independent; a function of the rng alone, and for another seed another."""
+    """Re R and Im R have variance 1/2 and are independent. The medium is a function of the rng alone."""
     opu, again, other = (OPU(3, 20_000, rng=np.random.default_rng(seed), stored=False) for seed in (0, 0, 1))
     assert opu.R.shape == (20_000, 19)
     assert np.array_equal(opu.R, again.R)
@@ -127,9 +130,9 @@ def test_the_medium_of_an_opu_that_stores_none_has_its_law():
 
 @slow
 def test_the_medium_of_an_opu_takes_no_memory():
-    """10 mirrors and 16 of the anchor before a million pixels: 416 MB, were the medium stored in double precision.
+    """10 mirrors and 16 of the anchor, and a million pixels: 416 MB, if the medium were stored in double precision.
 
-    The peak is what light and readings of two images take, some arrays of the size of the answer, 8 MB.
+    The peak is the memory for light and readings of two images: some arrays of the size of the result, 8 MB.
     """
     opu = OPU(10, 10**6, rng=np.random.default_rng(0), stored=False, make=kernels.tile, camera=Camera(photons=10.0))
     e = np.eye(2, 10, dtype=np.float32)
@@ -145,7 +148,10 @@ def test_the_medium_of_an_opu_takes_no_memory():
 
 @slow
 def test_memory_stays_bounded():
-    """10 onto a million: the matrix would have 40 MB; beyond the answer of 8 MB the peak is 3 tiles of 4 MB."""
+    """10 inputs and a million outputs: the matrix would have 40 MB.
+
+    Beyond the result of 8 MB, the peak is 3 tiles of 4 MB.
+    """
     B = never_stored.Unstored(10, 10**6, rng=np.random.default_rng(0), make=kernels.tile)
     e = np.ones((2, 10), np.float32)
     B.project(e)

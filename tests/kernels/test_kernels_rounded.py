@@ -1,4 +1,4 @@
-"""The kernel of rounded noise: bitwise what NumPy computes, on any number of threads."""
+"""The kernel of rounded noise is bitwise identical with NumPy, on any number of threads."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ slow = pytest.mark.slow  # compiling takes seconds
 
 @pytest.fixture
 def threads():
-    """`cores.limit`, undone afterwards."""
+    """`cores.limit`, restored afterwards."""
     yield cores.limit
     cores.limit()
 
@@ -30,7 +30,7 @@ def threads():
 @pytest.mark.parametrize("scale", [0.3, 5.0, 1.3 * 2.0**24, 2.0**36])
 @pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
 def test_the_sums_three_ways(n, scale):
-    """Bitwise, with sums that are clamped among them."""
+    """They are bitwise identical, including sums that are clamped."""
     start = np.random.default_rng(0).standard_cauchy(n) * 1e9
     start[:3] = (np.inf, -(2.0**60), 0.5)[: min(3, n)]
     with np.errstate(over="ignore"):  # words wrap round
@@ -56,7 +56,7 @@ def test_the_same_numbers_whatever_the_threads(threads):
 
 
 def quick(module, u, v, scale):
-    """The kernel's normals of these bits, NaN where not certain: (2, n)."""
+    """The kernel's normals from these bits, or NaN where not certain: (2, n)."""
     words = np.ascontiguousarray(words_of(u, v)[::4])
     out = np.empty((2, len(u)))
     uncertain = module._quick(*words, scale, *out)
@@ -78,7 +78,7 @@ def test_what_is_certain_is_exact_where_the_way_of_computing_changes(scale):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_double_precision_keeps_its_bound():
-    """The floats themselves, as in tests/test_rounded.py, against those of NumPy: no further apart than two errors."""
+    """The floats themselves, as in tests/test_rounded.py, differ from those of NumPy by at most two errors."""
     u, v = hard_bits(500)
     plain = in_python(kernels, ERROR=0.0)
     with np.errstate(over="ignore"):  # words wrap round

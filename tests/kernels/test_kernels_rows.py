@@ -1,4 +1,4 @@
-"""Products whose rows are independent: bitwise the sum in order, wherever a row stands and whatever is beside it."""
+"""Products with independent rows are bitwise the sum in order, for any position of a row and any other rows."""
 
 import sys
 
@@ -73,7 +73,7 @@ def test_stacks_of_matrices(dtype):
 
 
 def test_a_complex_matrix_is_two_products():
-    """A field of light: float64 errors through a complex medium, and an infinite entry stays in its part."""
+    """A field of light: float64 errors through a complex medium. An infinite entry stays in its part."""
     rng = np.random.default_rng(2)
     e, R = rng.normal(size=(7, 5)), rng.normal(size=(5, 6)) + 1j * rng.normal(size=(5, 6))
     found = rows.matmul(e, R)
@@ -128,7 +128,7 @@ def test_what_is_no_number_stays_in_its_row():
 @pytest.mark.parametrize("m", [0, 1, 19])
 @BOTH
 def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
-    """As in test_twins: to 16 roundings of the largest sum of absolute values."""
+    """As in test_twins, to 16 roundings of the largest sum of absolute values."""
     take = twins.arguments_of(reference, inputs)
     for arguments in inputs(dtype, m, twins.EXTREMES[extreme]):
         want, got = (take(f, g, *arguments) for f, g in ((reference, convolution.norms2), (kernel, rows.norms2)))
@@ -140,7 +140,7 @@ def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
 @EVERY
 @BOTH
 def test_as_python_and_compiled(reference, kernel, inputs, dtype):
-    """The sums over examples are the library's, by the same calls: everything has the same bits."""
+    """The library computes the sums over examples with the same calls, so everything is bitwise identical."""
     plain, take = in_python(sys.modules[kernel.__module__]), twins.arguments_of(reference, inputs)
     for arguments in list(inputs(dtype, 2, lambda a: a))[:3]:
         ways = [take(getattr(m, kernel.__name__), getattr(m, "norms2", None), *arguments) for m in (plain, rows)]
@@ -150,14 +150,14 @@ def test_as_python_and_compiled(reference, kernel, inputs, dtype):
 @pytest.mark.parametrize("stride", [(2, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_kernels_that_move_by_more(padding, stride):
-    """By the layer's door."""
+    """The layer calls the kernels itself."""
     twins.assert_layers_agree(rows, padding, stride)
 
 
 @pytest.mark.parametrize("geometry", twins.GEOMETRIES.values(), ids=list(twins.GEOMETRIES))
 @BOTH
 def test_an_example_has_the_same_bits_in_any_batch(geometry, dtype):
-    """Passes, sums over positions, norms and the terms that are kept: alone, of 2 or 3, and of 140 in two blocks."""
+    """Passes, sums over positions, norms and the stored terms: alone, of 2 or 3, and of 140 in two blocks."""
     shape, c_out, k, pad = geometry
     r = np.random.default_rng(7)
     W, b, h = (r.normal(size=size).astype(dtype) for size in ((c_out, shape[0], *k), c_out, (140, *shape)))

@@ -1,4 +1,4 @@
-"""Poisson numbers by Philox: their law beside SciPy's, from where they come, on how many threads, what is refused."""
+"""Poisson numbers by Philox: their law compared with SciPy's, their source, threads, and refusals."""
 
 import math
 
@@ -15,7 +15,7 @@ from tests.oracles import chance
 kernels = pytest.importorskip("nfa.kernels.shot", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [(camera.poisson, kernels.poisson)]  # for tests/kernels/test_twins.py; twins in law, whose numbers differ
+PAIRS = [(camera.poisson, kernels.poisson)]  # twins in law only; their numbers differ
 slow = pytest.mark.slow  # compiling takes a second
 rng = np.random.default_rng
 WAYS = pytest.mark.parametrize(
@@ -26,13 +26,13 @@ MEANS = [0.003, 0.7, 9.99, 10.0, 10.01, 13.7, 40.0, 300.0, 9000.5, 1e6, 1e9]
 
 @pytest.fixture
 def python():
-    """The kernel as Python, on tiles of 16 numbers; words wrap around and candidates may be 0: NumPy warns."""
+    """The kernel as Python, on tiles of 16 numbers. NumPy warns because words wrap around and candidates may be 0."""
     with np.errstate(all="ignore"):
         yield in_python(kernels, LANES=8, TILE=16)
 
 
 def cells(k, mean, most=60):
-    """How many of the numbers fall into each of some cells of much the same probability, and how many should."""
+    """The counts of the numbers in some cells of about equal probability, and the expected counts."""
     edges = np.unique(stats.poisson.ppf(np.linspace(0, 1, most + 1)[1:-1], mean))
     p = np.diff(stats.poisson.cdf(edges, mean), prepend=0, append=1)
     kept = p * len(k) > 5
@@ -48,9 +48,9 @@ def cells(k, mean, most=60):
 @slow
 @pytest.mark.parametrize("mean", MEANS)
 def test_the_kernel_s_law(mean):
-    """A million numbers of each mean. By chi-square, missed with probability 1e-6: cells 1.3 % off in the mean square.
+    """A million numbers of each mean. Cells that are 1.3 % off in the mean square are missed with probability 1e-6.
 
-    Mean and variance to 6 standard errors of a million: false alarm 2e-9 each for numbers as good as normal.
+    Mean and variance are tested to 6 standard errors of a million: false alarm 2e-9 each if they were normal.
     """
     n = 2**20
     k = kernels.poisson(np.full(n, mean), rng(int(mean) + 7))
@@ -65,7 +65,10 @@ def test_the_kernel_s_law(mean):
 @slow
 @pytest.mark.parametrize("mean", [0.7, 12.0, 100.0, 1600.0])
 def test_the_kernel_s_tails(mean):
-    """Of eight million, those beyond 3 and 4 standard deviations; missed with 1e-6: three times as many, or none."""
+    """The numbers beyond 3 and 4 standard deviations of eight million.
+
+    Three times as many, or none, are missed with 1e-6.
+    """
     n = 2**23
     k = kernels.poisson(np.full(n, mean, np.float32), rng(3))
     assert k.dtype == np.float32
@@ -81,7 +84,7 @@ def test_the_kernel_s_tails(mean):
 
 @slow
 def test_numbers_of_different_places_and_keys_have_nothing_in_common():
-    """Neighbours, the two of a counter, tiles side by side, other keys: as they are and squared, 10 correlations."""
+    """Neighbours, the two of a counter, adjacent tiles, other keys, as they are and squared: 10 correlations."""
     n, mean = 2**20, 50.0
     one, two = ((kernels.poisson(np.full(n, mean), rng(seed)) - mean) / math.sqrt(mean) for seed in (1, 2))
     for f in (np.array, np.square):
@@ -91,7 +94,7 @@ def test_numbers_of_different_places_and_keys_have_nothing_in_common():
 
 
 def test_the_python_source_s_law(python):
-    """Means mixed in every tile, as in a picture; cells that are 25 % off in the mean square are found."""
+    """Means are mixed in every tile, as in a picture. Cells that are 25 % off in the mean square are detected."""
     n, means = 2500, [2.0, 30.0, 0.0, 300.0]
     k = python.poisson(np.tile(means, n), rng(5)).reshape(n, 4).T
     for mean, numbers in zip(means, k, strict=True):
@@ -106,7 +109,7 @@ def test_the_python_source_s_law(python):
 
 @pytest.mark.parametrize("mean", [10.0, 13.7, 100.0, 1e4, 1e6, 1e9])
 def test_what_is_taken_is_what_the_exact_law_takes(python, mean):
-    """The sure region lies in that of the exact test, and both series give its margin to 1e-8, in fifty digits."""
+    """The sure region is part of that of the exact test, and both series give its margin to 1e-8, in fifty digits."""
     r = rng(int(mean))
     u, v = r.uniform(-0.4999, 0.4999, 60), r.uniform(1e-6, 1, 60)
     k, margin = np.empty((2, 60))
@@ -132,7 +135,7 @@ def test_what_is_taken_is_what_the_exact_law_takes(python, mean):
 
 @pytest.mark.parametrize("mean", [10.0, 17.3, 250.0, 1e6])
 def test_the_hat_lies_above_the_law(python, mean):
-    """Else the excess would be cut off. At v = 1, on 2,000 places; the least distance is a few per mille."""
+    """Otherwise the excess would be cut off. At v = 1, on 2,000 places, the least distance is a few per mille."""
     for u in np.linspace(-0.4995, 0.4995, 2000):
         level, k = python._level(mean, u, 1.0)
         s = 0.5 - abs(u)
@@ -150,7 +153,7 @@ def test_logarithms_in_fifty_digits(python):
 
 
 def test_a_small_mean_by_its_distribution_function(python):
-    """The quantiles of SciPy, from the lowest uniform number that a word gives to the highest."""
+    """The oracle is the quantiles of SciPy, from the smallest uniform number of a word to the largest."""
     for mean in (1e-9, 0.4, 3.0, 9.999):
         for u in (2.0**-33, 0.01, 0.35, 0.5, 0.9, 0.9999, 1 - 2.0**-33):
             assert python._few(mean, u) == stats.poisson.ppf(u, mean)
@@ -172,19 +175,19 @@ def test_uniform_numbers_are_those_of_the_words(python):
 
 
 def test_a_number_depends_on_key_and_place_and_on_no_other(python):
-    """Beside other means, in a longer array, and three tiles further on, where later attempts come from as well."""
+    """With other means, in a larger array, and three tiles further on, where later attempts come from."""
     means = rng(0).exponential(60, 50)
     alone = python.poisson(means, rng(9))
     others = np.where(np.arange(50) % 2, means, 12.0)
     assert np.array_equal(python.poisson(others, rng(9))[1::2], alone[1::2])
     assert np.array_equal(python.poisson(np.r_[means, means], rng(9))[:50], alone)
     assert (python.poisson(np.full(800, 1e9), rng(4))[:, None] == python.poisson(np.full(800, 1e9), rng(5))).sum() < 99
-    assert len(np.unique(python.poisson(np.full(800, 1e15), rng(6)))) > 780  # no attempt is anybody else's
+    assert len(np.unique(python.poisson(np.full(800, 1e15), rng(6)))) > 780  # no attempt is used twice
 
 
 @slow
 def test_as_python_and_compiled():
-    """The same numbers but where a margin of rounding decides, which of these none is."""
+    """The numbers agree, except where a margin of rounding decides, which does not occur here."""
     means = rng(2).exponential(80, 2100)
     means[::7] = 0
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""The repeats of ULR in numba: with the noise that they draw they are those of NumPy, and the noise is normal."""
+"""The repeats of ULR in numba agree with those of NumPy for the same noise, and the noise is normal."""
 
 import functools
 import math
@@ -51,14 +51,14 @@ def problem(sizes, phi, m, loss=ops.softmax_cross_entropy, factor=1.0):
 
 
 def assert_near(got, want, u, power):
-    """Sums over draws to 1e-5 of what their terms could add up to, by Cauchy and Schwarz; squares to 1e-5 or so."""
+    """Sums over draws agree to 1e-5 of the largest possible sum, by Cauchy and Schwarz; squares to about 1e-5."""
     most = np.sqrt(np.square(u).sum(axis=0) * power[:, None])
     assert (np.abs(got[0] - want[0]) <= 1e-5 * most).all()
     np.testing.assert_allclose(got[1], want[1], rtol=0, atol=1e-5 * power.max(initial=0))
 
 
 def both(l, narrow, wide, draws, antithetic, baseline):
-    """Hold the kernel against NumPy in float64 at layer l, with the noise that the kernel draws."""
+    """Compare the kernel with NumPy in float64 at layer l, with the noise that the kernel draws."""
     (net, z, h, y), (net_wide, z_wide, h_wide, y_wide) = narrow, wide
     m = len(y)
     calm = np.zeros(m) if not baseline else net_wide.loss.value(z_wide[net.L], y_wide)
@@ -77,7 +77,7 @@ def both(l, narrow, wide, draws, antithetic, baseline):
 @EVERY_PHI
 @pytest.mark.parametrize("loss", [ops.softmax_cross_entropy, ops.squared_error], ids=lambda loss: loss.name)
 def test_with_the_same_noise_it_is_numpy_in_float64(phi, loss):
-    """Every layer, widths that are no multiple of 8, one draw to several tiles, from 0 examples to more than a tile."""
+    """Every layer, widths that are not multiples of 8, one draw to several tiles, 0 examples to more than a tile."""
     for sizes, m in (([5, 17, 9, 4], 7), ([3, 2, 8, 2], 1), ([3, 1, 3], 600), ([3, 5, 2], 0)):
         given = problem(sizes, phi, m, loss)
         for l in range(1, len(sizes)):
@@ -96,7 +96,7 @@ def test_with_the_same_noise_it_is_numpy_in_float64_for_the_papers_net():
 
 @pytest.mark.slow
 def test_each_layer_has_its_own_activation():
-    """And no other than is known."""
+    """And no activation beyond the known ones."""
     for phis in ((ops.tanh, ops.relu), (ops.relu, ops.tanh), (ops.gelu, ops.relu, ops.tanh)):
         layers = [(Dense(9 + i), phi) for i, phi in enumerate(phis)]
         net = Net((3,), [*layers, (Dense(2),)], rng=rng(0), dtype=np.float32)
@@ -110,7 +110,7 @@ def test_each_layer_has_its_own_activation():
 
 @pytest.mark.slow
 def test_wide_layers_have_narrow_tiles():
-    """Of 93 columns for 700 units, and never fewer than 16."""
+    """They have 93 columns for 700 units, and never fewer than 16."""
     for width, columns in ((700, 93), (5000, 16)):
         given = problem([3, 4, width, 2], ops.relu, 3)
         for l in (1, 2, 3):
@@ -130,7 +130,7 @@ def test_layers_without_a_bias():
 @pytest.mark.slow
 @EVERY_PHI
 def test_large_losses_too(phi):
-    """Weights a thousand times as large: pre-activations of 1e9, where exponentials would overflow."""
+    """The weights are a thousand times as large. Pre-activations are 1e9, where exponentials would overflow."""
     given = problem([5, 17, 9, 4], phi, 3, factor=1e3)
     assert max(np.abs(v).max() for v in given[0][1][1:]) > 1e2
     for l in (1, 2, 3):
@@ -139,7 +139,7 @@ def test_large_losses_too(phi):
 
 @pytest.mark.slow
 def test_as_python_it_is_what_is_compiled():
-    """To a few roundings of float32 per sum, for the compiler fuses products with sums and adds in another order."""
+    """To a few roundings of float32 in each sum, because the compiler fuses products and changes the order."""
     plain = in_python(kernel)
     for phi in PHI:
         for loss in (ops.softmax_cross_entropy, ops.squared_error):
@@ -152,7 +152,7 @@ def test_as_python_it_is_what_is_compiled():
 
 @pytest.mark.slow
 def test_the_threads_change_nothing():
-    """Bit for bit, for as many pieces as there can be and for one."""
+    """The results are bitwise identical for one piece and for the largest number of pieces."""
     net, z, h, y = problem([5, 17, 9, 4], ops.gelu, 40)[0]
     found = []
     try:
@@ -179,13 +179,13 @@ def test_it_changes_nothing_that_it_is_given():
 
 
 class Drawing:
-    """A generator whose arrays (repeats, m, n) of normals are the kernel's, and all else its own."""
+    """A generator whose arrays (repeats, m, n) of normals are the kernel's. Other draws are its own."""
 
     def __init__(self, seed):
         self.own = rng(seed)
 
     def standard_normal(self, shape, dtype=float):
-        """The kernel's noise where the repeats draw, the generator's elsewhere."""
+        """The kernel's noise for the draws of the repeats, and the generator's otherwise."""
         if len(shape) == 3:
             return kernel._noise(*shape[1:], shape[0], self.own).astype(dtype)
         return self.own.standard_normal(shape, dtype)
@@ -204,7 +204,7 @@ RULES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
 def test_a_rule_takes_it_by_its_door(rule):
-    """With the kernel's noise handed to NumPy, the directions are the same."""
+    """If NumPy gets the kernel's noise, the directions are the same."""
     net, _, h, y = problem([3, 6, 5, 3], ops.gelu, 24)[0]
     want = rule(net, h[0], y, rng=Drawing(7))
     got = rule(net, h[0], y, weigh=kernel.weigh, rng=rng(7))
@@ -216,7 +216,7 @@ def test_a_rule_takes_it_by_its_door(rule):
 def test_the_mean_is_the_gradient_of_a_quadratic_loss():
     """64 pairs at each of 4,000 copies of a record: within the error of the mean, for every unit.
 
-    10 such errors are missed with probability 1e-6.
+    A mean that is 10 such errors off is missed with probability 1e-6.
     """
     net = mlp([3, 4, 2], ops.identity, rng=rng(0), dtype=np.float32, loss=ops.squared_error)
     x, y = np.ones((1, 3), np.float32), np.zeros((1, 2), np.float32)
@@ -250,7 +250,7 @@ GRID = np.concatenate([np.linspace(-30, 30, 200_001), [-3e38, -1e30, -1e5, -0.0,
 @pytest.mark.slow
 @EVERY_PHI
 def test_activations_agree_with_ops(phi):
-    """To 4e-7, or 4e-7 of a value above 1; beside the same in float64."""
+    """To 4e-7, or 4e-7 of a value above 1, compared with the same in float64."""
     z = GRID.astype(np.float32)
     got = z.copy()
     functions.ACTIVATIONS[phi.name](got[None], 1, len(got))
@@ -260,7 +260,7 @@ def test_activations_agree_with_ops(phi):
 
 @pytest.mark.slow
 def test_the_lower_tail_of_gelu_keeps_its_digits():
-    """z Phi(z) down to z = -5 to 2e-6 of itself, where NumPy's float32 has no more."""
+    """z Phi(z) down to z = -5 has a relative error of 2e-6, where NumPy's float32 has no more digits."""
     z = np.linspace(-5, -0.01, 10_001).astype(np.float32)
     got = z.copy()
     functions.ACTIVATIONS["gelu"](got[None], 1, len(got))
@@ -278,7 +278,7 @@ def test_the_lower_tail_of_gelu_keeps_its_digits():
     ],
 )
 def test_functions_of_one_number(function, x, want, rtol, atol):
-    """As exact as they say, beside float64, compiled as the loops are that they become part of."""
+    """They are as exact as documented, compared with float64, and compiled like the loops that use them."""
     x, compiled = x.astype(np.float32), functions.loop(function.py_func)
     got = [compiled(v) for v in x]
     np.testing.assert_allclose(got, want(x.astype(float)), rtol=rtol, atol=atol)
@@ -328,7 +328,8 @@ def normals():
 def test_the_noise_is_normal():
     """Moments to the sixth, a Kolmogorov-Smirnov test, and the counts beyond 1, 2, ... 5 on either side.
 
-    Missed with probability 1e-6: a mean 0.006 off, a std 0.4 % off, 2.5 times too many beyond 4, 40 times beyond 5.
+    These are missed with probability 1e-6: a mean 0.006 off, a std 0.4 % off, 2.5 times too many beyond 4, 40 times
+    beyond 5.
     """
     u = normals().ravel().astype(float)
     n = len(u)
@@ -344,12 +345,12 @@ def test_the_noise_is_normal():
 
 @pytest.mark.slow
 def test_the_noise_is_independent():
-    """Of numbers side by side, of the four from one counter, of their squares, and of another key.
+    """Tested are adjacent numbers, the four from one counter, their squares, and another key.
 
     A correlation of 9.7 / sqrt(n) is missed with probability 1e-6: 0.006 of all, 0.08 within a counter.
     """
     u = normals().astype(float)
-    tile = u[:, :5].transpose(2, 1, 0).ravel()  # 64,000 numbers, of which those a quarter apart share a counter
+    tile = u[:, :5].transpose(2, 1, 0).ravel()  # 64,000 numbers; those a quarter apart share a counter
     many = u.transpose(1, 2, 0).ravel()
     other = kernel._noise(200, 128, 100, rng(12)).transpose(1, 2, 0).ravel().astype(float)
     quarter = len(tile) // 4
@@ -363,7 +364,7 @@ def test_the_noise_is_independent():
 
 @pytest.mark.slow
 def test_no_noise_is_used_twice():
-    """Tiles of one group and of several: the share of numbers that occur again is that of independent float32."""
+    """Tiles of one group and of several: the share of repeated numbers is that of independent float32."""
     for m, draws in ((2, 1100), (300, 5)):
         u = kernel._noise(m, 4, draws, rng(13))
         assert len(np.unique(u)) > 0.99 * u.size
@@ -372,7 +373,7 @@ def test_no_noise_is_used_twice():
 
 @pytest.mark.slow
 def test_the_largest_number_is_the_one_that_is_documented():
-    """From the word 0: sqrt(2 * 33 log 2) = 6.76. The word of ones gives 0."""
+    """From the word 0 comes sqrt(2 * 33 log 2) = 6.76. The word of ones gives 0."""
     pair = in_python(philox).pair
     assert np.hypot(*pair(np.uint32(0), np.uint32(12345))) == pytest.approx(math.sqrt(66 * math.log(2)), rel=1e-6)
     assert 6.76 < math.sqrt(66 * math.log(2)) < 6.77
@@ -396,7 +397,7 @@ def settings_of(folder, rule="ulr", **more):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", list(OWN))
 def test_a_run_takes_it_and_says_so(rule, tmp_path):
-    """The record names kernel and numba; without kernels, and where the kernel cannot run the net, it names none."""
+    """The record names kernel and numba. Without kernels, or if the kernel cannot run the net, it names none."""
     record = run(settings_of(tmp_path, rule), tmp_path / "kernel")
     assert record["settings"]["kernels"] is True
     assert "nfa.kernels.ulr.weigh" in record["kernels"]

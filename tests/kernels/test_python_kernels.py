@@ -1,4 +1,4 @@
-"""The kernels' Python source on a few numbers, beside NumPy: no compiling, so that these are among the fast tests."""
+"""The kernels' Python source on a few numbers, compared with NumPy. Nothing is compiled, so these tests are fast."""
 
 import types
 
@@ -20,13 +20,13 @@ from nfa.kernels import rounded as rounded_kernel  # noqa: E402
 from nfa.kernels import ulr as ulr_kernel  # noqa: E402
 
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
-LANES = 4  # in place of 256, here and in the reference
+LANES = 4  # instead of 256, here and in the reference
 rng = np.random.default_rng
 
 
 @pytest.fixture
 def few_lanes(monkeypatch):
-    """Groups of 4 blocks of the cipher; words wrap around, of which Python warns."""
+    """Groups of 4 blocks of the cipher. Words wrap around, and Python warns."""
     monkeypatch.setattr(cipher, "LANES", LANES)
     with np.errstate(over="ignore"):
         yield in_python(kernels, LANES=LANES)
@@ -53,7 +53,7 @@ def test_the_cipher_s_counter_has_64_bits(few_lanes):
 
 @pytest.mark.parametrize("n", [0, 1, 150])
 def test_sums_with_normals(few_lanes, n):
-    """Four groups and a rest; std and what was there count."""
+    """Four groups and a rest. std and the earlier content matter."""
     start = rng(0).normal(size=n)
     for group, std in ((0, 0.5), (3, 2.0)):
         got = few_lanes.add_keyed(start.copy(), std, KEY, group)
@@ -89,7 +89,7 @@ def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
 
 
 def test_noise_is_added_in_place(few_lanes):
-    """To rows, to columns in another order, to nothing and to one number; a generator is asked for a key alone."""
+    """To rows, to columns in another order, to nothing and to one number. The generator is used only for a key."""
     for shape in ((5, 30), (0, 3), ()):
         start = np.array(rng(1).normal(size=shape))
         want, got, turned = start.copy(), start.copy(), start.T.copy().T
@@ -128,7 +128,7 @@ def few_rounded(monkeypatch, few_lanes):
 @pytest.mark.parametrize("scale", [0.4, 1e7, 2.0**39])
 @pytest.mark.parametrize("n", [0, 1, 75])
 def test_sums_on_a_grid(few_rounded, n, scale):
-    """Two groups and a rest, bitwise; sums beyond the range among them, and numbers that float64 leaves uncertain."""
+    """Two groups and a rest, bitwise, including sums beyond the range and numbers that float64 leaves uncertain."""
     start = rng(0).normal(size=n) * 1e5
     start[:3] = (np.inf, -1e300, 2.5)[: min(3, n)]
     for group in (0, 3):
@@ -199,7 +199,7 @@ FUNCTIONS, PHILOX = in_python(functions), in_python(philox)
 
 
 class Given:
-    """A generator that hands out given normals, (draws, m, n), some draws at a time."""
+    """A generator that returns given normals, (draws, m, n), some draws at a time."""
 
     def __init__(self, u):
         self.u, self.at = u, 0
@@ -216,8 +216,9 @@ PHI = (ops.identity, ops.relu, ops.step, ops.gelu, ops.tanh, ops.sigmoid)
 @pytest.mark.parametrize("phi", PHI)
 @pytest.mark.parametrize("antithetic", [False, True])
 def test_the_repeats_of_ulr(phi, antithetic, second):
-    """Beside NumPy in float64 with the noise that the kernel draws: several tiles, several examples in one, and another
-    activation in the second layer.
+    """The oracle is NumPy in float64 with the kernel's noise.
+
+    There are several tiles, several examples in one tile, and another activation in the second layer.
     """
     loss = ops.softmax_cross_entropy if antithetic else ops.squared_error
     hidden = [(Dense(9), phi), (Dense(10), second or phi)]
@@ -245,7 +246,7 @@ def test_the_repeats_of_ulr(phi, antithetic, second):
 
 @pytest.mark.parametrize("n_in", [1, 7, 8, 9, 16, 21])
 def test_a_layer_by_columns(n_in):
-    """Whole numbers, exact in float32: eight terms at a time, and what is left over."""
+    """Whole numbers, which are exact in float32: eight terms at a time, and the rest."""
     W, b, h = (rng(n_in).integers(-9, 10, size).astype(np.float32) for size in ((4, n_in), 4, (n_in, 5)))
     z = np.full((4, 5), np.nan, np.float32)
     ULR._affine(np.concatenate([[9], W.ravel(), b]).astype(np.float32), 1, n_in, 4, h, z, 5)
@@ -253,7 +254,7 @@ def test_a_layer_by_columns(n_in):
 
 
 def test_how_ulr_is_tiled():
-    """Every repeat of every example once; an example's pieces in order; at most so many columns."""
+    """Every repeat of every example occurs once. An example's pieces are in order, with a limited number of columns."""
     net = types.SimpleNamespace(W=[None, np.zeros((9, 3)), np.zeros((30, 9)), np.zeros((100, 30)), np.zeros((4, 100))])
     assert [ULR._columns(net, l) for l in (1, 2, 3, 4)] == [2, 2, 2, 8]
     assert [ulr_kernel._columns(net, l) for l in (1, 4)] == [512, 512]
@@ -270,7 +271,7 @@ def test_how_ulr_is_tiled():
 
 
 def test_the_keys_of_ulr_have_all_of_their_bits():
-    """64. A bit that is 0 in 64 keys, or 1 in all: a false alarm in 2^57 seeds."""
+    """64 keys. A bit that is 0 in all of them, or 1 in all, is a false alarm in 2^57 seeds."""
     keys = np.array([ULR._key(rng(seed)) for seed in range(64)])
     assert keys.dtype == np.uint32
     assert np.bitwise_or.reduce(keys).tolist() == [2**32 - 1] * 2
@@ -278,7 +279,7 @@ def test_the_keys_of_ulr_have_all_of_their_bits():
 
 
 def test_what_ulr_cannot_run():
-    """The network's type and that of its z are looked at, each by itself."""
+    """The types of the network and of its z are tested separately."""
     wide, narrow = (mlp([3, 2, 2], ops.relu, rng=rng(0), dtype=dtype) for dtype in (np.float64, np.float32))
     assert not ULR.fits(wide)
     assert ULR.fits(narrow)
@@ -313,7 +314,7 @@ def test_an_exponential_below_that_of_minus_87_is_that():
 
 @pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
 def test_activations(phi):
-    """Beside float64, to 4e-7 or 4e-7 of a value above 1, also where exponentials would overflow."""
+    """Compared with float64, to 4e-7 or 4e-7 of a value above 1, also where exponentials would overflow."""
     z = np.concatenate([np.linspace(-8, 8, 81), [-1e30, -90, -1e-30, 0, 1e-30, 90, 1e30]]).astype(np.float32)
     got = z.copy()
     with np.errstate(over="ignore"):
@@ -333,7 +334,7 @@ def test_random_words():
 
 
 def test_two_normals_of_two_words():
-    """32 bits for the radius, 30 for the angle, 2 for the signs; every number a function of its place."""
+    """32 bits for the radius, 30 for the angle, 2 for the signs. Every number is a function of its place."""
     for a, b in ((0, 0), (5, 3), (2**32 - 2**12, 2**32 - 2), (2**31, 2**31 + 1), (123456789, 987654321)):
         radius, turn = np.sqrt(-2 * np.log((a + 0.5) / 2**32)), np.pi / 2 * (b >> 2) / 2**30
         want = radius * np.sin(turn) * (1 if b & 1 else -1), radius * np.cos(turn) * (1 if b & 2 else -1)
@@ -358,7 +359,7 @@ def test_pieces_of_work(monkeypatch):
 
 
 def test_threads_warn_of_what_the_caller_is_to_be_warned_of():
-    """An overflow in each of three pieces: nothing where that is ignored, an error where it is one."""
+    """An overflow in each of three pieces has no effect if it is ignored, and is an error if overflows are errors."""
     x = np.full(3, 1e30, np.float32)
 
     def work(start, stop):
@@ -401,7 +402,7 @@ def test_how_many_threads(monkeypatch):
 
 
 def test_what_the_c_library_is_told_about_memory(monkeypatch):
-    """mallopt(3): M_TRIM_THRESHOLD is -1, M_MMAP_THRESHOLD is -3 and at most 2^25; 1 says that it was taken."""
+    """mallopt(3): M_TRIM_THRESHOLD is -1, M_MMAP_THRESHOLD is -3 and at most 2^25. The result 1 means success."""
     told = []
 
     def mallopt(what, size):

@@ -1,4 +1,4 @@
-"""A row of a convolution by fewer products, against its definition."""
+"""A row of a convolution with fewer products, compared with its definition."""
 
 from fractions import Fraction
 
@@ -12,7 +12,7 @@ WIDTHS = range(2, 8)
 
 @pytest.mark.parametrize("k", WIDTHS)
 def test_the_three_matrices_give_the_convolution(k):
-    """For each product of an entry of w and one of x by itself, in exact numbers: 1 where z_s has it, otherwise 0."""
+    """For each product of an entry of w and one of x alone, in exact numbers: 1 if z_s contains it, otherwise 0."""
     for o in range(2, 10 - k):
         A, B, G = ([[Fraction(float(v)) for v in row] for row in part] for part in toom_cook.matrices(k, o))
         for s in range(o):
@@ -25,7 +25,7 @@ def test_the_three_matrices_give_the_convolution(k):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("k", WIDTHS)
 def test_a_whole_row_is_its_definition(k, dtype):
-    """To 8 roundings of the sum of absolute values, both in the norm; rows have whole tiles and tiles cut off."""
+    """To 8 roundings of the sum of absolute values, both in the norm. Rows have whole tiles and cut tiles."""
     r = np.random.default_rng(k)
     for columns in range(2, 40):
         if (found := toom_cook.whole_row(k, columns)) is None:
@@ -46,4 +46,4 @@ def test_a_row_that_saves_nothing_is_left_alone():
     assert toom_cook.whole_row(1, 9) is None
     assert toom_cook.whole_row(3, 1) is None
     assert toom_cook.whole_row(8, 100) is None
-    assert len(toom_cook.whole_row(5, 14)[1]) == 32  # where the sums themselves take 70
+    assert len(toom_cook.whole_row(5, 14)[1]) == 32  # the sums themselves need 70

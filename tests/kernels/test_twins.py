@@ -1,4 +1,4 @@
-"""Every numba kernel against the NumPy function whose twin it is, three ways: reference, as Python, compiled."""
+"""Every numba kernel and its NumPy twin, three ways: the reference, the kernel as Python, and compiled."""
 
 import importlib
 import inspect
@@ -48,7 +48,7 @@ EXTREMES = {
 
 
 def layers(dtype, m, extreme):
-    """(W, b, h, dz, zeros, weight) of every geometry, h and dz as given."""
+    """(W, b, h, dz, zeros, weight) for every geometry, with h and dz of the given kind."""
     r = np.random.default_rng(0)
     for shape, c_out, k, pad in GEOMETRIES.values():
         rows, columns = im2col.positions(shape[1:], k, (1, 1), pad)
@@ -80,7 +80,7 @@ def weighings(dtype, m, extreme):
 
 
 def sums(dtype, m, extreme):
-    """dz, h and weights for `norms2` with ``kept`` and `add_up` of it."""
+    """dz, h and weights for `norms2` with ``kept``, and for the `add_up` of its result."""
     yield from weighings(dtype, m, extreme)
 
 
@@ -90,7 +90,7 @@ def positions(dtype, m, extreme):
 
 
 def pools(dtype, m, extreme):
-    """Few values, so that windows have equal maxima."""
+    """Few different values, so that windows have equal maxima."""
     for shape, k, stride in POOLS.values():
         a = np.round(4 * np.random.default_rng(1).uniform(-1, 1, (m, *shape))) / 4
         yield extreme(a.astype(dtype)), k, stride
@@ -117,7 +117,7 @@ EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].__
 
 
 def every_pair():
-    """The pairs of this module and those that tests/test_kernels_*.py list, which test them three ways themselves."""
+    """The pairs of this module and those in tests/test_kernels_*.py, which have their own tests in three ways."""
     others = sorted(path.stem for path in Path(__file__).parent.glob("test_kernels_*.py"))
     return PAIRS + [pair for name in others for pair in importlib.import_module(f"tests.kernels.{name}").PAIRS]
 
@@ -133,10 +133,10 @@ def public_kernels():
 
 
 def test_every_kernel_has_its_pair():
-    """What shares the work among cores, or says what a kernel can run, computes nothing and is no twin.
+    """Functions that share work among the cores, or report the limits of a kernel, compute nothing and have no twin.
 
-    Nor are the loops, the functions and the noise that a kernel is made of, the last two of which test_kernels_ulr
-    holds by themselves, products of test_kernels_rows and test_kernels_dense, and the matrices of test_toom_cook.
+    The loops, functions and noise inside a kernel have none either; test_kernels_ulr tests the last two. The same holds
+    for products in test_kernels_rows and test_kernels_dense, and for the matrices of test_toom_cook.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
@@ -155,7 +155,7 @@ def test_a_kernel_names_its_twin_and_has_its_signature():
 
 
 def arguments_of(reference, inputs):
-    """How each function takes what its inputs yield, the changed array first."""
+    """The arguments of each function from its inputs, with the changed array first."""
     name = reference.__name__
     if name == "affine":
         return lambda f, _, h, W, b, *how: f(W, b, h, *how)
@@ -175,7 +175,7 @@ def arguments_of(reference, inputs):
 
 
 def bound(reference, inputs, arguments):
-    """What the largest entry of an answer can be, for sums whose terms may cancel: that of absolute values."""
+    """The largest possible entry of a result, for sums whose terms may cancel: the sum of absolute values."""
     whole = [abs(a) if isinstance(a, np.ndarray) else a for a in arguments]
     with np.errstate(over="ignore"):
         found = arguments_of(reference, inputs)(reference, convolution.norms2, *whole)
@@ -187,7 +187,7 @@ def bound(reference, inputs, arguments):
 @pytest.mark.parametrize("m", [0, 1, 3, 19])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
-    """To 16 roundings of the largest sum of absolute values, for sums are taken in another order."""
+    """To 16 roundings of the largest sum of absolute values, because sums have another order."""
     take = arguments_of(reference, inputs)
     for arguments in inputs(dtype, m, extreme):
         kept = arguments[0].copy()
@@ -207,7 +207,7 @@ def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
 @EVERY
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_as_python_and_compiled(reference, kernel, inputs, dtype):
-    """To two roundings of the largest sum of absolute values: the compiler may fuse operations and reorder sums."""
+    """To two roundings of the largest sum of absolute values, because the compiler may fuse and reorder operations."""
     plain = in_python(sys.modules[kernel.__module__])
     take = arguments_of(reference, inputs)
     for arguments in inputs(dtype, 2, lambda a: a):
@@ -222,7 +222,7 @@ def test_as_python_and_compiled(reference, kernel, inputs, dtype):
 @pytest.mark.slow
 @EVERY
 def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
-    """Images large enough that each of three threads gets some, in two blocks."""
+    """Images are so large that each of three threads gets some, in two blocks."""
     r = np.random.default_rng(5)
     k, one, pad = (5, 5), (1, 1), (2, 2, 2, 2)
     h, dz, W = (r.normal(size=size).astype(np.float32) for size in ((130, 8, 20, 20), (130, 6, 20, 20), (6, 8, 5, 5)))
@@ -253,7 +253,7 @@ def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
 @pytest.mark.parametrize("door", [convolution, kernels], ids=["numpy", "numba"])
 def test_the_convolution_is_its_definition(door, geometry):
-    """Both against the definition, so that they are not wrong together."""
+    """Both are compared with the definition, so that they are not wrong together."""
     shape, c_out, k, pad = geometry
     r = np.random.default_rng(2)
     h, W, b = r.normal(size=(2, *shape)), r.normal(size=(c_out, shape[0], *k)), r.normal(size=c_out)
@@ -292,12 +292,12 @@ def test_kernels_that_move_by_more_are_refused():
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_a_layer_takes_the_kernels_by_its_door(padding, stride):
-    """Strides that they do not have run in NumPy."""
+    """Strides that the kernels do not support run in NumPy."""
     assert_layers_agree(kernels, padding, stride)
 
 
 def assert_layers_agree(ops, padding, stride):
-    """All that a layer computes with these operations and with NumPy's, to 1e-12."""
+    """All results of a layer with these operations and with NumPy's agree to 1e-12."""
     r = np.random.default_rng(4)
     mine, fast = (
         Conv2d(3, (3, 2), stride=stride, padding=padding, ops=door).bind((2, 7, 6)) for door in (convolution, ops)
@@ -315,7 +315,7 @@ def assert_layers_agree(ops, padding, stride):
 
 
 def test_no_kernel_leaves_a_compiled_file():
-    """numba's cache outlives an uninstall and then shadows the package."""
+    """numba's cache would outlive an uninstall and then shadow the package."""
     for entry in pkgutil.iter_modules(importlib.import_module("nfa.kernels").__path__, "nfa.kernels."):
         source = inspect.getsource(importlib.import_module(entry.name))
         assert not re.search(r"cache\s*=\s*True|fastmath\s*=\s*True", source)

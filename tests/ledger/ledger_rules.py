@@ -1,8 +1,8 @@
-"""The rules that keep ledger, code, tests, tutorials and text in step; each returns its findings as sentences.
+"""The rules that keep ledger, code, tests, tutorials and text consistent. Each returns its findings as sentences.
 
-Code and ledger are held together both ways: a ``code`` entry must exist and its docstring must cite the statement in
-a ``Source:`` line, and whatever cites a judged statement must stand in that statement's ``code``. A pending statement
-may be cited; it has no ``code`` yet.
+Code and ledger are compared in both directions. A ``code`` entry must exist, and its docstring must cite the statement
+in a ``Source:`` line. Every object that cites a judged statement must be in that statement's ``code``. A pending
+statement may be cited, but has no ``code`` yet.
 """
 
 import ast
@@ -17,7 +17,7 @@ from nfa.ledger.source import definitions
 
 PACKAGES = {"nfa": "nfa", "kernels": "nfa.kernels", "data": "nfa.data"}  # folder of the checkout -> its package
 LEFT_OUT = {"build", "dist", "runs", "node_modules", "__pycache__"}
-WRONG_ON_PURPOSE = re.compile(r"\w+:(no-such.*|eq55)")  # what tests of wrong names write; no document has 55 equations
+WRONG_ON_PURPOSE = re.compile(r"\w+:(no-such.*|eq55)")  # names in tests of wrong names; no document has 55 equations
 CITATION = re.compile(r"\bSource:((?:[\s#]*\[[^\[\]\s]+\])+)")
 TEXTS = {".py", ".md", ".toml", ".cfg", ".json", ".rst", ".ipynb"}
 
@@ -79,7 +79,7 @@ JUDGEMENT = "printed claims right use number check certificate uncertified no_li
 
 
 def faults_of_headers(headers):
-    """Every text that was judged has a digest; what is rerun or audited is named as an object of nfa."""
+    """Every judged text has a digest. Items that are rerun or audited are named as an object of nfa."""
     return [f"[paper.{header.paper}] {fault}" for header in headers for fault in _faults_of_header(header)]
 
 
@@ -105,7 +105,7 @@ def _faults_of_form(item):
         yield "where is missing: say the section and number in the document"
     for alias in item.aliases:
         match = ID.fullmatch(alias)
-        if not match or (match[1] != item.paper and item.paper != OURS):  # what is ours corrects other documents
+        if not match or (match[1] != item.paper and item.paper != OURS):  # our own statements correct other documents
             yield f"an alias must begin with {item.paper}:, got {alias!r}"
     for entry in item.code:
         if not CODE.fullmatch(entry):
@@ -189,7 +189,7 @@ def code_that_does_not_import(items):
 
 
 def sources_without_code(items, cited):
-    """Every ``Source:`` names a statement, and every judged statement lists who cites it."""
+    """Every ``Source:`` names a statement, and every judged statement lists the objects that cite it."""
     names = known_names(items)
     findings = []
     for entry, ids in cited.items():
@@ -210,7 +210,7 @@ def marks_of_unknown(items, marked):
 
 
 def too_few_tests(items, marked):
-    """Every judged statement that can be run has a test; a false one has two, for what fails and for what holds."""
+    """Every judged statement that can be run has a test. A false one has two, for what fails and for what holds."""
     findings = []
     for item in items:
         tests = {test for name in (item.id, *item.aliases) for test in marked.get(name, ())}
@@ -221,7 +221,7 @@ def too_few_tests(items, marked):
 
 
 def tutorials_that_miss(items, root):
-    """Every tutorial named is a file, and in that of a false statement a label stands above the cell that shows it."""
+    """Every named tutorial exists. In that of a false statement, a label is above the cell that shows it."""
     findings = []
     for item in (item for item in items if item.tutorial):
         path, label = root / item.tutorial, f"(shown-{re.sub('[^a-z0-9]+', '-', item.id.lower())})="
@@ -233,7 +233,7 @@ def tutorials_that_miss(items, root):
 
 
 def unknown_ids(items, root):
-    """Every id written anywhere in the tree is in the ledger. Tests may write what `WRONG_ON_PURPOSE` matches."""
+    """Every id anywhere in the tree is in the ledger, except that tests may contain matches of `WRONG_ON_PURPOSE`."""
     names = {plain(name) for name in known_names(items)}
     names |= {name[: name.index(".")] for name in names if ":alg" in name and "." in name}  # an algorithm, its lines
     papers = "|".join(sorted({item.paper for item in items}))

@@ -1,4 +1,4 @@
-"""Formulas in LaTeX, as a terminal shows them."""
+"""Formulas in LaTeX, as text for a terminal."""
 
 import re
 
@@ -19,7 +19,7 @@ DISPLAYS = [
 TERMS = [(item.id, formula[1:-1]) for item in ledger.items() for formula, _ in item.terms if formula[0] == "$"]
 
 
-# Written by hand, as one would type them.
+# Written by hand, as a user would type them.
 @pytest.mark.parametrize(
     ("latex", "text"),
     [
@@ -86,7 +86,7 @@ def test_what_is_no_formula_is_refused(latex):
 
 
 def test_every_formula_of_the_ledger_is_spelled_out_in_the_width_of_a_terminal():
-    """66 of 80 columns are left for it."""
+    """They have 66 of 80 columns."""
     assert len(DISPLAYS) > 15
     for place, latex in DISPLAYS:
         text = in_text(latex)
@@ -95,12 +95,12 @@ def test_every_formula_of_the_ledger_is_spelled_out_in_the_width_of_a_terminal()
         assert max(map(columns, text.split("\n"))) <= 66, place
 
 
-# What has an underscore and is no formula: names in the code, of files and of options.
+# Text with an underscore that is not a formula: names in the code, of files and of options.
 NAMES = re.compile(r"`[^`]*`|[\w./]*(?:nfa|tests)[./][\w./:]*|(?<!\w)[A-Za-z]{2,}\d*(?:_\w+)+")
 
 
 def test_indices_and_exponents_in_a_sentence_are_formulas():
-    """Which the site typesets; where a list or a table stands on lines of its own, it is shown as it stands."""
+    """The site typesets them. A list or a table on its own lines is shown unchanged."""
     for item in ledger.items():
         for field in FIELDS:
             text = INLINE.sub("x", DISPLAY.sub("", getattr(item, field)))
@@ -111,7 +111,7 @@ def test_indices_and_exponents_in_a_sentence_are_formulas():
 
 
 def test_what_is_raised_beside_a_prime_stands_right_behind_it():
-    """As the site's typesetting needs it: a_j'^2, for in a'_j^2 it finds two exponents."""
+    """The site's typesetting needs a_j'^2, because it finds two exponents in a'_j^2."""
     twice = re.compile(r"'_(\w|\\[A-Za-z]+|{[^{}]*})\^")
     assert twice.search("a'_j^2")
     assert not twice.search("a_j'^2")
@@ -129,7 +129,7 @@ def test_every_term_is_a_part_of_a_display_of_its_statement_and_has_a_mark_there
     for id_, term in TERMS:
         assert any(where(term, latex) for latex in shown[id_]), f"{id_}: {term}"
         in_text(term)
-    for item in ledger.items():  # every term, beside the others of its statement
+    for item in ledger.items():  # every term, with the others of its statement
         marks = " ".join(marked(latex, item.terms) for latex in shown[item.id])
         for at, (term, _) in enumerate(item.terms, 1):
             assert (rf"\class{{term-{at}}}{{" in marks) == (term[0] == "$"), f"{item.id}: {term}"

@@ -1,4 +1,4 @@
-"""The ledger: its files, lookup, and the rules that keep it in step with code, tests and text."""
+"""The ledger: its files, lookup, and the rules that keep it consistent with code, tests and text."""
 
 import json
 import os
@@ -28,7 +28,7 @@ ELSEWHERE = (
 
 
 def test_documents_come_first_then_what_is_ours_then_sources_from_elsewhere():
-    """More documents may come; an order that a header states is that of the ledger."""
+    """More documents may come. The ledger follows the order in the headers."""
     folders = {path.parent.name for path in (ROOT / "nfa" / "papers").glob("*/statements.toml")}
     assert ledger.documents()[: len(DOCUMENTS)] == DOCUMENTS
     assert set(ledger.documents()) == folders - {"ours"}
@@ -36,14 +36,14 @@ def test_documents_come_first_then_what_is_ours_then_sources_from_elsewhere():
 
 
 def files_of(*texts):
-    """The files of the ledger: each text in that of the document that its head names, then theorems from elsewhere."""
+    """The files of the ledger: each text in the file of the document in its head, then theorems from elsewhere."""
     folders = [re.search(r"\[paper.(.*)\]", text)[1] for text in texts]
     found = {f"nfa/papers/{name}/statements.toml": text for name, text in zip(folders, texts, strict=True)}
     return found | {"nfa/ledger/external.toml": HEAD}
 
 
 def refusal(monkeypatch, texts):
-    """The sentence with which the ledger refuses these files."""
+    """The message with which the ledger refuses these files."""
     monkeypatch.setattr(lookup, "texts", lambda: texts)
     with pytest.raises(ValueError, match=r"\w") as refused:
         lookup._ledger.__wrapped__()
@@ -80,8 +80,8 @@ def test_documents_without_an_order_come_last_by_name(monkeypatch):
 def test_each_statement_stands_once_and_in_the_file_of_its_document():
     ids = [item.id for item in ledger.items()]
     assert len(set(ids)) == len(ids)
-    # Others cite these names: more may come, and one may become an alias, but none may change, move before another or
-    # vanish.
+    # Others cite these names. More may come, and a name may become an alias, but none may change, move before another
+    # or disappear.
     cited = (ROOT / "tests" / "ledger" / "ids.txt").read_text(encoding="utf-8").split()
     aliases = {alias for item in ledger.items() for alias in item.aliases}
     assert [id_ for id_ in ids if id_ in cited] == [name for name in cited if name not in aliases]
@@ -109,7 +109,7 @@ def test_coverage_counts_every_statement():
     assert set(table["lee2020"]) == set(ledger.VERDICTS)
 
 
-# Every number that the documents print; equations of berthier2019 have none.
+# Every number that the documents print. Equations of berthier2019 have none.
 PRINTED = {
     "lee2020": {"eq": range(1, 6), "def": range(1, 5), "lem": range(1, 4), "fig": range(1, 5), "fn": range(1, 4)}
     | {"alg1.": range(1, 20), "A": range(1, 14), "fig1": "abc", "fig2": "abc", "fig3": "abc", "fig4": "ab"},
@@ -246,13 +246,13 @@ GOOD = {
 
 
 def toml(**changes):
-    """A file with one good item, fields changed or (None) left out."""
+    """A file with one correct item, with fields changed or (None) left out."""
     fields = {key: value for key, value in (GOOD | changes).items() if value is not None}
     return HEAD + "[[item]]\n" + "\n".join(f"{key} = {value}" for key, value in fields.items())
 
 
 def read(text):
-    """The headers and items of a file that follows the rules; ValueError with the first fault of one that does not."""
+    """The headers and items of a correct file. Raises ValueError with the first fault of another file."""
     headers, items = parse(text)
     for fault in (*rules.faults_of_headers(headers), *rules.faults_of_entries(items)):
         raise ValueError(fault)
@@ -377,7 +377,7 @@ def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
 
 
 def test_what_is_ours_may_have_the_name_of_a_statement_of_a_document():
-    """A correction of a statement is found beside this statement and is ours."""
+    """A correction of a statement is found next to this statement, and belongs to us."""
     for item in ledger.items("ours"):
         assert all(alias.partition(":")[0] in ("ours", *ledger.documents()) for alias in item.aliases)
     assert ledger.find("ohana2021:prop3-corrected").id == "ours:column-bound"
@@ -473,7 +473,7 @@ def test_code_entries_can_be_shown():
 
 @pytest.mark.parametrize("paper", ledger.documents())
 def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
-    """At most ten sentences or two each; every one names what it rests on, which is no statement that simply holds."""
+    """At most ten entries of one or two sentences. Each names the statements behind it, none of which simply holds."""
     essentials = ledger.header(paper).essentials
     assert 1 <= len(essentials) <= 10
     for text in essentials:
@@ -483,7 +483,7 @@ def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
 
 
 def test_anchors_name_lines():
-    """Of every statement that says which lines are the equation; `lines_of` refuses an anchor that is not in one."""
+    """This covers every statement with anchors. `lines_of` refuses an anchor that is not in exactly one line."""
     shown = {item.id: [lines_of(entry, item.anchors_of(entry))[0] for entry in item.code] for item in ledger.items()}
     for item in ledger.items():
         marked = sum(line.marked for lines in shown[item.id] for line in lines)
@@ -525,7 +525,7 @@ def test_no_unknown_id_anywhere():
 
 
 def test_items_know_their_tests(marked):
-    """Asked one by one, which parses only the files that name them, as by reading every mark."""
+    """Single items, which parse only the files that name them, and the reading of every mark agree."""
     for item in ledger.items():
         names = (item.id, *item.aliases)
         assert item.tests == tuple(sorted({test for name in names for test in marked.get(name, ())})), item.id
@@ -744,7 +744,7 @@ def test_marks_are_read_from_functions_classes_modules_and_parameters(tmp_path):
 
 
 def test_marks_agree_with_what_pytest_sees(tmp_path):
-    """The reading of the files and pytest itself agree, parameters aside."""
+    """The reading of the files and pytest itself agree, apart from parameters."""
     conftest = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
     (tree(tmp_path, MARKED) / "tests" / "conftest.py").write_text(conftest)
     options = "[pytest]\nmarkers =\n    slow: x\n"
@@ -790,7 +790,7 @@ print(json.dumps(found))
 
 
 def pytest_runs(folder, *commands):
-    """Several calls of pytest, each a tuple of arguments, in one new process: what each did, in their order."""
+    """Several calls of pytest, each a tuple of arguments, in one new process. Returns their results in order."""
     ours = ["-p", "no:cacheprovider", f"--rootdir={folder}"]
     calls = json.dumps([[*ours, *arguments, str(folder)] for arguments in commands])
     done = subprocess.run(
@@ -825,9 +825,12 @@ def eq(*names):
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """What pytest did in a small suite, by its arguments: calls of one process, for most of a call is its start."""
+    """The results of pytest in a small suite, by arguments.
+
+    One process makes all calls, as a start takes most of the time.
+    """
     folder = tmp_path_factory.mktemp("suite")
-    unjudged = (  # one statement is taken as not judged yet, whatever the ledger says
+    unjudged = (  # one statement counts as not judged yet, for any ledger
         "\n\nfrom dataclasses import replace\n"
         "judged = ledger.select\n"
         "def select(text):\n"

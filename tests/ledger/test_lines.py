@@ -1,4 +1,4 @@
-"""The lines that are an equation: anchors, and what of an object's source is shown."""
+"""The lines that are an equation: anchors, and the printed part of an object's source."""
 
 import textwrap
 
@@ -131,10 +131,10 @@ def test_what_refuses_without_a_condition_is_shown(monkeypatch):
 @pytest.mark.parametrize(
     "anchors, numbers",
     [
-        (["a = self.b"], [25]),  # however it is spaced; the docstring's a = b does not count
+        (["a = self.b"], [25]),  # spaces do not matter; the docstring's a = b does not count
         (["c = a ... return c"], [27, 28, 29, 30]),
         (["a = self", "return c"], [25, 30]),
-        (["require.positive"], [16]),  # a check that is marked is shown
+        (["require.positive"], [16]),  # a marked check is printed
     ],
 )
 def test_anchors(anchors, numbers):

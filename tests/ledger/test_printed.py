@@ -1,4 +1,4 @@
-"""Formulas as the papers set them: the numbered ones are all in a statement, and every one can be shown."""
+"""Formulas as the papers print them: all numbered ones are in a statement, and every one can be printed."""
 
 import re
 
@@ -13,7 +13,7 @@ PRINTED = [(item.id, latex) for item in ledger.items() for latex in item.printed
 
 @pytest.mark.parametrize("paper", NUMBERED)
 def test_every_numbered_formula_is_printed_once_and_its_number_finds_its_statement(paper):
-    """The preprint of ohana2021 has a formula (15) of its own, which does not count here."""
+    """The preprint of ohana2021 has its own formula (15), which does not count here."""
     numbers = []
     for item in (item for item in ledger.items(paper) if not item.where.startswith("preprint only")):
         for number in re.findall(r"\\tag{(.*?)}", "".join(item.printed)):
@@ -30,7 +30,7 @@ def test_what_is_printed_is_spelled_out_for_a_terminal():
 
 
 def test_brackets_that_grow_close_in_the_cell_that_opens_them():
-    """As the site's typesetting needs it; in a terminal they are brackets."""
+    """The site's typesetting needs this. In a terminal, they are brackets."""
     for id_, latex in PRINTED:
         outer = re.sub(r"\\begin{(pmatrix|cases)}.*?\\end{\1}|\\substack{.*?\\\\.*?}", "", latex)
         for cell in re.split(r"&|\\\\|\\(?:begin|end){\w+}", outer):
@@ -49,11 +49,14 @@ def test_a_claim_has_a_display_only_where_it_says_something_else_than_print():
 
 
 def test_where_a_formula_is_code_a_line_is_named_and_its_terms():
-    """Of what is printed, of what is ours and of theorems from elsewhere; where no line is it, the item says why."""
+    """This covers printed formulas, our own statements and theorems from elsewhere.
+
+    If no line fits, the item has a reason.
+    """
     with_formula = [item for item in ledger.items() if item.code and (item.printed or DISPLAY.search(item.claims))]
     assert len(with_formula) > 180
     without = {item.id for item in with_formula if not item.anchors}
     assert without == {item.id for item in ledger.items() if item.no_line}, "say why in the field no_line"
     assert [item.id for item in with_formula if item.anchors and not item.terms] == []
-    # A colour of the site each; five are told apart in either theme.
+    # Each has a colour on the site. Five colours can be distinguished in either theme.
     assert [item.id for item in ledger.items() if len(item.terms) > 5] == []

@@ -1,7 +1,7 @@
-"""The theorems of `nfa.privacy.theorems` at eighty digits, term after term by exact ratios, for orders up to 10^4.
+"""The theorems of `nfa.privacy.theorems` at eighty digits, term by term with exact ratios, for orders up to 10^4.
 
-Everything goes through the moments M(l) = E_Q[(P/Q)^l] = e^{(l-1) epsilon(l)} of one release, and through weights whose
-neighbours have a rational ratio: no logarithm is taken before the last line, unlike in the code that is tested.
+All computations use the moments M(l) = E_Q[(P/Q)^l] = e^{(l-1) epsilon(l)} of one release, and weights whose neighbours
+have a rational ratio. Unlike the tested code, they take no logarithm before the last line.
 """
 
 import itertools
@@ -75,7 +75,7 @@ def randomised_response(truth: float) -> Law:
 
 @lru_cache(maxsize=2)
 def central_moments(z: float, alpha: int) -> list:
-    """B(0), ..., B(alpha) of `wbk2019:thm27`, forward differences at 0 of M, with more digits than they cancel."""
+    """B(0), ..., B(alpha) of `wbk2019:thm27`: forward differences at 0 of M, with more digits than they lose."""
     with mp.workdps(100 + int(alpha * (1 + max(0, math.log10(z))))):
         row, found = gaussian(z).moments(alpha), []
         while row:
@@ -113,7 +113,7 @@ def second(M, gap):
 
 
 def zeroed(z: float, alpha: int) -> Callable[[int], mp.mpf]:
-    """The term l of `ours:zero-out-drawn` beside C(alpha, l) q^l."""
+    """The term l of `ours:zero-out-drawn` without the factor C(alpha, l) q^l."""
     s, B = 1 / mp.mpf(z) ** 2, central_moments(z, 2 * ((alpha + 1) // 2))
 
     def term(l):
@@ -134,15 +134,15 @@ def closed_form(alpha: float, q: float, z: float):
     return 2 * q**2 * a / z**2 if first and other else mp.inf
 
 
-SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # whose uses this oracle can count
-# The bounds that `one_step` has; a theorem that is added has an oracle in its own test.
+SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # the schemes whose uses this oracle can count
+# The bounds of `one_step`. A new theorem has an oracle in its own test.
 KNOWN = """mironov2019:thm11 lee2020:lem1 berthier2019:prop2.1 berthier2019:rr wbk2019:thm27 wbk2019:thm9 lee2020:lem3
     berthier2019:thm3.2 lee2020:fn1 mironov2019:sec3.3 zhuwang2019:thm5 ours:zero-out-drawn
     ours:zero-out-replaced""".split()
 
 
 def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
-    """The Renyi epsilon of one step at an order: the theorem, or the curve without sampling where that is smaller."""
+    """The Renyi epsilon of one step at an order: the theorem, or the curve without sampling if that is smaller."""
     whole = mp.log(law.moment(alpha)) / (mp.mpf(alpha) - 1)
     if bound == "mironov2019:thm11":
         return min(whole, closed_form(alpha, q, z))
@@ -175,7 +175,7 @@ def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
 
 
 def converted(conversion: str, alpha: float, rdp, delta: float):
-    """The epsilon of an order; never negative."""
+    """The epsilon of an order. It is never negative."""
     a, delta = mp.mpf(alpha), mp.mpf(delta)
     if conversion == "mironov2017":
         return rdp - mp.log(delta) / (a - 1)

@@ -1,6 +1,7 @@
 """Independent judges of the core: loops over one record and one number at a time, differences, another library.
 
-Nothing here calls the formulas it judges. What only builds inputs (fixtures, networks, batches) stands at the end.
+Nothing here calls the formulas that it judges. Functions that only build inputs (fixtures, networks, batches) are at
+the end.
 """
 
 import math
@@ -10,7 +11,7 @@ import numpy as np
 from nfa import network, ops
 from nfa.network import dense, pooling
 
-# Activations of one number with their derivatives, written in other forms than in nfa.network.ops.
+# Activations of one number with their derivatives, written in another form than in nfa.network.ops.
 PHI = {
     "tanh": (math.tanh, lambda t: 1 / math.cosh(t) ** 2),
     "sigmoid": (lambda t: (1 + math.tanh(t / 2)) / 2, lambda t: 1 / (2 + 2 * math.cosh(t))),
@@ -45,7 +46,7 @@ def forward_record(net, x):
 
 
 def output_record(net, z):
-    """y_hat of one record: the softmax, or z itself for the squared error, or the sigmoid of every output."""
+    """y_hat of one record: the softmax, z itself for the squared error, or the sigmoid of every output."""
     if net.loss is ops.squared_error:
         return list(z)
     if net.loss is ops.logistic:
@@ -128,7 +129,10 @@ def convolve(W, b, h, stride, pad):
 
 
 def central_difference(f, step=1e-5):
-    """f'(0) from f(step) and f(-step). In float64 and with f of order 1: error about step^2 + 1e-16 / step = 1e-10."""
+    """f'(0) from f(step) and f(-step).
+
+    In float64 and with f of order 1, the error is about step^2 + 1e-16 / step = 1e-10.
+    """
     return (f(step) - f(-step)) / (2 * step)
 
 
@@ -158,7 +162,7 @@ def inner(U, V):
 
 
 def torch_affine(torch, map_, W, b, h):
-    """z of one layer in torch, from what it reads."""
+    """z of one layer in torch, from its input."""
     F = torch.nn.functional
     if isinstance(map_, dense.Dense):
         return F.linear(h.flatten(1), W, b)
@@ -167,7 +171,7 @@ def torch_affine(torch, map_, W, b, h):
 
 
 def torch_forward(torch, net, W, b, x, cut=False):
-    """z, phi(z) before pooling, and h, in torch; with cut, no gradient passes from a layer to the one below."""
+    """z, phi(z) before pooling, and h, in torch. With cut, no gradient passes from a layer to the one below."""
     F = torch.nn.functional
     phi = {
         "tanh": torch.tanh,
@@ -215,7 +219,7 @@ def torch_bp(torch, net, x, y):
 
 
 def torch_dfa(torch, net, x, y, B, at="h"):
-    """DFA as autograd of a surrogate: per layer the mean of <h_l, stopgrad(B_l e)>, at the top <z_L, stopgrad(e)>."""
+    """DFA as autograd of a surrogate: per layer, the mean of <h_l, stopgrad(B_l e)>; at the top, <z_L, stopgrad(e)>."""
     W, b = torch_parameters(torch, net)
     z, a, h = torch_forward(torch, net, W, b, x, cut=True)
     e = torch.autograd.grad(torch_loss(torch, net, z[net.L], torch.as_tensor(y)), z[net.L], retain_graph=True)[0]
@@ -231,7 +235,7 @@ def torch_dfa(torch, net, x, y, B, at="h"):
 
 
 def assert_close(got, want, rtol=1e-12):
-    """Equal up to rtol times the largest entry wanted (of an array; entries near 0 are sums with cancellation)."""
+    """Equal up to rtol times the largest entry of the wanted array. Entries near 0 are sums with cancellation."""
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=0, atol=rtol * max(float(np.abs(want).max(initial=0)), 1e-300))

@@ -1,4 +1,4 @@
-"""What the tests of amplification by iteration compare with: convex programs over transport plans, exact densities."""
+"""Oracles of amplification by iteration: convex programs over transport plans, exact densities."""
 
 import math
 
@@ -15,7 +15,8 @@ def grid_gaussian(mean, sigma, grid):
 def shifted_by_plans(mu, nu, cells, alpha):
     """Lower and upper end of the shifted divergence of two laws on a line of cells, over all transport plans.
 
-    SLSQP on the plan. The lower end is the duality gap's: what the linear program at the solution found could gain.
+    SLSQP optimises the plan. The lower end uses the duality gap: the possible gain of the linear program at the
+    solution.
     """
     k = len(mu)
     pairs = [(i, j) for i in np.flatnonzero(mu) for j in range(max(0, i - cells), min(k, i + cells + 1)) if nu[j] > 0]
@@ -78,7 +79,7 @@ def shifted_by_frank_wolfe(mu, nu, cells, alpha, tolerance=1e-5):
 
 def affine_pass(C, n, t, s, sigma, order):
     """Renyi divergence of the last iterates of u -> C u + (s at step t, in one run) + noise, from the unrolled map."""
-    moves = np.tril(np.ones((n, n)))  # [k, j]: what the noise of step j contributes to iterate k
+    moves = np.tril(np.ones((n, n)))  # [k, j]: the contribution of the noise of step j to iterate k
     for k in range(n):
         for j in range(k + 1):
             moves[k, j] = float(C) ** (k - j)
@@ -92,7 +93,7 @@ def least_squares_of_shifts(C, n, t, s):
     z = np.array([[-(C ** float(k - j)) if j <= k else 0.0 for j in range(m)] for k in range(m)])  # z = start + z @ a
     start = s * float(C) ** np.arange(m)
     scale = s / m
-    halves = np.zeros(m)  # a start inside: every noise takes half of the shift, the last one all
+    halves = np.zeros(m)  # an interior start: every noise takes half of the shift, the last one all
     for k in range(m):
         halves[k] = (start[k] + z[k] @ halves) / (1 if k == m - 1 else 2)
     solution = optimize.minimize(

@@ -1,4 +1,4 @@
-"""Judges of the joint clip: every example's whole direction by loops over its numbers, or by autograd, then clipped.
+"""Judges of the joint clip: every example's whole direction by loops or by autograd, then clipped.
 
 Nothing here calls what it judges.
 """
@@ -13,7 +13,7 @@ from tests.oracles.private_rules import clip_weight, entries, norm, spread, torc
 
 
 def shown(e, y, carries, t):
-    """What is carried of an example: e, the signs of its larger entries times its norm, or minus its label."""
+    """The carried signal of an example: e, the signs of its larger entries times its norm, or minus its label."""
     if carries == "label":
         return [-float(v) for v in y]
     if carries == "error":
@@ -41,7 +41,7 @@ def direction_of_record(net, x, y, B, *, carries="error", t=0.5, at="h", ell=0):
 
 
 def clipped_sum(directions, C, m):
-    """The sum over records of their directions, each clipped as a whole to norm C, by m."""
+    """The sum over records of their directions, each clipped as a whole to norm C, divided by m."""
     directions = list(directions)
     weights = [clip_weight(norm(entries(one)), C) for one in directions]
     return tuple(
@@ -56,7 +56,7 @@ def joint_by_records(net, x, y, B, *, C, m, **how):
 
 
 def torch_direction(torch, net, x, y, B, *, carries, t, at):
-    """One record's direction (x and y have one row) through autograd of <end of layer l, stopgrad(B_l c)>, of z_L e."""
+    """One record's direction (x and y have one row) by autograd of <end of layer l, stopgrad(B_l c)> and of z_L e."""
     W, b = torch_parameters(torch, net)
     y = torch.as_tensor(y)
     z, a, h = torch_forward(torch, net, W, b, x, cut=True)
@@ -86,5 +86,5 @@ def torch_joint_hybrid(torch, net, x, y, B, *, C, m, ell):
 
 
 def median_length(directions):
-    """A clip that about half of the records exceed."""
+    """A clip bound that about half of the records exceed."""
     return float(np.median([norm(entries(one)) for one in directions]))

@@ -1,7 +1,7 @@
-"""Scattering by kymatio, as it is installed and in float64.
+"""Scattering by kymatio, as installed and in float64.
 
-kymatio computes its filters in float32, and writes 3.1415 for pi. Here its own code runs with float64 in place of
-float32, and its filters are multiplied by the right factor. Nothing else is changed.
+kymatio computes its filters in float32, and writes 3.1415 for pi. This module runs its code with float64 in place of
+float32, and multiplies its filters by the correct factor. Nothing else is changed.
 """
 
 import numpy as np

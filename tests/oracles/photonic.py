@@ -1,7 +1,7 @@
-"""Judges of the photonic rules: Algorithm 1 of Ohana et al. one record and one number at a time, and torch's autograd.
+"""Judges of the photonic rules: Algorithm 1 of Ohana et al. for one record and one number at a time, and autograd.
 
-Any network of this project is taken apart into wires: an affine map is the list of its products z[p] += W[w] h[q],
-with all arrays flattened, so that forward pass, adjoint and outer product are the same loop over the same list.
+Any network of this project is represented by wires: an affine map is the list of its products z[p] += W[w] h[q], with
+all arrays flattened. So forward pass, adjoint and outer product are the same loop over the same list.
 """
 
 import math
@@ -18,7 +18,7 @@ from tests.oracles.core import PHI, output_record, times, torch_affine, torch_fo
 
 @cache
 def wires(map_):
-    """(p, w, q) for every product W[w] h[q] in z[p]; and for every p the index of its bias."""
+    """(p, w, q) for every product W[w] h[q] in z[p], and for every p the index of its bias."""
     if isinstance(map_, Dense):
         n_in = math.prod(map_.in_shape)
         return [(p, p * n_in + q, q) for p in range(map_.n_out) for q in range(n_in)], list(range(map_.n_out))
@@ -34,7 +34,7 @@ def wires(map_):
 
 @cache
 def windows(pool, shape):
-    """For every entry after the pooling the entries before it that its window holds, in row order."""
+    """For every entry after the pooling, the entries before it in its window, in row order."""
     _, H, width = shape
     c_out, rows, columns = pool.out_shape(shape)
     return [
@@ -91,7 +91,7 @@ def forward_any(net, x):
 
 
 def reading(net, l, h):
-    """What layer l reads: h[l-1], with a skip also h[j]."""
+    """The input of layer l: h[l-1], and with a skip also h[j]."""
     return [a + b for a, b in zip(h[l - 1], h[net.skip[l]], strict=True)] if l in net.skip else h[l - 1]
 
 
@@ -139,7 +139,7 @@ def empty_direction(net):
 
 
 def pdfa_by_records(net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, clip_x, floor, top, bias):
-    """Lines 6 to 16 of Algorithm 1 with the noise g[l][record] given; m divides the sum."""
+    """Lines 6 to 16 of Algorithm 1 with the given noise g[l][record]. m divides the sum."""
     dW, db = empty_direction(net)
     bounds = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min, "floor": floor}
     for i in range(len(x)):
@@ -162,9 +162,9 @@ def pdfa_by_records(net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, clip_
 
 
 def noisy_bp_by_records(net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_x, floor, noise_first=False, below=None):
-    """Backpropagation of scale(e) + g, or scale(e + g), with g[record] given, onto clipped inputs.
+    """Backpropagation of scale(e) + g, or scale(e + g), with given g[record], onto clipped inputs.
 
-    What comes back to hidden layer l gets below[l][record] besides, where that is given.
+    If below[l][record] is given, it is added to the error that returns to hidden layer l.
     """
     dW, db = empty_direction(net)
     for i in range(len(x)):
@@ -238,7 +238,7 @@ def _torch_parameters_from(torch, net, W, b, dz, inputs, ones, m):
 
 
 def torch_pdfa(torch, net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, clip_x, floor, top, bias):
-    """PDFA through autograd: phi' and pooling from <h_l, stopgrad(u_l)>, then the products from a second surrogate."""
+    """PDFA by autograd: phi' and pooling from <h_l, stopgrad(u_l)>, then the products from a second surrogate."""
     bounds = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min, "floor": floor}
     W, b = torch_parameters(torch, net)
     z, _, h = torch_forward(torch, net, W, b, x, cut=True)
@@ -260,7 +260,7 @@ def torch_pdfa(torch, net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, cli
 
 
 def torch_noisy_bp(torch, net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_x, floor):
-    """Noisy BP through autograd: dz of every layer at once from <z_L, stopgrad(scale(e) + g)>."""
+    """Noisy BP by autograd: dz of every layer at once from <z_L, stopgrad(scale(e) + g)>."""
     bounds = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min, "floor": floor}
     W, b = torch_parameters(torch, net)
     z, _, h = torch_forward(torch, net, W, b, x)
@@ -273,7 +273,7 @@ def torch_noisy_bp(torch, net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_
 
 
 def torch_drtp(torch, net, x, y, B, *, m, at):
-    """DRTP through autograd of the mean of <end of layer l, -B_l y>, at the top <z_L, stopgrad(e)>."""
+    """DRTP by autograd of the mean of <end of layer l, -B_l y>, and at the top <z_L, stopgrad(e)>."""
     W, b = torch_parameters(torch, net)
     y = torch.as_tensor(y)
     z, a, h = torch_forward(torch, net, W, b, x, cut=True)

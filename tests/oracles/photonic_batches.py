@@ -1,4 +1,4 @@
-"""Batches (u, dphi, h) for the tests of the photonic privacy analysis, and the bounds that they keep."""
+"""Batches (u, dphi, h) for the tests of the photonic privacy analysis, and bounds that they satisfy."""
 
 import math
 
@@ -20,7 +20,7 @@ def F(shape, p, s):
 
 
 def v3():
-    """V-3: three records, two units, two inputs; under D' record 1 is another."""
+    """V-3: three records, two units, two inputs. Under D', record 1 is another one."""
     u, dphi, h = (
         S((3, 2), 1, 0.5),
         0.6 + 0.4 * np.sin(2 + np.add.outer(2 * np.arange(3), 3 * np.arange(2))) ** 2,
@@ -44,14 +44,14 @@ def flat(h):
 
 
 def relabelled(batch, record):
-    """The batch with the projected error of one record turned round."""
+    """The batch with the reversed projected error of one record."""
     u = batch[0].copy()
     u[record] *= -1
     return u, *batch[1:]
 
 
 def clips(r, **others):
-    """Clips for entries of h within a ratio of sqrt(r), and phi' = 1, but for those named."""
+    """Clips for entries of h within a ratio of sqrt(r), and phi' = 1, except for the named ones."""
     ends = {"gamma_min": 1.0, "gamma_max": 1.0, "tau_h_min": 1 / math.sqrt(r), "tau_h_max": 1.0, "tau_B": 1.0}
     return Clips(**ends | others)
 
@@ -62,9 +62,9 @@ def bounds(r, *, m, sigma, **others):
 
 
 def random_neighbours(rng, *, corners=None):
-    """Two batches of one column that differ in record 0, and the arguments of a bound that they keep.
+    """Two batches of one column that differ in record 0, and the arguments of a bound that they satisfy.
 
-    Sizes, ratios, orders and sigma vary over decades; with corners every abs(h) and abs(phi') is at an end of its
+    Sizes, ratios, orders and sigma vary over decades. With corners, every abs(h) and abs(phi') is at an end of its
     range.
     """
     m, n_l = int(rng.integers(1, 40)), int(rng.integers(1, 12))
@@ -85,14 +85,14 @@ def random_neighbours(rng, *, corners=None):
 
     D = errors(m), within(gamma_min, gamma_max, (m, n_l)), within(tau_h_min, tau_h_max, (m, 1))
     new = errors(1), within(gamma_min, gamma_max, (1, n_l)), within(tau_h_min, tau_h_max, (1, 1))
-    if rng.random() < 0.3:  # as far as one record can go: all of it from one end to the other, the error turned round
+    if rng.random() < 0.3:  # as far as one record can move: from one end to the other, with the error reversed
         ends = (gamma_max, tau_h_max), (gamma_min, tau_h_min)
         (old_g, old_h), (new_g, new_h) = ends if rng.random() < 0.5 else ends[::-1]
         D[1][0], D[2][0] = old_g, old_h
         new = -D[0][:1], np.full((1, n_l), new_g), np.full((1, 1), new_h)
     D2 = tuple(np.concatenate([first, part[1:]]) for first, part in zip(new, D, strict=True))
     alpha = 1 + 10 ** rng.uniform(-2, 3)
-    if rng.random() < 0.5:  # near the order from which on the worst column is infinite
+    if rng.random() < 0.5:  # near the order from which the worst column is infinite
         alpha = 1 + m / (r - 1) * rng.uniform(0.3, 1)
     sigma = 10 ** rng.uniform(-2, 2)
     kept = Clips(gamma_min=gamma_min, gamma_max=gamma_max, tau_h_min=tau_h_min, tau_h_max=tau_h_max, tau_B=tau_B)

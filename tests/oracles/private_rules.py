@@ -1,6 +1,6 @@
-"""Judges of the private rules of Lee & Kifer: their algorithms one record and one number at a time, and autograd.
+"""Judges of the private rules of Lee & Kifer: their algorithms for one record and one number at a time, and autograd.
 
-The loops stand on `tests.oracles.photonic`, where a network is a list of wires; nothing here calls what it judges.
+The loops use `tests.oracles.photonic`, where a network is a list of wires. Nothing here calls what it judges.
 """
 
 import math
@@ -25,7 +25,7 @@ def norm(*arrays):
 
 
 def clip_weight(size, c):
-    """What a vector of this norm is multiplied by when it is clipped to c."""
+    """The factor that clips a vector of this norm to c."""
     return min(1.0, c / size) if size else 1.0
 
 
@@ -33,7 +33,7 @@ def clip_weight(size, c):
 
 
 def dp_sgd_by_records(net, x, y, *, C, m, clip):
-    """Each record's gradient formed by loops, then clipped as a whole or layer by layer, then added."""
+    """Each record's gradient is formed by loops, then clipped as a whole or layer by layer, then added."""
     total = empty_direction(net)
     for i in range(len(x)):
         dW, db = gradient_of_record(net, x[i], y[i])
@@ -61,7 +61,7 @@ def gradient_of_record(net, x, y):
 
 
 def spread(net, l, dz, back):
-    """Carry dz through W^l to everything that layer l reads."""
+    """Carry dz through W^l to all inputs of layer l."""
     for j in [l - 1, *([net.skip[l]] if l in net.skip else [])]:
         back[j] = [a + b for a, b in zip(back[j], transposed(net, l, dz), strict=True)]
 
@@ -85,7 +85,7 @@ def dp_dfa_by_records(net, x, y, B, *, m, tau_e, tau_h, at="h", top="error", bet
 
 
 def dp_hybrid_by_records(net, x, y, B, *, m, tau, tau_e, tau_h, ell):
-    """DP-DFA's terms above layer ell, each record's clipped gradients by W and by b below; tau_h one number a layer."""
+    """DP-DFA's terms above layer ell, and below it each record's clipped gradients by W and by b. tau_h is a list."""
     dW, db = empty_direction(net)
     for i in range(len(x)):
         z, h = forward_any(net, x[i])
@@ -123,7 +123,7 @@ def torch_gradients(torch, net, x, y):
 
 
 def torch_hybrid(torch, net, x, y, B, *, ell, m, tau_e=math.inf):
-    """The hybrid as autograd of one surrogate: <h_l, stopgrad(B_l e)> above ell, no path between those layers."""
+    """The hybrid as autograd of one surrogate: <h_l, stopgrad(B_l e)> above ell, without paths between those layers."""
     phi = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": torch.nn.functional.gelu}
     phi["identity"] = lambda t: t
     W, b = torch_parameters(torch, net)

@@ -1,6 +1,6 @@
-"""Values for the settings of any rule, by their names, or by what the rule says of them where the name is new.
+"""Values for the settings of any rule, by their names or, for a new name, by the rule's description of it.
 
-A new rule is then tested by every test that goes through the rules, without a line of its own there.
+So every test over all rules also tests a new rule, without a new line there.
 """
 
 import re
@@ -17,19 +17,20 @@ FORMS = {
 
 
 def values(rule: RuleSpec, known: dict, **forms) -> dict:
-    """What a rule is given: of `known` what it takes by name, and a value for each other setting that it needs.
+    """The arguments of a rule: those in `known` that it takes by name, and a value for each other needed setting.
 
-    What a run gives where nobody does, such as m, must be in `known`.
+    Values that a run gives by default, such as m, must be in `known`.
 
     Parameters
     ----------
     rule : RuleSpec
     known : {name: value}
-    forms : values for a needed setting that is not known, by the form of its meaning: bound, positive, noise, count
+    forms : values for a needed setting that is not in `known`, by the form of its meaning: bound, positive, noise,
+        count
 
     Raises
     ------
-    KeyError : for a needed setting whose meaning has none of these forms: then `known` must have it
+    KeyError : for a needed setting whose meaning has none of these forms. Then `known` must contain it
     """
     takes = {*rule.given, *(one.name for one in rule.settings)}
     found = {name: value for name, value in known.items() if name in takes}

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def joined(x, R, bias=True):
-    """Each record's numbers with a 1, shortened to norm R, by loops; zeros where one is not finite."""
+    """Each record's numbers with a 1, clipped to norm R, by loops; zeros if one is not finite."""
     rows = [[float(v) for v in np.ravel(record)] + [1.0] * bias for record in x]
     found = []
     for row in rows:
@@ -20,7 +20,7 @@ def joined(x, R, bias=True):
 
 
 def gradient(theta, rows, y, *, m, lam, linear=None):
-    """That of the mean loss with its ridge and linear term, one record and one number after the other.   (K, d)"""
+    """The gradient of the mean loss with its ridge and linear term, one record and one number at a time.   (K, d)"""
     K, d = np.shape(theta)
     terms = [[[] for _ in range(d)] for _ in range(K)]
     for row, target in zip(rows, y, strict=True):
@@ -35,18 +35,18 @@ def gradient(theta, rows, y, *, m, lam, linear=None):
 
 
 class Perturbed:
-    """The minimisers of a few records' objective as a function of the noise in it, many at a time, and their density.
+    """The minimisers of a few records' objective as a function of its noise, many at a time, and their density.
 
     Parameters
     ----------
-    x : (k, d) array, records as theta sees them
+    x : (k, d) array, records in the form that theta multiplies
     labels : (k,) integers
-    K, m, lam, sigma : as of the rule
+    K, m, lam, sigma : as in the rule
 
     Notes
     -----
-    Coordinates are those of theta in an orthonormal basis without (1, ..., 1), T (points, K - 1, d): along (1, ..., 1)
-    theta is noise by lam, whatever the records are.
+    Coordinates are those of theta in an orthonormal basis without (1, ..., 1), T (points, K - 1, d). Along (1, ..., 1),
+    theta is noise divided by lam, for any records.
     """
 
     def __init__(self, x, labels, *, K, m, lam, sigma):
@@ -75,7 +75,7 @@ class Perturbed:
         return H / self.m + self.lam * np.eye(self.q)
 
     def solve(self, eta):
-        """The minimisers for this noise (points, K - 1, d), by Newton's method with shortened steps."""
+        """The minimisers for this noise (points, K - 1, d), by Newton's method with scaled-down steps."""
         found, open_, T = np.empty_like(eta), np.arange(len(eta)), np.zeros_like(eta)
         for _ in range(200):
             g = eta[open_] - self.noise(T)  # the gradient
@@ -97,13 +97,16 @@ class Perturbed:
         raise AssertionError("the oracle finds no minimiser")
 
     def log_density(self, T):
-        """Of the minimiser at T, up to what all data sets have in common, by the change of variables.   (points,)"""
+        """The log density of the minimiser at T, up to a common term of all data sets, by change of variables.
+
+        (points,)
+        """
         quadratic = np.square(self.noise(T)).sum(axis=(1, 2)) / (2 * self.sigma**2)
         return np.linalg.slogdet(self.curvature(T))[1] - quadratic
 
 
 def losses(one, other, normals):
-    """log(density under one / density under other) where normals (points, q) are the noise of one, by its std."""
+    """log(density under one / density under other). normals (points, q) are the noise of one, divided by its std."""
     T = one.solve(one.sigma * normals.reshape(len(normals), one.K - 1, -1))
     return one.log_density(T) - other.log_density(T)
 

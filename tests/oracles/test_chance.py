@@ -1,4 +1,4 @@
-"""The judges of draws: at a chance that can be counted both errors are as rare as said."""
+"""The judges of draws: at a countable probability, both errors are as rare as stated."""
 
 import math
 import re
@@ -14,7 +14,7 @@ RUNS = 400
 
 
 def right_and_wrong(kind, r):
-    """A call on right draws, and one on draws as wrong as it says that it sees."""
+    """A call on correct draws, and one on draws with the error that it claims to see."""
     g = r.standard_normal(900)
     if kind == "law":
         sees = stats.kstwo.isf(0.02, 900) + math.sqrt(-math.log(0.02) / 1800)
@@ -43,7 +43,7 @@ def right_and_wrong(kind, r):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["law", "counts", "rate", "at most", "variance", "score", "correlation"])
 def test_both_errors_are_rare(monkeypatch, kind):
-    """At a chance of 2 %: of 400 runs 25 fail or pass wrongly but once in 10^6."""
+    """At a probability of 2 %, more than 25 of 400 runs fail or pass wrongly only once in 10^6."""
     monkeypatch.setattr(chance, "CHANCE", 0.02)
     most = int(stats.binom.isf(1e-6, RUNS, 0.02))
     alarms = missed = 0

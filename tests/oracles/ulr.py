@@ -1,7 +1,7 @@
-"""Judges of the forward-learning rules: noise that is given, quadrature through the rule, full passes, one record.
+"""Judges of the forward-learning rules: given noise, quadrature through the rule, full passes, one record.
 
-A rule that is given the nodes of a quadrature as its noise, one node to an example, shows every value that its estimate
-can take; the weights then give exact moments of the rule itself, and nothing of its formulas is used.
+If the noise of a rule is the nodes of a quadrature, with one node for each example, the rule returns every possible
+value of its estimate. The weights then give exact moments of the rule itself, without its formulas.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from tests.oracles.private_rules import clip_weight, norm
 
 
 class Given:
-    """A generator whose normals are given: each call hands out the next array, of just the shape that is asked for."""
+    """A generator with given normals: each call returns the next array, which must have the requested shape."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -45,7 +45,7 @@ def moments(values, weights):
 
 
 def loss_of(value, name="given"):
-    """A loss by its value alone: a forward rule asks for no more."""
+    """A loss given only by its value, which is enough for a forward rule."""
     return Loss(name, lambda z: z, value, None)
 
 
@@ -57,12 +57,12 @@ def one_layer(v, loss, n_in=1):
 
 
 def given_losses(n_in, n_out):
-    """A net of one layer whose loss is what the target says, whatever the noise: y = (loss, 0, ...)."""
+    """A net of one layer whose loss is given by the target for any noise: y = (loss, 0, ...)."""
     return Net((n_in,), [(Dense(n_out),)], loss=loss_of(lambda z, y: y.sum(axis=1)), rng=np.random.default_rng(0))
 
 
 def linear(n_in, n_out, loss=None):
-    """A net of one layer; its loss is the square of the first output's distance from 1, if no other is given."""
+    """A net of one layer. By default, its loss is the square of the first output's distance from 1."""
     loss = loss or loss_of(lambda z, y: (z[:, 0] - 1) ** 2)
     return Net((n_in,), [(Dense(n_out),)], loss=loss, rng=np.random.default_rng(2))
 
@@ -71,7 +71,7 @@ def linear(n_in, n_out, loss=None):
 
 
 class Shifted:
-    """A layer's map with something added to what it gives."""
+    """A layer's map with an addition to its output."""
 
     def __init__(self, map_, zeta):
         self.map, self.zeta = map_, zeta
@@ -93,7 +93,7 @@ def loss_with_noise(net, l, x, y, zeta):
 
 
 def proxy_by_records(net, l, x, y, u, sigma, *, baseline=False, antithetic=False):
-    """Line 203 and line 204 one draw u[k, i] and one record at a time, with full passes."""
+    """Line 203 and line 204 for one draw u[k, i] and one record at a time, with full passes."""
     total = np.zeros(u.shape[1:])
     for k, i in np.ndindex(u.shape[:2]):
         one = x[i : i + 1], y[i : i + 1]
@@ -108,7 +108,7 @@ def proxy_by_records(net, l, x, y, u, sigma, *, baseline=False, antithetic=False
 
 
 def estimates(net, x, y, u, sigma, **how):
-    """The estimates of every record, a list of (dW, db), for the draws u[l] (K, m, n_l); sigma a number a layer."""
+    """The estimates of every record, a list of (dW, db), for the draws u[l] (K, m, n_l) and one sigma per layer."""
     _, h = forward(net, x)
     dz = [None] + [proxy_by_records(net, l, x, y, u[l], sigma[l], **how) for l in range(1, net.L + 1)]
     found = []
@@ -119,7 +119,7 @@ def estimates(net, x, y, u, sigma, **how):
 
 
 def add_clipped(net, found, C, m, joint):
-    """The sum over records of their clipped estimates, divided by m; the clip over all layers or over each."""
+    """The sum over records of their clipped estimates, divided by m. The clip is over all layers or over each."""
     total = [None] + [np.zeros_like(W) for W in net.W[1:]], [None] + [np.zeros_like(b) for b in net.b[1:]]
     for dW, db in found:
         for l in range(1, net.L + 1):
@@ -130,7 +130,7 @@ def add_clipped(net, found, C, m, joint):
 
 
 def draws(net, K, m, seed=0):
-    """Standard normals for every layer; ``Given(*u[:0:-1])`` hands them out from the top down."""
+    """Standard normals for every layer. ``Given(*u[:0:-1])`` returns them from the top down."""
     rng = np.random.default_rng(seed)
     return [None] + [rng.standard_normal((K, m, *net.shape_z[l])) for l in range(1, net.L + 1)]
 
@@ -139,7 +139,7 @@ def draws(net, K, m, seed=0):
 
 
 def jacobian(map_, W, b, h):
-    """The Jacobian (n_l, parameters) of one record's z by W and b, column by column: z is affine in them."""
+    """The Jacobian (n_l, parameters) of one record's z by W and b, column by column, because z is affine in them."""
     at = np.zeros(W.size + b.size)
 
     def z(theta):
@@ -166,7 +166,7 @@ def covariance(net, l, h_in, weight):
 
 
 def accepted_subsets(N, q, N_B):
-    """Every set of at least N_B of N records with its probability once smaller ones are rejected."""
+    """Every set of at least N_B of N records, with its probability after smaller sets are rejected."""
     sets = [s for k in range(N_B, N + 1) for s in itertools.combinations(range(N), k)]
     p = np.array([math.prod(q if i in s else 1 - q for i in range(N)) for s in sets])
     return sets, p / p.sum(), p.sum()

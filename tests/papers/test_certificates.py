@@ -1,4 +1,4 @@
-"""Certificates: files that refute a statement with Python's standard library alone, exactly or rounded outwards."""
+"""Certificates: files that refute a statement with only Python's standard library, exactly or rounded outwards."""
 
 import ast
 import contextlib
@@ -18,7 +18,7 @@ FILES = sorted((ROOT / "nfa" / "papers").glob("*/certificates/*"))
 NAMES = [f"{path.parent.parent.name}/{path.stem}" for path in FILES]
 LINES, SECONDS = 80, 2.0
 LAST = re.compile(r"refuted: claimed .+, .*at least .+")
-MAY = {  # what a certificate may import: whole numbers, fractions, and decimals, whose functions round correctly
+MAY = {  # imports of a certificate: whole numbers, fractions, and decimals, whose functions round correctly
     "fractions": {"Fraction"},
     "decimal": {"Context", "ROUND_CEILING", "ROUND_FLOOR"},
     "math": {"ceil", "comb", "factorial", "isqrt"},
@@ -48,7 +48,7 @@ def test_files_and_items_name_one_another():
 
 
 def test_every_refutation_has_one_or_the_reason_why_not():
-    """Every false item, and every conditional one, for a reading of it may fail; a reason stands for nothing else."""
+    """Every false item, and every conditional one, because one of its readings may fail. No other item has a reason."""
     without = {item.id for item in judged("false", "conditional") if not item.certificate}
     reasons = {item.id: item.uncertified for item in ledger.items() if item.uncertified}
     assert without == set(reasons), "say why in the field uncertified"
@@ -67,7 +67,7 @@ def test_the_main_finding_on_each_paper_has_one():
 @each
 @pytest.mark.posix("counts the time of processors that a process took")
 def test_it_refutes_without_anything_else(path, tmp_path):
-    """Isolated, without site-packages, in an empty folder: so nothing but the standard library, and nothing of nfa."""
+    """Isolated, without site-packages, in an empty folder: so only the standard library is available, and not nfa."""
     import resource
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -80,7 +80,7 @@ def test_it_refutes_without_anything_else(path, tmp_path):
 
 @each
 def test_it_is_short_and_exact(path):
-    """At most 80 lines; floating-point numbers only where one is shown; what is imported is exact or rounds rightly."""
+    """It has at most 80 lines. Floating-point numbers are only printed. Imports are exact or round correctly."""
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     assert len(source.splitlines()) <= LINES
@@ -102,7 +102,7 @@ def test_none_is_a_module_of_nfa():
 
 
 def outcome(tree):
-    """Run a certificate in this process: ("", its output), or the sentence with which it ends and what it printed."""
+    """Run a certificate in this process: ("", its output), or the sentence with which it ends and its output."""
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
@@ -113,14 +113,14 @@ def outcome(tree):
 
 
 def block(source):
-    """The lines of the counterexample, from the one after the mark to the next empty one."""
+    """The lines of the counterexample, from the one after the mark to the next empty line."""
     lines = source.splitlines()
     (mark,) = (number for number, line in enumerate(lines, start=1) if line.startswith(MARK))
     return range(mark + 1, lines.index("", mark) + 1)
 
 
 def numbers(source):
-    """The places of the numbers in the counterexample."""
+    """The positions of the numbers in the counterexample."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and node.lineno in block(source) and numeric(node.value):
             yield place(node)
@@ -136,7 +136,7 @@ def numeric(value):
 
 
 def altered(value):
-    """Other numbers in its place, the large changes first."""
+    """Other numbers to replace it, with large changes first."""
     one = Fraction(value)
     others = [10 * one, one / 10, 2 * one, one / 2, one + 1, one - 1, -one, Fraction(0)]
     if isinstance(value, int):
@@ -145,7 +145,7 @@ def altered(value):
 
 
 def with_changes(source, at):
-    """The certificate with other numbers at a place, but for those that are none: (number, tree) of each."""
+    """The certificate with other valid numbers at a position: (number, tree) for each."""
     (value,) = (node.value for node in ast.walk(ast.parse(source)) if place(node) == at)
     for other in altered(value):
         tree = ast.parse(source)
@@ -161,7 +161,7 @@ def with_changes(source, at):
 
 
 def check(path, at, value, tree):
-    """The sentence of an altered certificate, "" where it still refutes; nothing else may come of it."""
+    """The sentence of an altered certificate, or "" if it still refutes. Any other result is an error."""
     sentence, printed = outcome(tree)
     what = f"{path.stem}, line {at[0]}, {value}: {sentence or printed}"
     if sentence:
@@ -175,7 +175,7 @@ def check(path, at, value, tree):
 
 @each
 def test_a_wrong_counterexample_fails(path):
-    """Of the first number in it, some change makes the certificate fail with a sentence."""
+    """Some change of the first number makes the certificate fail with a sentence."""
     source = path.read_text(encoding="utf-8")
     at = next(numbers(source))
     assert any(check(path, at, *change) for change in with_changes(source, at))
@@ -184,7 +184,7 @@ def test_a_wrong_counterexample_fails(path):
 @pytest.mark.slow
 @each
 def test_every_wrong_number_fails(path):
-    """Of every number some change does, and each change fails with a sentence or leaves what still refutes."""
+    """For every number, some change does. Each change fails with a sentence, or the result still refutes."""
     source = path.read_text(encoding="utf-8")
     found = [[check(path, at, *change) for change in with_changes(source, at)] for at in numbers(source)]
     assert all(map(any, found))
@@ -193,7 +193,7 @@ def test_every_wrong_number_fails(path):
 
 
 def test_an_altered_number_by_hand():
-    """Noise that is less than the hypothesis asks for, noise that is enough, and an event that shows too little."""
+    """Noise that is less than the hypothesis needs, noise that is enough, and an event that shows too little."""
     path = next(path for path in FILES if path.stem == "prop2_2")
     source = path.read_text(encoding="utf-8")
     for right, wrong, sentence in (

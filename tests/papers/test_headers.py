@@ -1,4 +1,4 @@
-"""What the papers' headers name: every experiment and audit is there, and a wrong line is refused in one sentence."""
+"""The names in the papers' headers: every experiment and audit exists, and a wrong line is refused in one sentence."""
 
 import sys
 import tomllib

@@ -25,7 +25,7 @@ def test_the_interval_holds_95_of_a_hundred_of_students_law(values):
 
 
 def test_each_seed_is_held_against_itself():
-    """Both spread by tens of points from seed to seed, and their difference by two hundredths."""
+    """Both vary by tens of points from seed to seed, and their difference by two hundredths."""
     ours, other = {1: 50.0, 2: 70.0, 3: 90.0}, {3: 88.01, 1: 48.0, 2: 67.99, 4: 0.0}
     found = paired(ours, other)
     assert (found.mean, found.n) == (pytest.approx(2.0), 3)
@@ -40,7 +40,7 @@ def test_one_seed_has_no_interval_and_none_in_common_no_difference():
 
 
 def test_an_interval_is_rounded_once():
-    """Differences of 0.84, 0.78 and 0.74: half of the interval is 0.12503, which has two digits 0.13."""
+    """For differences of 0.84, 0.78 and 0.74, half of the interval is 0.12503, which has two digits 0.13."""
     found = paired({1: 86.11, 2: 86.38, 3: 86.72}, {1: 85.27, 2: 85.60, 3: 85.98})
     assert 4.302653 * statistics.stdev([0.84, 0.78, 0.74]) / math.sqrt(3) > 0.12503
     assert str(found) == "+0.79 ± 0.13"
@@ -72,7 +72,7 @@ def test_above_and_below_take_the_whole_interval(difference, above_2, below_2):
 def test_words(difference, words, short):
     assert str(difference) == words
     assert difference.short.replace("\N{NO-BREAK SPACE}", " ") == short
-    assert " " not in difference.short  # no line breaks there
+    assert " " not in difference.short  # so no line breaks there
 
 
 def test_what_stands_behind_the_numbers_is_said():

@@ -1,4 +1,4 @@
-"""`--only`: which runs of an item are chosen, what says so, and that all that is not chosen is left alone."""
+"""`--only`: the chosen runs of an item, the texts about them, and that all other runs are left alone."""
 
 import json
 import re
@@ -229,7 +229,7 @@ def test_without_an_item_a_choice_is_refused(capsys):
 
 
 def of_committed(experiment, scale, folder):
-    """Cells and records; where nothing is committed each record is one of another item."""
+    """Cells and records. If nothing is committed, each record is one of another item."""
     other, one = DONORS[experiment.id.startswith("ours:")]
     found = {record["cell"]: record for record in records.in_folder(ROOT / "results" / (folder or other))}
     trained = []
@@ -245,8 +245,8 @@ def of_committed(experiment, scale, folder):
     "item, variant, scale, folder", [*TRAINED, ("ours:cnn-trials", "published", "paper", "ours-cnn-trials")]
 )
 def test_report_and_picture_hold_with_one_value_of_a_key_alone(item, variant, scale, folder, tmp_path, monkeypatch):
-    """The first and the last value of every key; a warning of what draws would fail too."""
-    # Takes long, and is no matter of which rows there are.
+    """The first and the last value of every key. A warning from the drawing code would fail the test too."""
+    # This takes long, and does not depend on the rows.
     monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)
     experiment = index.find(item, variant)
     trained = of_committed(experiment, scale, folder)

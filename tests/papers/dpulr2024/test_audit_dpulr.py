@@ -1,7 +1,7 @@
-"""The audits of DP-ULR's Theorems 2 and 4, audited themselves.
+"""The audits of DP-ULR's Theorems 2 and 4, themselves audited.
 
-The laws that they draw from against the rule and against draws of every number, their closed forms, what they refute,
-and that the sound rule is not refuted.
+The tests compare their laws with the rule and with draws of every number. They also test their closed forms, their
+refutations, and that the sound rule is not refuted.
 """
 
 import json
@@ -26,17 +26,20 @@ from nfa.papers.dpulr2024.variances import clipped_variance
 from tests.oracles import chance
 
 DELTA = 1e-5
-DOUBT = 1e-6  # chance that a test of chance fails although all is right; seeds are fixed
+DOUBT = 1e-6  # probability that a correct program fails a statistical test; seeds are fixed
 
 
 def same_law(one, other):
-    """Two-sample Kolmogorov-Smirnov, wrong with probability DOUBT; of n and m draws it sees, but with that probability,
-    distribution functions that are 5.4 (n^-1/2 + m^-1/2) apart."""
+    """The two-sample test of Kolmogorov and Smirnov is wrong with probability DOUBT.
+
+    For n and m draws it detects, except with that probability, distribution functions that are 5.4 (n^-1/2 + m^-1/2)
+    apart.
+    """
     return stats.ks_2samp(one, other, method="asymp").pvalue > DOUBT
 
 
 def accept(rng, world, N, N_B):
-    """Members of one batch, record by record, drawn again until there are N_B; the target is number N."""
+    """Members of one batch, record by record, drawn again until there are N_B. The target is number N."""
     while True:
         batch = [i for i in range(N + world) if rng.random() < Q]
         if len(batch) >= N_B:
@@ -88,7 +91,7 @@ def drawn_clipping(case, world, rng):
 TINY = Clipping(d=5, K=8, R=30.0, N=12, N_B=2)
 
 
-BOTH = Clipping(d=20, K=40, R=3.0, N=1, N_B=2)  # with the target every accepted batch has it and one other
+BOTH = Clipping(d=20, K=40, R=3.0, N=1, N_B=2)  # with the target, every accepted batch has it and one other
 
 
 @pytest.mark.parametrize(
@@ -101,7 +104,7 @@ def test_audit_1s_shortcuts_have_the_law_of_every_number_drawn(case, world):
 
 
 def test_accepted_batches_by_enumeration():
-    """Every pair of a number of others and the target's presence, by chi-square."""
+    """The test counts pairs of a number of others and the target's presence, by chi-square."""
     N, N_B, n = 8, 3, 40_000
     for world in (0, 1):
         others, there = accepted(world, np.random.default_rng(17), n, N=N, N_B=N_B)
@@ -126,13 +129,13 @@ def test_audit_1s_shortcuts_have_the_law_of_the_rule(case, world):
     rule = case.rule(world, rng, 300)
     law = case.law(world, rng, 20_000)
     assert same_law(law, rule)
-    # Means within 6 standard errors: wrong with probability below 1e-8; 11 of them are seen but with 1e-6.
+    # Means within 6 standard errors: wrong with probability below 1e-8. 11 of them are detected except with 1e-6.
     assert abs(rule.mean() - law.mean()) < 6 * math.sqrt(rule.var() / 300 + law.var() / 20_000)
 
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:asm1")
 def test_the_noise_after_the_clip_is_not_what_the_premise_asks_for():
-    """The variance of a sum of clipped N(0, v I), in law and by the rule, is nowhere near (sigma_0 C)^2 = 16."""
+    """The variance of a sum of clipped N(0, v I), in law and by the rule, is far from (sigma_0 C)^2 = 16."""
     case = Clipping()
     size = np.arange(case.N_B, case.N + 1)
     p = stats.binom.pmf(size, case.N, Q)
@@ -147,7 +150,7 @@ def test_the_noise_after_the_clip_is_not_what_the_premise_asks_for():
 
 
 def test_the_bound_on_false_alarms():
-    """By mpmath to the recorded digits; above what is counted where that can be seen."""
+    """By mpmath to the recorded digits. It exceeds the counted rate where this rate is measurable."""
     case = Clipping()
     with mpmath.workdps(30):
         p = {n: mpmath.binomial(50, n) * mpmath.mpf("0.2") ** n * mpmath.mpf("0.8") ** (50 - n) for n in range(10, 51)}
@@ -163,8 +166,10 @@ def test_the_bound_on_false_alarms():
 
 
 def test_the_multiplier_in_effect():
-    """A target with the gradient G in a batch of 11, every coordinate drawn: 6 standard errors, and 10.8 are missed
-    with probability 1e-6."""
+    """A target with the gradient G in a batch of 11, with every coordinate drawn, is within 6 standard errors.
+
+    A result 10.8 of them off is missed with probability 1e-6.
+    """
     case, rng = Clipping(d=64), np.random.default_rng(16)
     for G in (2.0, 10.0):
         g = SIGMA_0 / math.sqrt(11) * rng.standard_normal((20_000, 64))
@@ -182,7 +187,7 @@ def test_the_multiplier_in_effect():
 @pytest.mark.verifies("dpulr2024:thm2")
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_audit_1_refutes_the_claim(seed):
-    """400,000 runs without the target and 2,000 with it; four million give 12.4."""
+    """400,000 runs without the target and 2,000 with it. Four million give 12.4."""
     found = two.game(
         "", Clipping(), Clipping().law, two.TAU, AuditOptions(trials=400_000, seed=seed),
         most=(400_000, 2_000), batch=20_000, stream=1,
@@ -212,7 +217,7 @@ def test_audit_2_in_closed_form():
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_audit_2_on_the_rule_itself():
-    """With m = 2: the squared length without the target is 16 chi-square with 2 degrees, and with it at most C^2."""
+    """With m = 2, the squared norm without the target is 16 chi-square with 2 degrees, and with it at most C^2."""
     case, rng = ExtraNoise(m=2), np.random.default_rng(21)
     without, with_x = (-case.rule(world, rng, 1500) for world in (0, 1))
     chance.follows((without / (SIGMA_0 * C)) ** 2, stats.chi2(2).cdf, sees=0.15)
@@ -224,7 +229,7 @@ def test_audit_2_on_the_rule_itself():
 
 
 def test_audit_2_with_a_share_of_the_noise_by_simulation():
-    """The best event of m = 2 among the lengths, at delta = 1e-3, from 400,000 draws: to 2 %."""
+    """The best event of m = 2 among the norms, at delta = 1e-3, from 400,000 draws, to 2 %."""
     rng, n, m, share, delta = np.random.default_rng(22), 400_000, 2, 0.1, 1e-3
     without = 16 * (rng.standard_normal((n, m)) ** 2).sum(axis=1)
     target = math.sqrt(16 * share) * rng.standard_normal((n, m))
@@ -251,7 +256,7 @@ def drawn_reading(case, world, rng):
 
 @pytest.mark.parametrize("world", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_audit_3s_law(world):
-    """That of every example by itself, and that of the rule."""
+    """The law of every example separately, and that of the rule."""
     case, rng = Reading(d=3, N=60, N_B=12, ratio=50.0), np.random.default_rng(31)
     law = case.law(world, rng, 20_000)
     assert same_law(law, np.array([drawn_reading(case, world, rng) for _ in range(1500)]))
@@ -296,7 +301,7 @@ def test_one_sampled_step_by_quadrature():
 @pytest.mark.verifies("dpulr2024:eq8")
 @pytest.mark.slow
 def test_the_controller_in_the_sound_rule_leaks():
-    """Without the loud record the sum is 200 slopes; with it the crowd is silent. 20,000 + 5,000 runs give 6.9."""
+    """Without the loud record, the sum is 200 derivatives. With it, the others vanish. 20,000 + 5,000 runs give 6.9."""
     trials = (2500, 800)
     found = public.play_crowd(public.with_controller, AuditOptions(seed=1), trials=trials, stream=7)
     assert found.claimed_epsilon == pytest.approx(0.227, abs=5e-4)
@@ -325,8 +330,10 @@ def alone(world, rng, n, std=SIGMA_0 * C):
 
 @pytest.mark.slow
 def test_the_sound_rule_is_not_refuted_over_200_seeds():
-    """By that law with 20,000 runs a side, and by the rule itself with 40: each game is wrong with at most 5 %, so
-    that more false alarms than the stated number have a chance below 1e-6."""
+    """By that law with 20,000 runs a side, and by the rule itself with 40.
+
+    Each game is wrong with at most 5 %, so more false alarms than the stated number have a probability below 1e-6.
+    """
     most = int(stats.binom.isf(DOUBT, 200, 0.05))
     how = {"claimed_epsilon": public.one_step(delta=DELTA), "delta": DELTA, "threshold": 3.5}
     refuted = broken = by_rule = 0
@@ -381,7 +388,7 @@ def test_the_family_by_enumeration(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_theorem_4_fails_on_its_own_family():
-    """The recorded divergences, by the trapezoid rule where finite, against the bound 0.012616."""
+    """The recorded divergences, by the trapezoid rule if finite, compared with the bound 0.012616."""
     bound = four.audit(AuditOptions()).details["renyi_bound"]
     assert bound == pytest.approx(0.012616, abs=5e-7)
     recorded = {
@@ -438,11 +445,11 @@ def test_the_clean_pair_to_the_recorded_digits():
 @pytest.mark.parametrize("variance", [16.0, 160.0, 16_000.0])
 @pytest.mark.slow
 def test_the_bound_from_tails_is_below_the_exact_epsilon(variance):
-    """delta at the bound is still above the delta at which it is stated."""
+    """delta at the bound is still above the stated delta."""
     f0, f1 = four.family(variance)
     bound = four.epsilon_of_tails(f0, f1, delta=DELTA)
     assert four.delta_of(f0, f1, bound) >= DELTA
-    assert four.delta_of(f0, f1, bound * 1.3) < DELTA  # and it is not idle
+    assert four.delta_of(f0, f1, bound * 1.3) < DELTA  # the bound is not trivial
     for law in (f0, f1):
         for t in (3.0, 20.0):
             v = np.linspace(t, 2000, 100_001)
@@ -451,7 +458,7 @@ def test_the_bound_from_tails_is_below_the_exact_epsilon(variance):
 
 
 def test_the_auc_of_the_family_by_simulation():
-    """100,000 pairs: 6 standard errors at most; 10.8, an area 0.018 off, are missed with probability 1e-6."""
+    """100,000 pairs: at most 6 standard errors. An area 10.8 of them, or 0.018, off is missed with probability 1e-6."""
     rng, n = np.random.default_rng(51), 100_000
     scores = []
     for mean, variance, p in four.family(160.0):

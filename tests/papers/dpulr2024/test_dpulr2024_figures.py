@@ -1,4 +1,4 @@
-"""Table C1 and Figures 3 and 4 of the paper on forward passes: cells, printed numbers, epsilons, what reports say."""
+"""Table C1 and Figures 3 and 4 of the paper on forward passes: cells, printed numbers, epsilons, reports."""
 
 import math
 from dataclasses import replace
@@ -55,7 +55,7 @@ def test_the_runs_of_figure_3_are_those_of_table_1_under_the_same_names(scale):
 
 @pytest.mark.verifies("dpulr2024:tableC1")
 def test_the_sizes_of_the_mlps_are_near_those_stated():
-    """Parameters of networks that are built, in units of the small one's: 2.51 and 5.11 for "2.5 and 5"."""
+    """Parameters of built networks, in units of the small one's: 2.51 and 5.11 for "2.5 and 5"."""
     built = {}
     for name, sizes in table_c1.READINGS["chosen"]["model"].items():
         net = mlp([int(n) for n in sizes.split("-")], gelu, rng=np.random.default_rng(0), dtype=np.float32)
@@ -128,7 +128,7 @@ def test_the_printed_numbers_of_table_c1():
 
 @pytest.mark.verifies("dpulr2024:tableC1")
 def test_what_the_text_says_of_table_c1_is_within_the_spread_over_seeds():
-    """The gaps of the ledger; of each step between sizes, in units of the deviation of a difference of two means."""
+    """The gaps in the ledger. Each step between sizes is in units of the deviation of a difference of two means."""
     gaps = {m: table_c1.ahead(m) for m in ("64", "128", "256")}
     assert gaps == {"64": [26.58, 15.72, 16.64], "128": [3.71, 1.02, 1.6], "256": [-5.09, -6.48, -6.85]}
     assert gaps["64"][2] > gaps["64"][1]  # not "diminishes as model size increases" from medium to large
@@ -172,7 +172,7 @@ def test_epsilons_side_by_side(place):
     [(64, 2.953, 0.822, 0.542286), (200, 2.204, 0.826, 0.817492), (500, 2.092, 1.207, 1.2067)],
 )
 def test_the_curves_overlap_for_thresholds_below_the_mean_only(batch, at_mean, below, alone):
-    """Theorem 2 at sigma_0 = 4 with N_B = q N and 0.8 q N, against the same bound without its first term."""
+    """Theorem 2 at sigma_0 = 4 with N_B = q N and 0.8 q N, compared with the same bound without its first term."""
     found = fig3.epsilons(batch, "4")
     assert found["Theorem 2, N_B = q N"] == pytest.approx(at_mean, abs=5e-4)
     assert found["Theorem 2, N_B = 0.8 q N"] == pytest.approx(below, abs=5e-4)
@@ -209,7 +209,7 @@ def test_the_renyi_curve_against_quadrature():
 @pytest.mark.verifies("dpulr2024:fig3")
 @pytest.mark.parametrize("batch, sigma_0", [(64, 8.0), (500, 4.0)])
 def test_exact_epsilons_by_dp_accounting(batch, sigma_0):
-    """After every number of epochs listed, on a finer grid than theirs; from above, and by less than 1e-4."""
+    """After every listed number of epochs, on a finer grid than theirs, from above, and by less than 1e-4."""
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     loss = pld.from_gaussian_mechanism(sigma_0, sampling_prob=batch / 60000, value_discretization_interval=5e-6)
     for epochs in fig3._FIG3["epochs_exact"]:
@@ -223,7 +223,7 @@ def test_exact_epsilons_by_dp_accounting(batch, sigma_0):
 
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
-    """One epoch of each demo with two losses an example, batches of the demo's size, few images."""
+    """One epoch of each demo with two losses for each example, batches of the demo's size, few images."""
     found = {}
     for item, experiment in NEW.items():
         folder = tmp_path_factory.mktemp(item)

@@ -1,7 +1,7 @@
-"""What "Forward Learning with Differential Privacy" states on privacy, judged without the code that carries it.
+"""The statements of "Forward Learning with Differential Privacy" on privacy, judged independently of our code.
 
-Laws of batches are enumerated in fractions, densities are integrated, binomials go to a hundred digits; what refutes
-a theorem is a law in closed form, or counts with the stated Clopper-Pearson confidence.
+Laws of batches are enumerated in fractions, densities are integrated, and binomials have a hundred digits. A theorem is
+refuted by a law in closed form, or by counts with the stated Clopper-Pearson confidence.
 """
 
 import itertools
@@ -49,7 +49,7 @@ def poisson_epsilon(q, z, steps):
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:def1", "dpulr2024:def3")
 def test_both_orders_of_two_neighbours_count():
-    """The pair of Theorem 4 in its clean form: finite one way, infinite the other; delta in closed form."""
+    """The pair of Theorem 4 in its clean form: finite in one order, infinite in the other, delta in closed form."""
     f0, f1 = log_mixture([1], [0], [16]), log_mixture([0.8, 0.2], [0, 1], [16, 176])
     one, other = both_ways(f0, f1, 2)
     assert one == pytest.approx(0.094314255583057, abs=1e-12)
@@ -65,7 +65,7 @@ def test_both_orders_of_two_neighbours_count():
 
 
 def batches(n, q, N_B, target):
-    """{batch: probability} of n records and, for a target, one more named n, in fractions, after rejection."""
+    """{batch: probability} for n records and, for a target, one more named n, in fractions, after rejection."""
     members = range(n + 1) if target else range(n)
     law = {}
     for size in range(N_B, len(members) + 1):
@@ -77,7 +77,7 @@ def batches(n, q, N_B, target):
 
 @pytest.mark.verifies("dpulr2024:def4", "dpulr2024:eq31", "dpulr2024:f1-split", "dpulr2024:eq39")
 def test_the_laws_of_batches_with_rejection():
-    """All batches of 5 records and of 6 at q = 1/5, N_B = 2: the split of equation 31, as printed and as meant."""
+    """All batches of 5 records and of 6 at q = 1/5, N_B = 2: the split of equation 31, as printed and as intended."""
     n, q, N_B = 5, Fraction(1, 5), 2
     (own, accepted), (other, accepted_other) = (batches(n, q, N_B, target) for target in (False, True))
     c0, c1 = 1 / accepted, 1 / accepted_other
@@ -123,7 +123,7 @@ def exact_impairment(N, q, N_B):
 
 @pytest.mark.verifies("dpulr2024:eq40")
 def test_fewer_records_are_the_worst_whatever_the_threshold():
-    """In fractions, N = 5 .. 80, N_B = 5, q = 1/10: it falls with N, also where N_B > q N."""
+    """In fractions, N = 5 .. 80, N_B = 5, q = 1/10: it falls with N, also for N_B > q N."""
     values = [exact_impairment(N, Fraction(1, 10), 5) for N in range(5, 81)]
     assert all(later < earlier for earlier, later in itertools.pairwise(values))
     assert 5 > 49 / 10  # N_B <= q N only from N = 50 on
@@ -164,7 +164,7 @@ def test_the_impairment_with_many_digits():
 
 @pytest.mark.verifies("dpulr2024:fig2")
 def test_just_below_the_mean_the_ratio_is_not_below_a_thousandth():
-    """N = 1000: not for N_B = 0.9 q N at any q <= 1/5; the largest N_B for which it is, in fractions."""
+    """N = 1000: not for N_B = 0.9 q N at any q <= 1/5. The largest N_B for which it is, in fractions."""
     for q in np.arange(5, 201) / 1000:
         assert theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.9 * q * 1000), N=1000) > 0.2
     assert theorems.impairment_ratio(alpha=1.1, q=0.01, sigma_0=4, N_B=1, N=1000) == pytest.approx(0.0313986, rel=1e-5)
@@ -178,7 +178,7 @@ def test_just_below_the_mean_the_ratio_is_not_below_a_thousandth():
 @pytest.mark.verifies("dpulr2024:fig2")
 @pytest.mark.parametrize("q, N, largest", [(0.2, 10000, 1864), (0.01, 10000, 58), (0.1, 100000, 9681)])
 def test_where_the_ratio_is_below_a_thousandth(q, N, largest):
-    """It does fall with N, and is small for N_B well below q N, or q N in the thousands."""
+    """It does fall with N. It is small for N_B well below q N, or for q N in the thousands."""
     ratios = [theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=N_B, N=N) for N_B in (largest, largest + 1)]
     assert ratios[0] < 1e-3 < ratios[1]
     assert theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.5 * q * N), N=N) < 1e-3
@@ -187,7 +187,7 @@ def test_where_the_ratio_is_below_a_thousandth(q, N, largest):
 
 @pytest.mark.verifies("dpulr2024:sec3.1-domain")
 def test_one_record_more_in_the_domain():
-    """50 records: N-bar = 50 where |D| >= N-bar, and 49 where |D| > N-bar, with the largest N_B allowed."""
+    """50 records: N-bar = 50 for |D| >= N-bar, and 49 for |D| > N-bar, with the largest allowed N_B."""
     for N_bar, N_B, claimed in ((50, 10, 3.8590850), (49, 9, 3.8467906)):
         assert N_B <= 0.2 * N_bar < N_B + 1
         found, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=N_B, N_bar=N_bar)
@@ -214,7 +214,7 @@ def test_the_inclusion_probability_after_rejection():
 
 @pytest.mark.verifies("dpulr2024:eq29")
 def test_a_moment_is_at_least_1():
-    """For equal laws it is 1, more than a small gamma; the moments that are meant are at most e^(lambda gamma)."""
+    """For equal laws it is 1, which exceeds a small gamma. The intended moments are at most e^(lambda gamma)."""
     f0, f1 = log_mixture([1], [0], [16]), log_mixture([0.8, 0.2], [0, 1], [16, 16])
     gamma, lam = 2 * 0.2**2 * 2 / 16, 1
     for p, q in ((f0, f0), (f0, f1), (f1, f0)):
@@ -250,7 +250,10 @@ BOUND_4 = 0.012616322347
     ],
 )
 def test_theorem_4_leaves_out_the_covariance_of_the_differing_example(variance, shift, one, other):
-    """Every batch has variance at least 16 = sigma^2 and the means are within 1: alpha = 2, both directions fail."""
+    """Every batch has variance at least 16 = sigma^2, and the means are within 1.
+
+    At alpha = 2, both directions fail.
+    """
     bound = theorems.claimed_dp_ulr_renyi(alpha=2, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
     assert bound == pytest.approx(BOUND_4, abs=1e-11)
     ways = both_ways(*example_laws(variance, shift), 2)
@@ -261,7 +264,7 @@ def test_theorem_4_leaves_out_the_covariance_of_the_differing_example(variance, 
 @pytest.mark.verifies("dpulr2024:thm4")
 @pytest.mark.slow
 def test_theorem_4_fails_as_a_statement_on_delta_too():
-    """The claim at delta = 1e-5 is epsilon = 3.8127; exactly delta(3.86) is 0.107 and more."""
+    """The claim at delta = 1e-5 is epsilon = 3.8127, but the exact delta(3.86) is 0.107 and more."""
     claimed, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
     assert claimed == pytest.approx(3.8126564, abs=1e-6)
     for variance, delta in ((1.6e3, 0.106803), (1.6e4, 0.167753), (1.6e6, 0.198146)):
@@ -281,7 +284,7 @@ def test_theorem_4_fails_as_a_statement_on_delta_too():
 @pytest.mark.verifies("dpulr2024:thm4", "dpulr2024:eq32", "dpulr2024:eq32b", "dpulr2024:eq33")
 @pytest.mark.slow
 def test_theorem_4_holds_where_the_example_brings_no_noise_of_its_own():
-    """Covariance of the target 0: both directions below the bound, and equations 33 to 38 hold link by link."""
+    """With covariance 0 of the target, both directions are below the bound, and equations 33 to 38 hold one by one."""
     f0, f1 = example_laws(0.0)
     one, other = both_ways(f0, f1, 2)
     assert (one, other) == pytest.approx((0.00126715, 0.00127769), abs=1e-8)
@@ -295,7 +298,7 @@ def test_theorem_4_holds_where_the_example_brings_no_noise_of_its_own():
 
 @pytest.mark.verifies("dpulr2024:eq33")
 def test_one_exponent_more_under_the_other_law():
-    """Equation 34 for N(0, 4) and 0.7 N(0, 4) + 0.3 N(1, 4), lambda = 2; a sign of the shift changes nothing."""
+    """Equation 34 for N(0, 4) and 0.7 N(0, 4) + 0.3 N(1, 4), lambda = 2. The sign of the shift does not matter."""
     values = []
     for shift in (1, -1):
         f0, f1 = log_mixture([1], [0], [4]), log_mixture([0.7, 0.3], [0, shift], [4, 4])
@@ -346,7 +349,7 @@ def on_the_sphere(rng, n, d):
 
 
 def target_first_coordinate(rng, n, *, d, K, R):
-    """The clipped estimate of softplus(-R b_1) at b = 0 by noise on b; n others of loss log 2, C = 1."""
+    """The clipped estimate of softplus(-R b_1) at b = 0 by noise on b; n others with loss log 2, C = 1."""
     sigma = math.sqrt((n + 1) * math.log(2) ** 2 / K) / 4
     u = rng.standard_normal(K)
     loss = np.logaddexp(0, -R * sigma * u)
@@ -356,10 +359,11 @@ def target_first_coordinate(rng, n, *, d, K, R):
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:alg1.L205", "dpulr2024:alg1.L209", "dpulr2024:eq8")
 def test_theorem_2_fails_where_the_clip_takes_the_noise():
-    """Noise on the parameters, d = 1024, K = 16384: every premise holds, claim 3.859, shown at least 13.6.
+    """Noise on the parameters, d = 1024, K = 16384: every premise holds, the claim is 3.859, and the test shows 13.6.
 
-    Without the target the examples do not touch the loss, their estimates are exactly Gaussian of norm 4 sqrt(d / n),
-    the clipped ones uniform on the sphere. P(sum_1 < -t) <= e^(-t^2 d / 2n) for them; 97.5 % one-sided for the target.
+    Without the target, the examples do not affect the loss. Their estimates are exactly Gaussian of norm 4 sqrt(d / n),
+    and the clipped ones are uniform on the sphere. For them P(sum_1 < -t) <= e^(-t^2 d / 2n), and the target has 97.5 %
+    one-sided.
     """
     assert claimed_epsilon() == pytest.approx(3.8590850, abs=1e-6)
     d, tau = 1024, 0.65
@@ -402,7 +406,7 @@ def test_what_the_attack_shows_depends_on_the_repeats_and_the_printed_cost_does_
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_how_loud_an_example_must_be():
-    """Noise multiplier of the others' clipped sum against the shift of an example of gradient G; n = 11, d = 1024."""
+    """Noise multiplier of the others' clipped sum and the shift of an example of gradient G; n = 11, d = 1024."""
     n, d = 11, 1024
     noise = 4 * math.sqrt(d / n)  # norm of an estimate before the clip
     spread = math.sqrt(n / d)
@@ -413,7 +417,7 @@ def test_how_loud_an_example_must_be():
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:eq8", "dpulr2024:alg1.L198")
 @pytest.mark.slow
 def test_theorem_2_fails_where_one_loss_moves_the_controller():
-    """d = 8, N = 1000, N_B = 200: a loss 1000 times the others' takes their noise away; claim 3.8223, shown 6.9."""
+    """d = 8, N = 1000, N_B = 200: a loss 1000 times the others' removes their noise. Claim 3.8223, shown 6.9."""
     claimed, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=200, N_bar=1000)
     assert claimed == pytest.approx(3.8223245, abs=1e-6)
     rng = np.random.default_rng(3)
@@ -439,7 +443,7 @@ def test_theorem_2_fails_where_one_loss_moves_the_controller():
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_noise_after_a_joint_clip_holds_where_algorithm_1_fails():
-    """The same laws with N(0, 16) added: no threshold shows more than one Poisson step costs, 0.2271."""
+    """The same laws with N(0, 16) added: no threshold shows more than the cost of one Poisson step, 0.2271."""
     d = 1024
     rng = np.random.default_rng(5)
     means = []
@@ -462,7 +466,7 @@ def test_noise_after_a_joint_clip_holds_where_algorithm_1_fails():
 
 @pytest.mark.verifies("dpulr2024:alg1.L198", "dpulr2024:alg1.L205")
 def test_what_four_layers_cost_if_each_has_its_own_clip():
-    """Batch 500, 25 epochs, sigma_0 = 8, exact sum: a joint clip costs 0.278, four layers at C each 0.569."""
+    """Batch 500, 25 epochs, sigma_0 = 8, exact sum: a joint clip costs 0.278, and four layers at C each cost 0.569."""
     for z, expected in ((8, 0.278002), (4, 0.569287)):
         assert poisson_epsilon(500 / 60000, z, 3000) == pytest.approx(expected, abs=1e-6)
 
@@ -472,7 +476,7 @@ def test_what_four_layers_cost_if_each_has_its_own_clip():
 
 @pytest.mark.verifies("dpulr2024:exp-q")
 def test_the_rate_of_batches_of_64():
-    """64 / 60,000 is 1.0667e-3; the other two rates are B / 60,000. Exact sum, 25 epochs, sigma_0 = 4 and 8."""
+    """64 / 60,000 is 1.0667e-3, and the other two rates are B / 60,000. Exact sum, 25 epochs, sigma_0 = 4 and 8."""
     assert [Fraction(B, 60000) for B in (64, 200, 500)] == [Fraction(2, 1875), Fraction(1, 300), Fraction(1, 120)]
     for q, z, expected in (
         (64 / 60000, 4, 0.200673),
@@ -509,7 +513,7 @@ TABLE_1 = {
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_what_table_1_shows_of_the_sentences_about_it():
-    """DP-ULR minus DP-SGD: the large batch wins for sigma_0 <= 2 and loses at 4 and 8, the small one the reverse."""
+    """DP-ULR minus DP-SGD: the large batch wins for sigma_0 <= 2 and loses at 4 and 8; the small one, the reverse."""
     gaps = {B: [round(a - b, 2) for a, b in row.values()] for B, row in TABLE_1.items()}
     assert gaps == {
         64: [-8.02, -8.47, 0.48, 3.41, 26.58],

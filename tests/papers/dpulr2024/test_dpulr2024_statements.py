@@ -1,7 +1,8 @@
-"""What "Forward Learning with Differential Privacy" states in algebra, judged without the code that carries it.
+"""The statements of "Forward Learning with Differential Privacy" in algebra, judged independently of our code.
 
-Expectations over the noise are Gauss-Hermite sums, derivatives are central differences of those sums, laws of batches
-are enumerated in fractions, covariances of the remedies are read off linear maps, densities are integrated.
+Expectations over the noise are Gauss-Hermite sums, and derivatives are central differences of those sums. Laws of
+batches are enumerated in fractions, covariances of the remedies are read from linear maps, and densities are
+integrated.
 """
 
 import itertools
@@ -54,7 +55,7 @@ def slopes(f, v, h):
 
 
 class Draws:
-    """In place of a generator: its normals are given, so that what is linear in them or a fixed sum can be read off."""
+    """Replaces a generator with given normals, so that linear functions of them or a fixed sum can be read off."""
 
     def __init__(self, values):
         self.values = values
@@ -73,7 +74,7 @@ def six_by_six(m):
     return np.repeat(np.array(list(itertools.product(SIX, repeat=2)))[:, None], m, axis=1)
 
 
-# Two inputs, two tanh units that hear the noise, three classes; label 1. The numbers are those of the ledger.
+# Two inputs, two tanh units that receive the noise, three classes; label 1. The numbers are those of the ledger.
 W1, X1 = np.array([[0.3, -0.6], [0.8, 0.1]]), np.array([1.0, -2.0])
 W2 = np.array([[1.0, -0.5], [0.2, 0.7], [-0.9, 0.4]])
 
@@ -99,7 +100,7 @@ def quadratic(z):
 
 
 def zero_net(n_in, n_out):
-    """One dense layer that answers 0, so that every loss is log n_out whatever the input."""
+    """One dense layer with output 0, so that every loss is log n_out for any input."""
     net = mlp([n_in, n_out], identity, rng=np.random.default_rng(0))
     net.W[1][:], net.b[1][:] = 0, 0
     return net
@@ -120,7 +121,7 @@ PRINTED = {"sigma_0": 4.0, "C": 1.0, "K": 10, "N_B": 1}
 
 @pytest.mark.verifies("dpulr2024:erm", "dpulr2024:eq19", "dpulr2024:alg1.L204")
 def test_for_a_quadratic_loss_the_proxy_has_the_gradient_of_the_mean_loss_for_its_mean():
-    """36 draws with the right moments give the expectation without error; the gradient is by differences."""
+    """36 draws with the correct moments give the expectation without error. The gradient is by differences."""
     rng = np.random.default_rng(3)
     net = mlp([3, 2], identity, loss=squared_error, rng=rng)
     x, y = rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
@@ -176,7 +177,7 @@ def class_loss_at(net, z, y, shift):
 
 @pytest.mark.verifies("dpulr2024:thm3", "dpulr2024:eq4", "dpulr2024:eq15")
 def test_the_mean_is_the_gradient_of_the_smoothed_loss():
-    """Its value, by 80^2 nodes; against differences of the smoothed loss by W; and the code's draws, 6 sigma."""
+    """Its value by 80^2 nodes, differences of the smoothed loss by W, and the code's draws within 6 sigma."""
     sigma = 0.5
     mean, cov = zL(tanh_loss, W1 @ X1, sigma, 80)
     printed_mean = [[0.041297518863, -0.082595037726], [-0.419549977243, 0.839099954486]]
@@ -199,7 +200,7 @@ def test_the_mean_is_the_gradient_of_the_smoothed_loss():
 
 @pytest.mark.verifies("dpulr2024:thm3", "dpulr2024:modules")
 def test_noise_in_all_layers_and_in_one_smooth_the_loss_in_two_ways():
-    """v1 = w x, v2 = 1.3 tanh(v1 + z1) + z2, loss log(1 + e^-v2): each estimate is right for its own objective."""
+    """v1 = w x, v2 = 1.3 tanh(v1 + z1) + z2, loss log(1 + e^-v2): each estimate is correct for its own objective."""
     t, p = np.polynomial.hermite_e.hermegauss(60)
     p, sigma, w = p / p.sum(), 0.5, 0.4
 
@@ -231,7 +232,7 @@ def test_the_condition_of_theorem_3_needs_bounded_parameters(R):
 
 @pytest.mark.verifies("dpulr2024:eq14")
 def test_moving_the_noise_into_the_argument():
-    """E h(v + zeta) for h = |zeta| above 0.3 and 0 below, either side of the substitution."""
+    """E h(v + zeta) for h = |zeta| above 0.3 and 0 below, on both sides of the substitution."""
     v, sigma = 0.7, 0.6
 
     def h(x):
@@ -289,7 +290,7 @@ def test_the_bias_falls_as_sigma_squared_where_the_loss_is_smooth():
 
 @pytest.mark.verifies("dpulr2024:prop2")
 def test_at_a_jump_of_the_loss_the_mean_diverges():
-    """L = 1 for v > 0, v = 0: E zL / sigma^2 = phi(0) / sigma, by quadrature; nothing converges."""
+    """L = 1 for v > 0, v = 0: E zL / sigma^2 = phi(0) / sigma, by quadrature, so nothing converges."""
     for sigma, mean in ((0.1, 3.989422804), (0.01, 39.89422804)):
         value = integrate.quad(lambda t, s=sigma: t / s**2 * stats.norm.pdf(t, scale=s), 0, 12 * sigma)[0]
         assert value == pytest.approx(mean, rel=1e-8)
@@ -300,7 +301,7 @@ def test_at_a_jump_of_the_loss_the_mean_diverges():
 
 @pytest.mark.verifies("dpulr2024:eq17")
 def test_the_expansion_leaves_a_remainder_of_third_order():
-    """z^2 read as z^T H z: the error falls by 8 when z is halved. As a vector of squares it has no value here."""
+    """z^2 is read as z^T H z. The error falls by 8 if z is halved. As a vector of squares, it has no value here."""
     v = W1 @ X1
     g = slopes(tanh_loss, v, 1e-5)
     H = np.array([slopes(lambda p, k=k: slopes(tanh_loss, p, 1e-4)[k], v, 1e-4) for k in range(2)])
@@ -308,12 +309,12 @@ def test_the_expansion_leaves_a_remainder_of_third_order():
     errors = [float(tanh_loss(v + s * z) - (tanh_loss(v) + s * g @ z + s * s * z @ H @ z / 2)) for s in (0.2, 0.1)]
     assert errors[0] / errors[1] == pytest.approx(8, rel=0.1)
     assert abs(errors[0]) > 1e-6
-    assert (H @ z**2).shape == (2,)  # a row, where the loss is a number
+    assert (H @ z**2).shape == (2,)  # a row, but the loss is a number
 
 
 @pytest.mark.verifies("dpulr2024:eq20", "dpulr2024:eq21", "dpulr2024:eq22", "dpulr2024:eq24", "dpulr2024:prop3")
 def test_the_covariance_for_a_quadratic_loss():
-    """Exact by 8^2 nodes; the printed loss for its square, and 1 / sigma for 1 / sigma^2, are far off."""
+    """Exact by 8^2 nodes. The printed loss in place of its square, and 1 / sigma for 1 / sigma^2, are far off."""
     loss, g, H = QUADRATIC
     u, w = nodes(8, 2)
     for sigma, first, second, missed, dropped in (
@@ -342,7 +343,7 @@ def test_the_covariance_for_a_quadratic_loss():
 
 @pytest.mark.verifies("dpulr2024:eq22")
 def test_third_derivatives_leave_the_bracket_alone():
-    """Cubic terms of the loss enter the covariance at sigma^2 only: the bracket is what remains of cross-entropy."""
+    """Cubic terms of the loss enter the covariance only at sigma^2. The bracket is the rest of cross-entropy."""
     v = V3
     p = np.exp(v) / np.exp(v).sum()
     g, H, loss = p - np.eye(3)[0], np.diag(p) - np.outer(p, p), float(class_loss(v))
@@ -368,7 +369,7 @@ def test_the_leading_covariance_is_too_small_for_a_convex_loss_and_too_large_for
 
 @pytest.mark.verifies("dpulr2024:clt")
 def test_the_average_tends_to_a_normal_law_and_keeps_a_bounded_side():
-    """L = 1 + z, sigma = 1: zL = z + z^2, its cumulants in fractions; at every K the average is at least -1/4."""
+    """L = 1 + z, sigma = 1: zL = z + z^2, with its cumulants in fractions. At every K, the average is at least -1/4."""
     normal = [Fraction(math.prod(range(1, k, 2))) if k % 2 == 0 else Fraction(0) for k in range(9)]
 
     def moment(n):  # E (z + z^2)^n
@@ -392,7 +393,10 @@ def test_the_average_tends_to_a_normal_law_and_keeps_a_bounded_side():
 
 @pytest.mark.verifies("dpulr2024:eq26", "dpulr2024:eq8", "dpulr2024:alg1.L198")
 def test_the_controller_bounds_the_leading_covariance_of_the_averages_before_the_clip():
-    """Every example's J by differences, its own loss, the sum of 6 x 6 matrices; the least eigenvalue is the target."""
+    """Every example's J by differences, its own loss, and the sum of 6 x 6 matrices.
+
+    The least eigenvalue is the target.
+    """
     net, x, y = class_net([2, 2, 3], 5, 11)
     z, _ = forward(net, x)
     loss = net.loss.value(z[2], y)
@@ -450,7 +454,7 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
 
 @pytest.mark.verifies("dpulr2024:rank-claim", "dpulr2024:asm1", "dpulr2024:L256")
 def test_when_the_batch_has_full_rank():
-    """Four features and a bias: four generic examples give rank 4 of 5, five are enough; equal inputs never are."""
+    """Four features and a bias: four generic examples give rank 4 of 5, five are enough, and equal inputs never are."""
     net, x, _ = class_net([4, 3], 5, 4)
     loss = np.linspace(1, 2, 5)
     with pytest.raises(ValueError, match="order 5, but rank 4"):
@@ -471,7 +475,7 @@ def test_when_the_batch_has_full_rank():
 
 @pytest.mark.verifies("dpulr2024:asm1")
 def test_no_batch_of_mnist_has_full_rank_at_the_first_layer(data_home):
-    """67 pixels are 0 in all 60,000 images, so that the matrix of order 785 has rank at most 718."""
+    """67 pixels are 0 in all 60,000 images, so the matrix of order 785 has rank at most 718."""
     images = data.load("mnist", data_home).x_train.reshape(60000, 784)
     assert (images == 0).all(axis=0).sum() == 67
     x = images[:500] / 255.0
@@ -495,7 +499,7 @@ def test_most_directions_get_far_more_noise_than_the_least():
     for l, ratio in ((2, 2.4e4), (3, 1.13e5), (4, 1.40e6)):
         own = spectrum(net, l, h, loss)
         assert own[-1] / own[0] == pytest.approx(ratio, rel=0.01)
-        # the controller looks at the least one alone
+        # the controller uses only the least eigenvalue
         sigma = printed.controller(net, l, h[l - 1], loss, K=100, C=1, sigma_0=4)
         assert own[0] / sigma**2 / 100 == pytest.approx(16, rel=1e-6)
     with pytest.raises(ValueError, match="has order 785, but rank 500"):
@@ -508,7 +512,7 @@ def test_most_directions_get_far_more_noise_than_the_least():
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 @pytest.mark.slow
 def test_noise_on_the_parameters_has_the_identity_for_its_jacobian():
-    """64 examples of loss log 10: sigma = sqrt(64) log 10 / (4 sqrt K), small only if K is large."""
+    """64 examples of loss log 10: sigma = sqrt(64) log 10 / (4 sqrt K), which is small only for large K."""
     net = zero_net(3, 10)
     x, y = np.random.default_rng(0).normal(size=(64, 3)), np.eye(10)[[0] * 64]
     for K, sigma in ((1, 4.605170186), (100, 0.4605170186), (10_000, 0.04605170186)):
@@ -523,7 +527,10 @@ def test_noise_on_the_parameters_has_the_identity_for_its_jacobian():
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 @pytest.mark.parametrize("labels, rank", [((5, 5), 0), ((5, 6), 2)])
 def test_noise_on_the_parameters_has_full_rank_if_and_only_if_one_loss_is_not_0(labels, rank):
-    """Two weights read (1, 2) and (3, -1); the output weight is 0, the output bias 5. Moments by Gauss-Hermite sums."""
+    """Two weights read (1, 2) and (3, -1).
+
+    The output weight is 0, the output bias 5. Moments are Gauss-Hermite sums.
+    """
     x, y = np.array([[1.0, 2], [3, -1]]), np.array(labels, dtype=float)[:, None]
     net = mlp([2, 1, 1], identity, loss=squared_error, rng=np.random.default_rng(0))
     net.W[2][:], net.b[2][:] = 0, 5
@@ -543,7 +550,7 @@ def test_noise_on_the_parameters_has_full_rank_if_and_only_if_one_loss_is_not_0(
 
 
 def covariance_of_extra_noise(x, loss, sigma, K, target):
-    """The covariance of the added noise for one output, read off the map from normals to noise."""
+    """The covariance of the added noise for one output, read from the map from normals to noise."""
     net = mlp([x.shape[1], x.shape[1] + 1], identity, rng=np.random.default_rng(0))
     weight = loss / (sigma * math.sqrt(K))
     W, b = printed._extra_noise(net, 1, x, weight, target, Draws(np.eye(x.shape[1] + 1)))
@@ -554,7 +561,7 @@ def covariance_of_extra_noise(x, loss, sigma, K, target):
 @pytest.mark.verifies("dpulr2024:extra-noise")
 @pytest.mark.parametrize("m", [2, 6])
 def test_the_extra_noise_as_printed_is_no_covariance_and_set_to_0_it_leaves_directions_bare(m):
-    """sigma_0^2 C^2 - lambda / K is negative where an example is loud; more examples than inputs and fewer."""
+    """sigma_0^2 C^2 - lambda / K is negative if an example is loud, with more examples than inputs and with fewer."""
     lam, K = np.array([400.0, 2000, 0, 160]), 10
     assert (16 - lam / K).tolist() == [-24, -184, 16, 0]
     rng = np.random.default_rng(m)
@@ -566,7 +573,7 @@ def test_the_extra_noise_as_printed_is_no_covariance_and_set_to_0_it_leaves_dire
     assert as_printed.min() < -100
     clamped = (Q * np.maximum(as_printed, 0)) @ Q.T
     np.testing.assert_allclose(covariance_of_extra_noise(x, loss, sigma, K, 4.0), clamped, atol=1e-8)
-    assert np.linalg.eigvalsh(clamped)[0] < 1e-9  # no noise at all along the loud example
+    assert np.linalg.eigvalsh(clamped)[0] < 1e-9  # no noise along the loud example
 
 
 AUDIT_2 = ((4, 6.2073), (8, 15.6279), (16, 36.9202), (32, 84.7150), (128, 425.5680))
@@ -575,7 +582,7 @@ AUDIT_2 = ((4, 6.2073), (8, 15.6279), (16, 36.9202), (32, 84.7150), (128, 425.56
 @pytest.mark.verifies("dpulr2024:extra-noise", "dpulr2024:thm2")
 @pytest.mark.parametrize("outputs, shown", AUDIT_2)
 def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
-    """Others read e_1, the target R e_2: without it column 2 is N(0, 16 I); with it no noise, and norm at most C."""
+    """Others read e_1, the target R e_2. Without it, column 2 is N(0, 16 I); with it, no noise and norm at most C."""
     included = theorems.inclusion_probability(q=0.2, N_B=10, N=50)
     others = np.tile([1.0, 0, 0], (10, 1))
     loud = np.vstack([others, [[0, 1e4, 0]]])
@@ -594,9 +601,9 @@ def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:extra-noise")
 def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
-    """What holds instead: the full variance in every direction, whatever the batch; `dp_ulr_sound` adds it.
+    """This holds instead: full variance in every direction for any batch. `dp_ulr_sound` adds such noise.
 
-    6 entries, 4000 runs: a sample's least eigenvalue is above 0.67 of the true one but for one case in 10^9 and more.
+    6 entries, 4000 runs: a sample's least eigenvalue is above 0.67 of the true one except in one case in 10^9 and more.
     """
     net, x, y = class_net([3, 2], 6, 1)
     x[0] *= 1e4
@@ -616,7 +623,7 @@ def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
 
 @pytest.mark.verifies("dpulr2024:alg1.L191-193", "dpulr2024:alg1.L195")
 def test_the_rate_and_the_threshold_are_two_numbers():
-    """Line 195 prints q = N_B / N, where every second draw is rejected; at N_B = qN / 2 hardly any is."""
+    """Line 195 prints q = N_B / N, where every second draw is rejected. At N_B = qN / 2, hardly any draw is."""
     for B, accepted, mean in (
         (64, 0.516650565515, 70.16603),
         (200, 0.509450505710, 211.05139),
@@ -634,7 +641,10 @@ def test_the_rate_and_the_threshold_are_two_numbers():
 
 @pytest.mark.verifies("dpulr2024:alg1.L205", "dpulr2024:alg1.L208")
 def test_every_layer_is_clipped_to_C_and_the_step_divided_by_the_threshold():
-    """One example, a tiny C: each layer has norm C / N_B, all four together 2 C / N_B; no eta in the direction."""
+    """One example and a tiny C: each layer has norm C / N_B, and all four together 2 C / N_B.
+
+    The direction has no eta.
+    """
     net, x, y = class_net([1, 2, 2, 2, 3], 1, 9)
     C, N_B = 1e-6, 5
     settings = {"sigma_0": 4.0, "C": C, "K": 20, "N_B": N_B, "remedy": "parameters"}
@@ -654,7 +664,7 @@ def test_neither_rule_reports_a_cost():
 
 @pytest.mark.verifies("dpulr2024:efficiency")
 def test_the_work_of_the_repeats():
-    """Multiplications counted in the maps: 110,912 forward, 13,248 for each repeat of all layers, the clip none."""
+    """Multiplications counted in the maps: 110,912 forward, 13,248 for each repeat of all layers, none for the clip."""
     work = []
 
     class Counted(Dense):
@@ -677,7 +687,7 @@ def test_the_work_of_the_repeats():
 
 @pytest.mark.verifies("dpulr2024:A5-claims")
 def test_with_equation_8_the_noise_before_the_clip_does_not_depend_on_the_repeats():
-    """Equal losses: an estimate's covariance is l^2 / (K sigma^2) = C^2 sigma_0^2 / n, whatever K is."""
+    """Equal losses: an estimate's covariance is l^2 / (K sigma^2) = C^2 sigma_0^2 / n, for any K."""
     net = zero_net(2, 3)
     x, y = np.zeros((25, 2)), np.eye(3)[[0] * 25]
     for K in (1, 100, 10_000):
@@ -689,7 +699,7 @@ def test_with_equation_8_the_noise_before_the_clip_does_not_depend_on_the_repeat
 
 @pytest.mark.verifies("dpulr2024:eq24")
 def test_the_first_term_of_the_variance_dominates_unless_the_loss_is_0():
-    """Of l_0 + g z with Gaussian z, by the moments of z: cov = l_0^2 / sigma^2 I + g g^T + |g|^2 I."""
+    """For l_0 + g z with Gaussian z, by the moments of z: cov = l_0^2 / sigma^2 I + g g^T + |g|^2 I."""
     linear = {"g": np.array([0.7, -0.4]), "H": np.zeros((2, 2))}
     for sigma in (1.0, 0.01):
         covariance = variances.proxy_covariance(loss=0.0, sigma=sigma, **linear)

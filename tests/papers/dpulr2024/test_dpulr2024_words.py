@@ -1,6 +1,6 @@
-"""What "Forward Learning with Differential Privacy" says in sentences: of its numbers, of other methods, of its limits.
+"""The sentences of "Forward Learning with Differential Privacy" on its numbers, other methods and its limits.
 
-Printed accuracies are typed off the paper, expectations over the noise are quadratures.
+Printed accuracies are copied from the paper, and expectations over the noise are quadratures.
 """
 
 import itertools
@@ -83,7 +83,7 @@ TABLE_C1 = [
 
 @pytest.mark.verifies("dpulr2024:claims")
 def test_competitive_performance_in_print():
-    """DP-ULR is ahead in 8 of 15 cells, by 1.008 points on average."""
+    """DP-ULR is more accurate in 8 of 15 cells, by 1.008 points on average."""
     gaps = [round(row[1] - row[3], 2) for m in BATCHES for row in TABLE_1[m]]
     assert [gap for m in BATCHES for gap in ahead(str(m))] == gaps
     assert sum(gap > 0 for gap in gaps) == 8
@@ -108,7 +108,7 @@ def test_larger_batches_are_better_for_dp_ulr_and_not_always_worse_for_dp_sgd():
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:tableC1")
 def test_the_printed_training_accuracies_and_the_spreads_that_the_bands_name():
-    """Means beside the other transcription; the least and the largest standard deviation of all columns."""
+    """Means next to the other transcription, and the smallest and the largest standard deviation of all columns."""
     for m, table in TABLE_1.items():
         for s, row in zip(SIGMA_0, table, strict=True):
             for rule, mean in (("DP-ULR printed", row[0]), ("DP-SGD", row[2])):
@@ -131,7 +131,7 @@ def test_the_printed_training_accuracies_and_the_spreads_that_the_bands_name():
 
 @pytest.mark.verifies("dpulr2024:exp-gap")
 def test_training_accuracy_of_runs_stands_beside_the_printed():
-    """By hand: three seeds, one of an earlier version that did not measure it."""
+    """By hand: three seeds, one of them from an earlier version that did not measure it."""
     key = {"batch": "64", "rule": "DP-SGD", "sigma_0": "8", "reading": "chosen"}
     plain = {"privacy": {}, "history": [{"epoch": 1, "test_accuracy": 0.5}, {"epoch": 2, "test_accuracy": 0.375}]}
     measured = [
@@ -166,8 +166,10 @@ def test_validation_and_training_accuracy_differ_little_in_print():
 
 @pytest.mark.verifies("dpulr2024:exp-adam")
 def test_adam_and_sgd_for_dp_sgd_in_our_runs():
-    """The default is better in batches of 64 at sigma_0 = 1 and of 500 at 8, Adam in those of 500 at 1; the sound rule,
-    which steps by Adam, is as good as DP-SGD by Adam."""
+    """The default is better in batches of 64 at sigma_0 = 1 and of 500 at 8, and Adam in those of 500 at 1.
+
+    The sound rule, which uses Adam, is as accurate as DP-SGD with Adam.
+    """
     found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-table1-paper")}
     runs = {
         "dp-sgd-{}-chosen": ("sgd", 0.1),
@@ -200,7 +202,7 @@ def test_adam_and_sgd_for_dp_sgd_in_our_runs():
 @pytest.mark.verifies("dpulr2024:exp-poisson")
 @pytest.mark.slow
 def test_poisson_and_shuffled_batches_teach_alike():
-    """DP-SGD at sigma_0 = 1 on the packaged images, five seeds each: means within two points, both have learned."""
+    """DP-SGD at sigma_0 = 1 on the packaged images, five seeds each. Means are within two points, and both learned."""
     small = data.load("fashion-mnist-small")
     x, y = small.x_train.reshape(-1, 784) / 255.0, np.eye(10)[small.y_train]
     x_test, C, m = small.x_test.reshape(-1, 784) / 255.0, 1.0, 250
@@ -227,7 +229,7 @@ def test_poisson_and_shuffled_batches_teach_alike():
 
 @pytest.mark.verifies("dpulr2024:lim-losses")
 def test_losses_are_extreme_where_accuracy_is_high():
-    """Mean losses above that of a network that knows nothing, log 10, at 80 % and 90 % of images told right."""
+    """Mean losses are above that of an untrained network, log 10, at 80 % and 90 % of images classified correctly."""
     found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-table1-paper")}
     told = {}
     for cell in (
@@ -240,7 +242,8 @@ def test_losses_are_extreme_where_accuracy_is_high():
         told[cell] = round(fifth["train_loss"], 2), round(100 * fifth["test_accuracy"], 2)
     assert list(told.values()) == [(13.68, 80.61), (1.29, 90.16), (0.80, 87.03), (0.97, 89.22)]
     assert math.log(10) == pytest.approx(2.302585, abs=1e-6)
-    # A mean of 13.68 at four fifths right: were the right ones' losses 0, the others' would be 70 on average.
+    # The mean is 13.68 with four fifths correct. If the losses of correct ones were 0, the others' would be 70 on
+    # average.
     assert 13.68 / (1 - 0.8061) > 70
     # The worst share that a loss of sqrt(n) times the others' takes: it alone brings half of the sum of squares.
     n = 500
@@ -330,7 +333,7 @@ V, SIGMA = 0.3, 0.5
 
 @pytest.mark.verifies("dpulr2024:eq4-mean", "dpulr2024:nondifferentiable")
 def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
-    """L = (1{v + z > 0} - 1)^2: the proxy's mean is -phi(0.6) / 0.5, the derivative is 0 at every z but one."""
+    """L = (1{v + z > 0} - 1)^2: the proxy's mean is -phi(0.6) / 0.5, and the derivative is 0 at every z except one."""
     want = gaussian_mean(lambda u, z: z * (float(u > 0) - 1) ** 2 / SIGMA**2, V, SIGMA)
     assert want == pytest.approx(-0.666449, abs=1e-6)
 
@@ -338,7 +341,7 @@ def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
         return gaussian_mean(lambda u, z: (float(u > 0) - 1) ** 2, v, SIGMA)
 
     assert (smoothed(V + 1e-4) - smoothed(V - 1e-4)) / 2e-4 == pytest.approx(want, abs=1e-8)
-    for f, slope in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):  # kinks do no harm
+    for f, slope in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):  # kinks do not matter
         mean = gaussian_mean(lambda u, z, f=f: z * f(u) / SIGMA**2, V, SIGMA)
         assert mean == pytest.approx(gaussian_mean(lambda u, z, d=slope: d(u), V, SIGMA), abs=1e-10)
     assert gaussian_mean(lambda u, z: np.sign(u), V, SIGMA) == pytest.approx(0.451494, abs=1e-6)
@@ -346,7 +349,7 @@ def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
 
 @pytest.mark.verifies("dpulr2024:nondifferentiable", "dpulr2024:eq4-mean")
 def test_the_rule_learns_below_a_step_where_backpropagation_does_not():
-    """The same by the rules: 100,000 draws, false alarm 1e-9."""
+    """The same with the rules: 100,000 draws, false alarm 1e-9."""
     layers = [(Dense(1, bias=False), step), (Dense(1, bias=False),)]
     net = Net((1,), layers, loss=squared_error, rng=np.random.default_rng(0))
     net.W[1][:], net.W[2][:] = V, math.sqrt(2)  # squared_error halves, so (h - 1)^2
@@ -360,7 +363,7 @@ def test_the_rule_learns_below_a_step_where_backpropagation_does_not():
 
 @pytest.mark.verifies("dpulr2024:L220")
 def test_the_error_of_the_estimate_has_its_least_at_a_sigma_above_0():
-    """Bias and variance by Gauss-Hermite sums: the least lies near 1 for K = 100 and near 0.5 for K = 10,000."""
+    """Bias and variance by Gauss-Hermite sums: the minimum is near 1 for K = 100 and near 0.5 for K = 10,000."""
     t, w = np.polynomial.hermite_e.hermegauss(80)
     u = np.array(list(itertools.product(t, t)))
     weight = np.outer(w, w).ravel() / w.sum() ** 2
@@ -415,7 +418,7 @@ def test_the_copies_that_an_estimate_needs():
 
 @pytest.mark.verifies("dpulr2024:joint-loss")
 def test_clipped_derivatives_of_a_joint_loss_all_move_with_one_record():
-    """L = (sum v)^2: each proxy has the mean 2 sum v; one record turns all ten signs, and their sum moves by 20 C."""
+    """L = (sum v)^2: each proxy has the mean 2 sum v. One record changes all ten signs, and their sum moves by 20 C."""
     t, w = np.polynomial.hermite_e.hermegauss(4)
     sums = []
     for last in (1.0, -19.0):
@@ -431,7 +434,7 @@ def test_clipped_derivatives_of_a_joint_loss_all_move_with_one_record():
 
 @pytest.mark.verifies("dpulr2024:joint-loss")
 def test_the_clip_limits_a_loss_that_is_a_sum_and_no_joint_loss():
-    """sum v^2 has the derivatives 2 v, of which a record moves one; (sum v)^2 moves all, by up to 2 C each."""
+    """sum v^2 has the derivatives 2 v, of which a record changes one. (sum v)^2 changes all, by up to 2 C each."""
     rng, n, C = np.random.default_rng(0), 10, 1.0
     moved = []
     for _ in range(500):
@@ -450,7 +453,10 @@ def test_the_clip_limits_a_loss_that_is_a_sum_and_no_joint_loss():
 @pytest.mark.verifies("dpulr2024:efficiency")
 @pytest.mark.parametrize("convolution", [False, True])
 def test_one_backward_pass_has_the_norms_of_all_examples(convolution):
-    """DP-SGD goes down as often as SGD, a layer at a time with the whole batch, and clips as passes one by one do."""
+    """DP-SGD has as many backward passes as SGD, a layer at a time with the whole batch.
+
+    Its clips equal those one by one.
+    """
     calls, rng = [], np.random.default_rng(0)
 
     class Counted(Dense):
@@ -484,7 +490,10 @@ def test_one_backward_pass_has_the_norms_of_all_examples(convolution):
 
 @pytest.mark.verifies("dpulr2024:noise-redundancy")
 def test_the_clip_takes_away_the_level_that_the_controller_ensures():
-    """A clipped vector is no longer than C, so its variance is C^2 / d at most in some direction; by draws too."""
+    """The norm of a clipped vector is at most C, so its variance in some direction is at most C^2 / d.
+
+    Also by draws.
+    """
     got = clipped_variance(variance=16.0, d=1024, C=1.0)
     assert got == pytest.approx(1 / 1024, rel=1e-9)
     g = 4 * np.random.default_rng(0).normal(size=(2000, 1024))
@@ -494,7 +503,7 @@ def test_the_clip_takes_away_the_level_that_the_controller_ensures():
 
 @pytest.mark.verifies("dpulr2024:L258")
 def test_a_direction_without_noise_gives_a_record_away():
-    """Column 3 of the estimates is 0 in every draw, and never once a record with an entry there is in the batch."""
+    """Column 3 of the estimates is 0 in every draw, but never if a record with an entry there is in the batch."""
     net = mlp([3, 2], identity, rng=np.random.default_rng(0))
     x, y = np.array([[1.0, 2, 0], [0, 1, 0], [3, 1, 0]]), np.eye(2)[[0, 1, 0]]
     more = np.vstack([x, [0, 0, 1]]), np.vstack([y, [1, 0]])
@@ -508,7 +517,10 @@ def test_a_direction_without_noise_gives_a_record_away():
 
 @pytest.mark.verifies("dpulr2024:ulr-gap")
 def test_the_noise_of_ulr_comes_with_the_examples():
-    """Examples that read 0 bring none, so one example that does not is seen in every draw, and nothing bounds it."""
+    """Examples that read 0 bring no noise.
+
+    One example that does not is visible in every draw, and nothing bounds it.
+    """
     net = Net((1,), [(Dense(2, bias=False),)], init="zeros", rng=np.random.default_rng(0))
     x, y = np.array([[0.0], [0.0], [1.0]]), np.eye(2)[[0, 1, 0]]
 

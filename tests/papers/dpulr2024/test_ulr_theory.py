@@ -1,4 +1,4 @@
-"""What the paper on forward passes proves and claims: digits, exact laws of batches with rejection, counterexamples."""
+"""The proofs and claims of the paper on forward passes: digits, exact laws of batches, counterexamples."""
 
 import itertools
 import math
@@ -41,7 +41,7 @@ def digits(got, want, decimals):
 
 
 def impairment_mpmath(N, q, N_B):
-    """The term as printed, from exact binomials in digits enough for 1 - P."""
+    """The term as printed, from exact binomials with enough digits for 1 - P."""
     with mpmath.workdps(40 if N > 1000 else 800):
         q = mpmath.mpf(q)  # the float itself
         p = [mpmath.binomial(N, k) * q**k * (1 - q) ** (N - k) for k in range(N_B)]
@@ -70,7 +70,7 @@ def test_the_impairment(N, q, N_B, want):
 
 @pytest.mark.parametrize("N, q, N_B", [(1, 0.5, 1), (7, 0.9, 7), (30, 1e-12, 30), (30, 0.999, 2), (200, 0.01, 150)])
 def test_the_impairment_far_from_the_paper(N, q, N_B):
-    """Where 1 - P would be 0 in floats, or all but 1; and the share of a record, which has the same sum in it."""
+    """Cases in which 1 - P would be 0 in floats, or nearly 1, and the share of a record, which has the same sum."""
     want = impairment_mpmath(N, q, N_B)
     assert impairment(q=q, N_B=N_B, N_bar=N) == pytest.approx(float(want), rel=1e-11)
     share = inclusion_probability(q=q, N_B=N_B, N=N)
@@ -91,7 +91,7 @@ def test_the_ratio_of_the_normalisers(N, q, N_B, want):
 
 @pytest.mark.verifies("dpulr2024:eq40")
 def test_the_impairment_falls_with_the_number_of_records():
-    """Also where N_B is more than q N: the condition on N_B is not needed for this."""
+    """This also holds if N_B is more than q N, so it does not need the condition on N_B."""
     got = [impairment(q=0.1, N_B=5, N_bar=N) for N in range(5, 301)]
     assert (np.diff(got) < 0).all()
 
@@ -147,7 +147,7 @@ def test_the_ratio_of_figure_2():
     ],
 )
 def test_a_threshold_at_the_mean_makes_the_first_term_dominate(B, steps, spent, ratios, share, largest):
-    """E7, if line 195 is taken at its word and q = N_B / N: what it adds, and how far below N_B would have to be."""
+    """E7, if line 195 is taken literally and q = N_B / N: the addition, and the necessary distance below N_B."""
     assert steps * impairment(**PAPER[B]) == pytest.approx(spent, rel=2e-4)
     for alpha, ratio, most in zip((1.1, 8), ratios, largest, strict=True):
         settings = {"alpha": alpha, "q": B / 60_000, "sigma_0": 4.0, "N": 60_000}
@@ -180,7 +180,7 @@ def conditions(alpha, q, sigma):
     ],
 )
 def test_the_largest_order(q, sigma, which, want):
-    """TV4: the root of the condition that binds, in 30 digits; both hold below it, and one fails above."""
+    """TV4: the root of the active condition, in 30 digits. Both hold below it, and one fails above."""
     got = largest_order(q=q, sigma=sigma)
     assert got == pytest.approx(want, rel=1e-13)
     with mpmath.workdps(30):
@@ -201,7 +201,7 @@ def test_the_first_condition_at_a_fifth():
 
 @pytest.mark.verifies("dpulr2024:def4", "dpulr2024:eq31", "dpulr2024:f1-split")
 def test_the_laws_by_enumeration():
-    """Every batch of 7 records and of 8 with its probability, for a function that tells sizes apart."""
+    """Every batch of 7 records and of 8 with its probability, for a function that distinguishes sizes."""
     N, q, N_B = 7, 0.3, 3
 
     def f(others, there):
@@ -262,7 +262,7 @@ def renyi_on_a_grid(p, q, sigma, alpha):
 def test_theorem_1_holds_in_both_directions_wherever_it_was_tried():
     """Five families of sensitivity 1, eight (N, q, N_B), two sigmas, three orders: at most 0.29 of the bound.
 
-    The direction D from D' also obeys Equation 37, the ratio of the normalisers and the divergence of Poisson batches.
+    The order D from D' also satisfies Equation 37, the ratio of the normalisers and the divergence of Poisson batches.
     """
     largest = [0.0, 0.0]
     sizes = ((5, 0.2, 1), (20, 0.2, 4), (40, 0.2, 8), (40, 0.2, 4), (60, 0.1, 3), (100, 0.05, 5), (100, 0.05, 1))
@@ -308,7 +308,7 @@ def test_the_first_term_cannot_be_left_out():
 
 @pytest.mark.verifies("dpulr2024:dpsgd-gamma")
 def test_the_second_term_alone_is_right_for_poisson_batches_under_the_conditions():
-    """Exact / closed form is about a quarter for q up to 1/5 and sigma >= 4; at sigma = 1/2 it is 3.35 and more."""
+    """Exact / closed form is about a quarter for q up to 1/5 and sigma >= 4. At sigma = 1/2, it is 3.35 and more."""
     ratios = []
     for q, sigma in itertools.product((64 / 60_000, 1 / 120, 0.05, 0.2), (4.0, 5.0, 8.0, 16.0)):
         for alpha in (2, largest_order(q=q, sigma=sigma)):
@@ -338,7 +338,10 @@ def test_the_second_term_alone_is_right_for_poisson_batches_under_the_conditions
     ],
 )
 def test_the_epsilon_that_theorem_2_gives(sigma_0, N_B, want, order):
-    """TV18: q = 1/120, 3,000 steps, delta = 1e-5. The claim is the claim: Theorem 2 is false for Algorithm 1."""
+    """TV18: q = 1/120, 3,000 steps, delta = 1e-5.
+
+    This is only the claim, because Theorem 2 is false for Algorithm 1.
+    """
     settings = {"T": 3000, "q": 1 / 120, "sigma_0": sigma_0, "N_B": N_B, "N_bar": 60_000}
     epsilon, alpha = claimed_dp_ulr_epsilon(delta=1e-5, **settings)
     assert epsilon == pytest.approx(want, rel=1e-10)
@@ -375,7 +378,7 @@ def test_the_epsilon_that_theorem_2_gives_the_paper(B, steps, at_mean, below):
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:extra-noise")
 def test_the_claims_of_the_audits_and_the_closed_form_of_the_second():
-    """TV19: what Theorem 2 claims of audits 1 and 3; audit 2 by hand: eps >= 15.63 with 8 outputs, 425.6 with 128."""
+    """TV19: Theorem 2's claims about audits 1 and 3. Audit 2 by hand: eps >= 15.63 with 8 outputs, 425.6 with 128."""
     one = {"delta": 1e-5, "T": 1, "q": 0.2, "sigma_0": 4.0}
     claim, order = claimed_dp_ulr_epsilon(N_B=10, N_bar=50, **one)
     assert claim == pytest.approx(3.8590850440725, rel=1e-12)
@@ -412,7 +415,7 @@ def test_the_variance_of_a_clipped_normal(d, variance, want, times):
     [(100_480, 4.98e-3, 1_607_680), (8256, 6.06e-2, 132_096), (2080, 0.240, 33_280), (330, 1.515, 5280)],
 )
 def test_no_layer_of_the_paper_keeps_the_variance_that_theorem_2_needs(d, at_500, needed):
-    """E1: after the clip n examples have at most n C^2 / d in the least direction, and sigma_0 = 4 needs 16 C^2."""
+    """E1: after the clip, n examples have at most n C^2 / d in the least direction, and sigma_0 = 4 needs 16 C^2."""
     for n in BATCHES:
         most = max(n * clipped_variance(variance=v, d=d, C=1.0) for v in np.geomspace(1e-8, 1e8, 33))
         assert most <= n / d * (1 + 1e-12) < 16
@@ -449,7 +452,7 @@ def test_theorem_4_drops_the_covariance_of_the_record(added, alpha, d01, d10):
 
 @pytest.mark.verifies("dpulr2024:thm4", "dpulr2024:eq32", "dpulr2024:eq32b")
 def test_theorem_4_holds_where_the_record_brings_no_covariance():
-    """The corrected statement: with Sigma_x = 0 the translate is a translate, and both divergences obey the bound."""
+    """The corrected statement: with Sigma_x = 0 the translate is a translate, and the bound holds in both orders."""
     f0, f1 = with_its_own_covariance(0.2, 16.0, 0.0)
     for alpha in (1.5, 2, 4):
         bound = rejection_renyi(alpha=alpha, q=0.2, sigma=4.0, N_B=5, N_bar=50)
@@ -458,7 +461,7 @@ def test_theorem_4_holds_where_the_record_brings_no_covariance():
 
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_theorem_4_in_epsilon_and_delta():
-    """E4: a record of variance 16,000 is seen: 361 times the bound at q = 0.01; delta(50) = 0.1476 at q = 0.2."""
+    """E4: a record of variance 16,000 is visible: 361 times the bound at q = 0.01; delta(50) = 0.1476 at q = 0.2."""
     f0, f1 = with_its_own_covariance(0.01, 16.0, 1.6e4)
     got = renyi_density(f0, f1, alpha=2)
     digits(got, 0.009037, 6)
@@ -497,7 +500,7 @@ def test_the_tight_epsilon_of_the_sound_rule(B, sigma_0, steps, want):
     [(8, 2.5599307178363855), (4, 5.6795868550975666), (2, 13.206712240451983), (1, 33.10373233592249)],
 )
 def test_25_releases_of_each_record(sigma_0, want):
-    """TV16: shuffled batches, each record once an epoch, 25 epochs: one Gaussian release of multiplier sigma_0 / 5."""
+    """TV16: shuffled batches, each record once in an epoch, 25 epochs: one Gaussian release, multiplier sigma_0 / 5."""
     assert epsilon_gaussian(delta=1e-5, noise_multiplier=sigma_0 / 5) == pytest.approx(want, rel=1e-10)
 
 
@@ -577,7 +580,7 @@ def test_numbers_out_of_range_are_refused(call):
 
 
 def test_orders_beyond_the_conditions_have_no_bound():
-    """Of which the theorem does not speak; and where q is small and sigma 4 there are still orders."""
+    """The theorem does not cover them. With small q and sigma 4, some orders remain."""
     assert rejection_renyi(**{**GOOD, "alpha": 1e6}) == math.inf
     for q, sigma in itertools.product((1e-9, 1e-4, 0.2), (4.0, 40.0, 4000.0)):
         assert 1 < largest_order(q=q, sigma=sigma) < math.inf

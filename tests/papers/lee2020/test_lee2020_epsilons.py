@@ -1,4 +1,4 @@
-"""`nfa reproduce lee2020:epsilons`: the printed epsilons under each reading, and the door for what is computed."""
+"""`nfa reproduce lee2020:epsilons`: the printed epsilons under each reading, and the command for computed items."""
 
 import csv
 import json
@@ -92,7 +92,7 @@ def test_how_many_captions_each_reading_gives(rows, column, cut, rounded, farthe
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_the_rows_and_their_verdicts(rows):
-    """Fashion-MNIST but for the misprint, and nothing of CIFAR-10, whose values are 9 to 14 % above print."""
+    """Fashion-MNIST without the misprint, and nothing of CIFAR-10, whose values are 9 to 14 % above print."""
     assert [row["data"] for row in rows] == ["Fashion-MNIST"] * 24 + ["CIFAR-10"] * 24
     outside = [row for row in rows[:24] if row["verdict"] != "inside"]
     assert [(r["figure"], r["epochs"], r["paper"], r["verdict"]) for r in outside] == [
@@ -134,7 +134,7 @@ def amplified_profile(epsilons, *, sampling_rate, noise_multiplier):
 @pytest.mark.verifies("lee2020:def1")
 @pytest.mark.parametrize("seed", range(6))
 def test_no_small_data_set_exceeds_the_amplified_profile(seed):
-    """Every batch of 2 of 4 records on the line, one replaced: mixtures of 6 Gaussians, divergence by quadrature."""
+    """Every batch of 2 of 4 records on a line, one replaced: mixtures of 6 Gaussians, divergence by quadrature."""
     rng = np.random.default_rng(seed)
     z = float(rng.uniform(0.4, 3))
     values = np.append(rng.uniform(-0.5, 0.5, 3), 0.5)  # any two at most 1 apart, the sensitivity
@@ -159,7 +159,7 @@ def test_no_small_data_set_exceeds_the_amplified_profile(seed):
 
 @pytest.mark.verifies("lee2020:def1")
 def test_the_amplified_profile_is_attained_where_one_record_stands_out():
-    """P = (1 - q) N(0, 1) + q N(1/z, 1) and N(0, 1), by quadrature: P first for epsilon >= 0, second below."""
+    """P = (1 - q) N(0, 1) + q N(1/z, 1) and N(0, 1), by quadrature. P is first for epsilon >= 0, and second below."""
     q, z = 0.3, 0.8
 
     def mixture(x):
@@ -176,7 +176,10 @@ def test_the_amplified_profile_is_attained_where_one_record_stands_out():
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_every_printed_epsilon_is_a_true_upper_bound(rows):
-    """Nearly exact values by a program that shares no code with ours, and the margins that they leave to print."""
+    """Nearly exact values come from a program that shares no code with ours.
+
+    Their margins to the printed ones are tested.
+    """
     known = {
         ("CNN", "0.01", 50): 1.9966,
         ("CNN", "0.01", 200): 4.382,
@@ -209,7 +212,7 @@ def below_by_dp_accounting(pair, steps):
 
 
 def test_an_admissible_pair_is_below_the_nearly_exact_value():
-    """Poisson under add-remove is the loss of one explicit pair: a lower bound, by dp-accounting alone."""
+    """Poisson under add-remove is the loss of one explicit pair, so it is a lower bound, by dp-accounting alone."""
     for net, S, m, sigma, steps in (("CNN", 3, 512, 0.01, 5850), ("FC", 2, 128, 0.05, 23400)):
         setting = {"law": "gaussian", "sensitivity": S / m, "noise_std": sigma, "sampling_rate": m / 60000}
         step = Mechanism(adjacency="replace-one", sampling="without-replacement", **setting)

@@ -1,4 +1,4 @@
-"""Figures 2 to 4 of Lee & Kifer: their cells and thresholds, what records say of privacy, and what reports say."""
+"""Figures 2 to 4 of Lee & Kifer: their cells and thresholds, the privacy in records, and the reports."""
 
 import math
 import warnings
@@ -29,7 +29,7 @@ PRINTED_SIZES = {"fig2": (512, 3, 200), "fig3": (512, 3, 200), "fig4": (128, 2, 
 
 
 def of(experiment, scale="paper", **key):
-    """The cell of seed 1 with these entries in its key, reading sound if not named."""
+    """The cell of seed 1 with these entries in its key. The default reading is sound."""
     wanted = {"reading": "sound"} | key
     (cell,) = [c for c in experiment.cells(scale, [1]) if all(c.key.get(name) == v for name, v in wanted.items())]
     return cell
@@ -134,7 +134,7 @@ def test_the_hybrid_gives_every_layer_its_share():
 @pytest.mark.parametrize("experiment", [FIG2, FIG4])
 @pytest.mark.parametrize("rule", ["DP-BP", "DP-DFA", "hybrid"])
 def test_replacing_a_record_moves_the_average_by_S_over_m_and_no_more(experiment, rule):
-    """By the mechanism of the very rule, with the matrices of the run as they are, in single precision."""
+    """The mechanism of the rule itself, with the matrices of the run as they are, in single precision."""
     if experiment is FIG4 and rule == "hybrid":
         return
     cell = of(experiment, "demo", rule=rule, sigma="0.01")
@@ -162,7 +162,7 @@ def test_rounding_never_raises_a_threshold(value):
 
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
-    """One epoch of the demo's Figure 4, without privacy and at sigma = 0.01, by plain NumPy: nothing to compile."""
+    """One epoch of the demo's Figure 4, without privacy and at sigma = 0.01, with plain NumPy. Nothing is compiled."""
     folder = tmp_path_factory.mktemp("short")
     found = []
     for cell in FIG4.cells("demo", [1]):
@@ -253,9 +253,9 @@ def test_the_20000_jpeg_copies_of_cifar_10_are_not_comparable(experiment, key, d
 
 
 def runs_of(figure="fig4", epochs=300, images=60_000, **accuracies):
-    """Cells and records from RULE__READING__SIGMA=percent, or a list of them, a seed each, as far as notes read them.
+    """Cells and records from RULE__READING__SIGMA=percent, or a list (one per seed), as far as notes read them.
 
-    Their accuracy rises in a straight line to the last epoch.
+    Their accuracy increases linearly to the last epoch.
     """
     runs = []
     for name, ours in accuracies.items():
@@ -308,7 +308,7 @@ def test_gains_are_points_ahead_of_dp_bp_where_there_is_noise():
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-gap")
 def test_over_several_seeds_each_is_held_against_the_run_of_its_own_seed():
-    """By hand: -5, -4, -6 in points, whose mean is -5 and deviation 1; Student's quantile of two degrees is 4.3027."""
+    """By hand: -5, -4, -6 points, with mean -5 and deviation 1. Student's quantile with two degrees is 4.3027."""
     found = claims_in_words.accuracies(
         runs_of(
             BP__sound__n=[88.0, 87.0],
@@ -362,7 +362,7 @@ WHOLE = {
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-clip-bias", "lee2020:claim-epochs")
 def test_whole_runs_are_spoken_of_as_whole_runs():
-    """A straight line to 82.27 % is at 40 % after 146 of 300 epochs, one to 78.1 % after 154: ceil(40 / mean * 300)."""
+    """A line to 82.27 % is at 40 % after 146 of 300 epochs, one to 78.1 % after 154: ceil(40 / mean * 300)."""
     text = "\n".join(claims_in_words.notes("fig4", runs_of(**WHOLE)))
     assert (
         "Not seen here. At the same sensitivity, DP-DFA is more accurate in 0 of 1 comparisons, and by 10 points or"
@@ -465,7 +465,7 @@ def test_the_claim_in_words_stands_below_the_picture_and_in_its_place_where_it_i
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4")
 def test_printed_epsilons_are_those_of_the_captions():
-    """As the text of the paper has them, typed here apart from the experiment's file."""
+    """They are those in the text of the paper, written here independently of the experiment's file."""
     cnn = {50: 4.43, 100: 6.43, 150: 8.07, 200: 9.49}
     fc = {50: 1.03, 100: 1.46, 150: 1.8, 200: 2.1, 250: 2.35, 300: 2.59}
     assert figures.printed_epsilons("fig2")["0.01"] == figures.printed_epsilons("fig3")["0.01"] == cnn
@@ -474,7 +474,7 @@ def test_printed_epsilons_are_those_of_the_captions():
 
 
 def drawn(experiment, runs, monkeypatch):
-    """The figure that the experiment draws of these runs, in place of the file."""
+    """The figure that the experiment draws for these runs, instead of the file."""
     kept = []
     monkeypatch.setattr(pictures, "save_figure", lambda figure, path: kept.append(figure))
     experiment.picture("figure.png", [], runs)
@@ -499,7 +499,10 @@ def with_mechanism(runs, n, m=128, S=2.0):
 
 @pytest.mark.verifies("lee2020:fig4")
 def test_our_epsilons_stand_above_the_panel_and_the_printed_ones_in_brackets(monkeypatch):
-    """On 60,000 records ours, rounded up, is a hundredth above what the caption cuts; on 20,000 it is far larger."""
+    """On 60,000 records, our rounded-up epsilon is a hundredth above the truncated caption.
+
+    On 20,000, it is far larger.
+    """
     runs = with_mechanism(runs_of(**WHOLE), 60_000)
     found = texts(drawn(FIG4, runs, monkeypatch))
     assert {"9.78\n(9.77)", "17.81\n(17.80)", "26.20\n(26.19)"} <= set(found)
@@ -524,7 +527,7 @@ def test_short_runs_have_no_printed_epsilon_and_one_seed_no_band(monkeypatch):
 
 
 def test_seeds_of_unequal_length_have_a_band_as_far_as_all_go(monkeypatch):
-    """40 and 25 epochs of DP-BP: mean and band of 25, the longer as a thin line beyond; the axis is as long as it."""
+    """40 and 25 epochs of DP-BP: mean and band for 25, then the longer run as a thin line. The axis has its length."""
     long = runs_of(DP_BP__sound__001=[80.0, 70.0], epochs=40)
     short = runs_of(DP_BP__sound__001=[80.0, 70.0], epochs=25)
     figure = drawn(FIG4, with_mechanism([long[0], short[1]], 60_000), monkeypatch)
@@ -545,7 +548,7 @@ def test_seeds_of_unequal_length_have_a_band_as_far_as_all_go(monkeypatch):
 
 @pytest.fixture(params=[pytest.param(FIG2, marks=pytest.mark.slow), FIG4], ids=["fig2", "fig4"])
 def tiny_figure(request, tmp_path, monkeypatch):
-    """A figure with all cells of its small scale, runs of a second on the tiny data in their place."""
+    """A figure with all cells of its small scale, replaced by runs of a second on the tiny data."""
     path = write_data(tmp_path / "tiny.npz")
     private = {"rule": "dp_sgd", "adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement"}
 
@@ -645,7 +648,7 @@ def test_table_and_report_are_those_of_the_records(experiment):
 
 @pytest.mark.parametrize("experiment", STANDING)
 def test_epsilons_follow_from_batches_noise_and_S_alone(experiment):
-    """Records that share S spend what a mechanism of sensitivity S/m, written out here, spends on their data."""
+    """Records that share S spend as much as a mechanism of sensitivity S/m, written out here, on their data."""
     m_paper, S, _ = PRINTED_SIZES[experiment.id.partition(":")[2]]
     for cell, record in standing(experiment)[0]:
         guarantee = record["privacy"].get("guarantee")

@@ -1,4 +1,4 @@
-"""The readings under which DP-DFA is held against DP-BP: what each changes, what is proved, what is told."""
+"""The readings that compare DP-DFA with DP-BP: the changes in each, the proved epsilons, and the notes."""
 
 import math
 import warnings
@@ -25,7 +25,7 @@ CELLS = {tuple(cell.key.values()): cell for cell in CLAIM_GAIN.cells("small", [1
 
 
 def own(reading, rule, sigma="0.01"):
-    """The settings of a rule under a reading, the first's where the reading leaves the rule as it is."""
+    """The settings of a rule under a reading, or of the first reading if the reading does not change the rule."""
     return CELLS.get((reading, rule, sigma), CELLS[gain.BASE, rule, sigma]).settings
 
 
@@ -151,14 +151,14 @@ OF_THE_LETTERS = {  # reading: m times the sensitivity of DP-DFA as the reading 
 
 
 def statement(settings) -> Statement:
-    """What a run on the embedded images in the place of its own data states of its privacy."""
+    """The privacy statement of a run on the embedded images in place of its own data."""
     return prepare(replace(settings, dataset="fashion-mnist-small")).privacy
 
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:sens-total")
 @pytest.mark.parametrize("reading", OF_THE_LETTERS)
 def test_what_one_record_can_move_in_dp_dfa_is_what_the_reading_says(reading):
-    """By the mechanism of the rule with the run's own matrices, in single precision; tau_h has six digits, cut."""
+    """By the mechanism of the rule with the run's own matrices, in single precision. tau_h has six truncated digits."""
     step = statement(own(reading, "DP-DFA")).mechanism
     S = OF_THE_LETTERS[reading]
     assert S * (1 - 2e-5) <= step.sensitivity * 128 <= S * (1 + 1e-6)
@@ -187,7 +187,7 @@ def test_a_threshold_that_stays_is_that_of_the_first_reading():
 
 
 def test_matrices_that_are_not_normalised_move_more():
-    """Standard normal 128 x 10 and 256 x 10 have norms near sqrt(n) + sqrt(10); found by the mechanism as they are."""
+    """Standard normal 128 x 10 and 256 x 10 have norms near sqrt(n) + sqrt(10). The mechanism uses them unchanged."""
     step = statement(own("B not normalised", "DP-DFA")).mechanism
     low, high = (
         0.2
@@ -293,7 +293,7 @@ def test_the_report_says_where_none_does():
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """All cells of the small scale, runs of a moment on the tiny data in their place, with the rule of each."""
+    """All cells of the small scale, replaced by very short runs on the tiny data, with the rule of each."""
     path = write_data(tmp_path / "tiny.npz")
     private = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement", "validation": 0.1}
 
@@ -387,7 +387,7 @@ def test_what_is_proved_follows_from_noise_and_sensitivity_alone(scale, folder):
 
 
 # Reading of DP-BP, reading of DP-DFA, and the difference on the test set in points at sigma = 0.01 and 0.05. The first
-# two give 10 points on the images held out and prove as much for DP-DFA as for DP-BP; the next six prove less.
+# two gain 10 points on the held-out images, with the same proved epsilon for DP-DFA and DP-BP. The next six prove less.
 LEADS = [
     ("as Figure 4 here", "both tanh", 1.1, 9.7),
     ("as Figure 4 here", "both ReLU", 0.6, 9.4),
@@ -402,7 +402,7 @@ EQUAL = [("as Figure 4 here", -6.2, -14.4), ("both tanh", -4.0, -6.6), ("both Re
 
 
 def of_committed(scale):
-    """{(reading, rule, sigma): (points on the test set, points held out, epsilon)}, read off the committed records."""
+    """{(reading, rule, sigma): (points on the test set, points held out, epsilon)}, from the committed records."""
     found = {}
     for record in records.in_folder(ROOT / "results" / f"lee2020-claim-gain-{scale}"):
         rule, sigma = ("DP-BP", "DP-DFA")[record["cell"].startswith("dp-dfa")], record["cell"].split("-")[2]
@@ -434,7 +434,7 @@ def test_which_readings_give_ten_points_and_what_they_spend(small):
 
 @pytest.mark.verifies("lee2020:claim-gain")
 def test_no_other_reading_gives_any_gain(small):
-    """The rule that a reading leaves alone is that of the first; of the pairs, those named above lead, no other."""
+    """If a reading does not change a rule, the first reading is used. Only the pairs named above are ahead."""
     leads = {dfa for _, dfa, *_ in LEADS if not dfa.startswith("both")}
     for reading in {reading for reading, *_ in small} - leads:
         for sigma in ("0.01", "0.05"):
@@ -463,7 +463,7 @@ WHOLE = [
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-fc")
 def test_the_leads_of_other_activations_are_gone_after_300_epochs(small):
-    """Those two of `LEADS` that prove as much are ahead after 25 epochs, and behind by 5 points and more after 300."""
+    """The two of `LEADS` that prove as much are ahead after 25 epochs, and 5 points or more behind DP-BP after 300."""
     whole = of_committed("paper")
     assert len(whole) == 12
     for bp, dfa, *points in WHOLE:

@@ -1,4 +1,4 @@
-"""Statements of Lee & Kifer (2020), Sections 4 and 5: the numbers that the ledger records for them, by other routes."""
+"""Statements of Lee & Kifer (2020), Sections 4 and 5: the ledger's numbers for them, by independent methods."""
 
 import functools
 import itertools
@@ -58,7 +58,7 @@ def digits(got, want, decimals=10):
 
 @pytest.mark.verifies("lee2020:clip")
 def test_the_printed_clip_at_0_and_the_norm_of_a_matrix():
-    """min(c, ||v||) v / ||v|| is nan at v = 0; the unit matrix has spectral norm 1, and its entries' norm is 2."""
+    """min(c, ||v||) v / ||v|| is nan at v = 0. The unit matrix has spectral norm 1, and its entries' norm is 2."""
     v = np.zeros(3)
     with np.errstate(invalid="ignore"):
         assert np.isnan(min(1.0, np.linalg.norm(v)) * v / np.linalg.norm(v)).all()
@@ -71,9 +71,9 @@ def test_the_printed_clip_at_0_and_the_norm_of_a_matrix():
 @pytest.mark.verifies("lee2020:gamma")
 @pytest.mark.parametrize("K", [2, 3, 10])
 def test_slopes_of_the_softmax(K):
-    """Its Jacobian by central differences: entries of the diagonal to 1/4, spectral norm to 1/2, at (1/2, 1/2, 0 ...).
+    """Its Jacobian by central differences: diagonal entries up to 1/4, spectral norm up to 1/2, at (1/2, 1/2, 0 ...).
 
-    1/4 is what the rule takes for gamma_L where the top layer learns from e * y_hat (1 - y_hat).
+    The rule uses 1/4 for gamma_L if the top layer learns from e * y_hat (1 - y_hat).
     """
 
     def jacobian(z, step=1e-5):
@@ -96,7 +96,7 @@ def test_slopes_of_the_softmax(K):
 @pytest.mark.verifies("lee2020:A1-A2", "lee2020:A10-A11")
 @pytest.mark.parametrize("L", [2, 3, 6])
 def test_the_printed_loops_draw_one_matrix_that_nothing_uses_and_use_one_that_nothing_draws(L):
-    """Line A1 draws B^1..B^L, lines A10 to A12 read B^{l+1} for l = L..1; Figure 1 (b) has B^2..B^L alone."""
+    """Line A1 draws B^1..B^L, and lines A10 to A12 read B^{l+1} for l = L..1. Figure 1 (b) has only B^2..B^L."""
     drawn, read = set(range(1, L + 1)), {l + 1 for l in range(L, 0, -1)}
     assert (drawn - read, read - drawn) == ({1}, {L + 1})
     net = mlp([5] * L + [3], ops.tanh, rng=rng(0))
@@ -114,7 +114,7 @@ def test_how_many_records_an_epoch_of_fresh_batches_sees(m, steps, share):
     """One epoch of the sampler at the paper's sizes: the records seen, a share with standard deviation below 0.002.
 
     The indicators of records are not independent, but draws without replacement make them negatively correlated. A
-    right program fails with probability below 2e-9 (6 standard deviations; seeds are fixed).
+    correct program fails with probability below 2e-9 (6 standard deviations; seeds are fixed).
     """
     sampler = WithoutReplacement(np.zeros((60000, 1)), np.zeros((60000, 1)), m, Streams(0))
     assert sampler.steps_per_epoch == steps
@@ -124,7 +124,7 @@ def test_how_many_records_an_epoch_of_fresh_batches_sees(m, steps, share):
 
 @pytest.mark.verifies("lee2020:A6-A8")
 def test_the_forward_pass_is_not_clipped():
-    """A tau_h that shrinks all that is read leaves the error, seen in the top bias, as it is."""
+    """A tau_h that scales down all inputs leaves the error unchanged, as the top bias shows."""
     net, x, y, B = fix_a()
     small, large = (
         dp_dfa(net, x, y, B=B, m=4, sigma=0.0, tau_e=0.1, tau_h=tau_h, rng=rng(0)) for tau_h in (1e-3, HUGE)
@@ -144,7 +144,7 @@ TOPS = [  # the top layer's ||dW||, ||db|| on FIX-A: A, E, D with beta = 1, D wi
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 @pytest.mark.parametrize("top, weights, biases", TOPS)
 def test_the_readings_of_the_top_layer_on_fix_a(top, weights, biases):
-    """Rule and loops; the layers below do not depend on the reading."""
+    """Rule and loops agree. The layers below do not depend on the reading."""
     net, x, y, B = fix_a()
     settings = {"m": 4, "tau_e": 0.1, "tau_h": 1.2}
     by_loops = dp_dfa_by_records(net, x, y, B, **settings, **top)
@@ -156,10 +156,13 @@ def test_the_readings_of_the_top_layer_on_fix_a(top, weights, biases):
 @pytest.mark.verifies("lee2020:A10-A11")
 @pytest.mark.parametrize("K, low, high", [(2, 0.48, 0.52), (3, 0.23, 0.27), (4, 0.09, 0.12), (10, 0.0, 0.0)])
 def test_a_random_matrix_above_the_top_layer_repels_its_bias_from_the_optimum(K, low, high):
-    """Near y_hat = (1/K ...) the bias moves by -B J b, J the softmax's Jacobian; it comes back if all eigenvalues > 0.
+    """Near y_hat = (1/K ...), the bias moves by -B J b, with the softmax's Jacobian J.
 
-    20,000 standard normal B. For K = 2 the one eigenvalue on vectors of sum 0 is as often positive as not, and the
-    share has standard deviation 0.0035; none of 20,000 at K = 10 says the share is below 0.0014 (confidence 1 - 1e-12).
+    It returns if all eigenvalues > 0.
+
+    There are 20,000 standard normal B. For K = 2, the one eigenvalue on vectors of sum 0 is as often positive as not,
+    and the share has standard deviation 0.0035. None of 20,000 at K = 10 means that the share is below 0.0014
+    (confidence 1 - 1e-12).
     """
     sums_0 = np.linalg.svd(np.eye(K) - 1 / K)[0][:, : K - 1]
     B = rng(0).standard_normal((20_000, K, K))
@@ -184,7 +187,7 @@ def learned(reading, seed, steps=250):
         if reading in (
             "B",
             "C",
-        ):  # the printed line at l = L with a random matrix, without and with the softmax's slope
+        ):  # the printed line at l = L with a random matrix, without and with the softmax's derivative
             _, h = forward(net, x[i])
             dz = clip_l2(h[3] - y[i], 0.1) @ above.T * (h[3] * (1 - h[3]) if reading == "C" else 1)
             dW[3], db[3] = net.map[3].outer(dz / f(128), clip_l2(h[2], 25.6405))
@@ -195,7 +198,7 @@ def learned(reading, seed, steps=250):
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:A1-A2", "lee2020:A10-A11")
 def test_which_readings_of_the_top_layer_learn():
-    """250 steps on the 6,000 embedded images: A and D pass 60 %, B and C stay below 40 % (10 % is chance)."""
+    """After 250 steps on the 6,000 embedded images, A and D pass 60 %, and B and C stay below 40 % (10 % is chance)."""
     found = {reading: learned(reading, seed) for seed in (0, 1) for reading in "AD"}
     assert min(found.values()) > 60, found
     found = {reading: learned(reading, seed) for seed in (0, 1) for reading in "BC"}
@@ -203,9 +206,9 @@ def test_which_readings_of_the_top_layer_learn():
 
 
 def in_place(net, x, y, B, *, order, eta, ell=0, keep=True):
-    """One step of Algorithm 1 that overwrites W[l], b[l] on the way through the layers; no noise, no clip.
+    """One step of Algorithm 1 that overwrites W[l], b[l] on the way through the layers, without noise and clip.
 
-    Layers up to ell take the hybrid's signal through W[l+1]: that of the forward pass (keep) or the one that is there.
+    Layers up to ell get the hybrid's signal through W[l+1]: that of the forward pass (keep), or the current one.
     """
     W, b = [None, *(w.copy() for w in net.W[1:])], [None, *(v.copy() for v in net.b[1:])]
     z, h = forward(net, x)
@@ -223,7 +226,7 @@ def in_place(net, x, y, B, *, order, eta, ell=0, keep=True):
 
 @pytest.mark.verifies("lee2020:A13", "lee2020:hybrid-conv")
 def test_the_order_of_the_layers_matters_in_the_hybrid_alone():
-    """DP-DFA: up or down is one step. The hybrid reads W^{l+1}, which the loop from the top has overwritten by then."""
+    """DP-DFA gives one step in both orders. The hybrid reads W^{l+1}, which the loop from the top has overwritten."""
     net, x, y, B = fix_a()
     start, eta = entries((net.W, net.b)), 0.5
     rule = {"B": B, "m": 4, "sigma": 0.0, "tau_e": HUGE, "tau_h": HUGE, "rng": rng(0)}
@@ -238,7 +241,7 @@ def test_the_order_of_the_layers_matters_in_the_hybrid_alone():
 
 @pytest.mark.verifies("lee2020:adam")
 def test_adam_reads_the_direction_alone():
-    """Two networks that differ, and two batches of which nothing is left but one released direction: the same step."""
+    """Two different networks, and two batches of which only one released direction remains, give the same step."""
     directions = [rng(t).normal(size=(2, 3)) for t in range(5)]
     steps = []
     for seed in (1, 2):
@@ -271,7 +274,10 @@ def test_the_top_layer_moves_by_more_than_the_printed_sensitivity_of_a_layer():
 
 @pytest.mark.verifies("lee2020:sens-zeta", "lee2020:sens-xi")
 def test_the_last_equals_sign_is_a_supremum_and_not_every_matrix_comes_near():
-    """B = 0.9 u (1 ... 1) / sqrt(K) has spectral norm 0.9, and B e = 0 for every error of a softmax: nothing moves."""
+    """B = 0.9 u (1 ...
+
+    1) / sqrt(K) has spectral norm 0.9, and B e = 0 for every error of a softmax, so nothing moves.
+    """
     net, r = mlp([4, 5, 3], ops.tanh, rng=rng(0)), rng(1)
     B = 0.9 * np.outer(r.normal(size=5), np.ones(3))
     B *= 0.9 / np.linalg.norm(B, 2)
@@ -298,7 +304,7 @@ def of(rows, **key):
     return found
 
 
-RATIOS = [  # what one label moves, over the printed value; sigmoid with gamma = 1/4, tanh with gamma = 1
+RATIOS = [  # the change from one label, divided by the printed value; sigmoid with gamma = 1/4, tanh with gamma = 1
     ("worst sigmoid", "e", 3, 2.6927734414),
     ("worst sigmoid", "e", 4, 2.3850097704),
     ("worst sigmoid", "e", 5, 2.1795910818),
@@ -311,7 +317,7 @@ RATIOS = [  # what one label moves, over the printed value; sigmoid with gamma =
 @pytest.mark.verifies("lee2020:sens-total")
 @pytest.mark.parametrize("setting, top, L, ratio", RATIOS)
 def test_the_real_rule_attains_the_recorded_ratios(rows, setting, top, L, ratio):
-    """By the norm of two directions, which knows neither formula."""
+    """By the norm of the difference of two directions, which does not depend on either formula."""
     found = of(rows, setting=setting, top=top, L=L)
     printed = 2 * 0.225 * 0.1 * math.sqrt(2 * L)
     assert found["attained"] / printed == pytest.approx(ratio, rel=1e-6)
@@ -320,7 +326,7 @@ def test_the_real_rule_attains_the_recorded_ratios(rows, setting, top, L, ratio)
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_than_a_hidden_one(rows):
-    """The condition that the paper does not state, by what the rule itself moves."""
+    """This is the condition that the paper does not state, tested by the changes of the rule itself."""
     moved_by = {"e": 1.0, "0.9 e": 0.9, "e y(1-y)": 0.25, "0.9 e y(1-y)": 0.225}  # in place of gamma beta
     worst = [entry for entry in rows if entry["setting"] in ("worst sigmoid", "worst tanh")]
     assert len(worst) == 12
@@ -331,7 +337,7 @@ def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_tha
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_certificates_network_moves_by_the_bound_and_the_entry_tells_both_numbers():
-    """Four sigmoid units of output 1/2, by the rule itself; the entry had only a network that moves by less."""
+    """Four sigmoid units with output 1/2, by the rule itself. The entry had only a network that moves by less."""
     net, B = two_labels(2, 4, ops.sigmoid, 0.0)
     moves = moved(net, B, np.ones((1, 1)), tau_h=1.0)
     assert moves == pytest.approx(0.2899137803, abs=5.1e-11)
@@ -358,7 +364,7 @@ def test_no_row_moves_by_more_than_the_corrected_sensitivity(rows):
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_with_one_gamma_for_all_layers_the_printed_formula_is_a_bound_for_sigmoid_and_not_for_tanh():
-    """Printed over corrected for sigmoid, corrected over printed for tanh: beta = 0.9 leaves the output layer short."""
+    """Printed over corrected for sigmoid, corrected over printed for tanh. beta = 0.9 understates the output layer."""
     for L, sigmoid, tanh in ((3, 1.485, 1.0384), (4, 1.677, 1.0289), (5, 1.835, 1.0232)):
         printed = claimed_dfa_sensitivity(L=L, m=1, gamma=1.0, beta=0.9, tau_e=0.1, tau_h=1.0)
         true = [
@@ -376,7 +382,7 @@ def test_with_one_gamma_for_all_layers_the_printed_formula_is_a_bound_for_sigmoi
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_paper_network_cannot_move_by_more_than_3_446():
-    """At tau_h = 25.64: sigmoids stay below 1, so layers 2 and 3 read at most sqrt(128) and 16, and no clip helps."""
+    """At tau_h = 25.64, sigmoids stay below 1, so layers 2 and 3 read at most sqrt(128) and 16. No clip is active."""
     net, B, _, tau_h = paper_network()
     digits(tau_h, 25.6405189883)
     most = corrected_dfa_sensitivity(
@@ -397,7 +403,7 @@ def test_the_paper_network_cannot_move_by_more_than_3_446():
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:fig4")
 def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
-    """At S = 3.446 for 2, Fashion-MNIST: those of sigma = 0.05 stay true, and 57 to 203 is proved for sigma = 0.01."""
+    """At S = 3.446, not 2, Fashion-MNIST: those of sigma = 0.05 stay true, and 57 to 203 is proved for sigma = 0.01."""
     nearest = epsilons.READINGS[epsilons.NEAREST] | {"sensitivity_factor": 3.4459481037 / 2}
     known = {"0.05": [0.826, 1.208, 1.511, 1.773, 2.008, 2.223], "0.01": [57.41, 90.43, 120.45, 148.92, 176.38, 203.14]}
     for caption in epsilons.CAPTIONS[3:]:
@@ -411,9 +417,9 @@ def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
 
 @pytest.mark.verifies("lee2020:sens-layerwise")
 def test_one_index_for_layers_of_two_kinds():
-    """tanh, tanh, sigmoid, sigmoid, output, as the CNN's order of activations: l = a sigmoid layer is no bound.
+    """tanh, tanh, sigmoid, sigmoid, output, as the CNN's order of activations. With l a sigmoid layer, it is no bound.
 
-    In units of 2 tau_e sqrt(1 + tau_h^2) / m: sqrt(5) 0.9 = 2.0125, sqrt(5) 0.225 = 0.5031, and 1.6496 for the truth.
+    In units of 2 tau_e sqrt(1 + tau_h^2) / m: sqrt(5) 0.9 = 2.0125, sqrt(5) 0.225 = 0.5031, and the true 1.6496.
     """
     layers = [(Dense(400), ops.tanh)] * 2 + [(Dense(4), ops.sigmoid)] * 2 + [(Dense(2),)]
     net = Net((1,), layers, rng=rng(0))
@@ -464,7 +470,10 @@ def test_the_experiment_is_found_and_draws(tmp_path, rows):
 
 @pytest.mark.verifies("lee2020:hybrid-sens")
 def test_one_tau_h_for_the_hybrids_dense_layers():
-    """6.633 keeps every layer within its share; 11.0267 has the total right and the output layer above its share."""
+    """6.633 keeps every layer within its share.
+
+    11.0267 has the correct total, but the output layer exceeds its share.
+    """
     dense = [LayerBound(gain_dz=0.225), LayerBound(gain_dz=0.225), LayerBound(gain_dz=1.0)]
     tau, each = hybrid_thresholds(dense, L=5, S=3.0, tau_e=0.1)
     share = 3 / math.sqrt(5)
@@ -487,10 +496,11 @@ def test_one_tau_h_for_the_hybrids_dense_layers():
 @pytest.mark.parametrize("P, share", [(64, 0.458), (196, 0.432), (576, 0.4195), (784, 0.419)])
 @pytest.mark.slow
 def test_the_bias_of_a_convolution_under_a_drawn_matrix(P, share):
-    """B of 64 channels and P positions drawn as in the paper, the slopes free in [0, 1]: a search, no proof.
+    """B of 64 channels and P positions drawn as in the paper, with derivatives free in [0, 1]. A search, not a proof.
 
-    The best slopes for an error keep the positive or the negative terms of each channel; the best error for slopes is
-    the top singular vector of a 64 x 10 matrix. In turns from 10 starts: 0.42 to 0.46 of the bound sqrt(P) ||B||.
+    The best derivatives for an error keep the positive or the negative terms of each channel. The best error for given
+    derivatives is the top singular vector of a 64 x 10 matrix. Alternating from 10 starts gives 0.42 to 0.46 of the
+    bound sqrt(P) ||B||.
     """
     r, best = rng(0), 0.0
     B = r.standard_normal((64 * P, 10))
@@ -512,7 +522,7 @@ def test_the_bias_of_a_convolution_under_a_drawn_matrix(P, share):
 
 @pytest.mark.verifies("lee2020:exp-common")
 def test_which_inputs_the_two_tau_h_clip():
-    """6,000 embedded Fashion-MNIST images with pixels in [0, 1]: none above 25.64, 73.9 % above 9.4766."""
+    """6,000 embedded Fashion-MNIST images with pixels in [0, 1]: none above 25.64, and 73.9 % above 9.4766."""
     images = data.load("fashion-mnist-small").x_train
     sizes = np.sqrt((images.reshape(len(images), -1).astype(float) ** 2).sum(axis=1)) / 255
     assert len(images) == 6000
@@ -529,7 +539,10 @@ CIFAR = {"in_shape": (3, 32, 32)}
 @pytest.mark.verifies("lee2020:exp-cnn")
 @pytest.mark.parametrize("make, number", [*CNNS, (functools.partial(lee2020_cnn, **CIFAR), 1832266)])
 def test_the_convolutional_network(make, number):
-    """Parameters counted layer by layer from the text; the padding decides what the first dense layer reads."""
+    """Parameters are counted layer by layer from the text.
+
+    The padding determines the inputs of the first dense layer.
+    """
     net = make(rng=rng(0), dtype=np.float32)
     assert sum(a.size for a in (*net.W[1:], *net.b[1:])) == number
     colours, side = net.shape_h[0][:2]
@@ -554,7 +567,7 @@ def test_the_fully_connected_networks(make, number):
 @pytest.mark.verifies("lee2020:exp-cnn", "lee2020:exp-fc")
 @pytest.mark.parametrize("net, m, C", [("CNN", 512, 1.5), ("FC", 128, 1.0)])
 def test_the_sensitivity_of_the_experiments_is_that_of_a_clip_at_half(net, m, C):
-    """S / m for the average, S = 3 or 2: DP-BP clips at S / 2, for a record replaced can turn its gradient round."""
+    """S / m for the average, S = 3 or 2. DP-BP clips at S / 2, because a replaced record can reverse its gradient."""
     (caption, *_) = [entry for entry in epsilons.CAPTIONS if entry["net"] == net and entry["sigma"] == "0.01"]
     printed = epsilons.release(caption, epsilons.READINGS[epsilons.NEAREST], 60000)
     settings = {"adjacency": "replace-one", "sampling": "without-replacement", "sampling_rate": m / 60000}

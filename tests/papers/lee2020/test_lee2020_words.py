@@ -1,4 +1,4 @@
-"""What Lee & Kifer (2020) say in words: of neighbouring work, of what DFA changes, of who outperforms whom."""
+"""The sentences of Lee & Kifer (2020) on related work, on the changes in DFA, and on comparisons of rules."""
 
 import dataclasses
 import itertools
@@ -59,7 +59,7 @@ def test_a_target_has_one_at_its_class_and_0_elsewhere():
 @pytest.mark.verifies("lee2020:weight-transport")
 @pytest.mark.parametrize("l", [1, 2])
 def test_backpropagation_reads_the_weights_above_a_second_time(l):
-    """The loops of BP with another matrix in the backward pass alone: layers up to l move, layers above do not."""
+    """The loops of BP with another matrix only in the backward pass: layers up to l move, and layers above do not."""
     net, x, y, _ = fix_a()
     right = bp_by_records(net, x, y)
     other = [None, *(W.copy() for W in net.W[1:])]
@@ -72,14 +72,17 @@ def test_backpropagation_reads_the_weights_above_a_second_time(l):
 
 @pytest.mark.verifies("lee2020:dfa-backward")
 def test_dfa_changes_the_backward_path_alone_and_both_changes_are_needed():
-    """FIX-A. Feedback alignment (the first change alone) carries B dz down from layer to layer: another layer 1."""
+    """FIX-A.
+
+    Feedback alignment (only the first change) carries B dz down from layer to layer, which changes layer 1.
+    """
     net, x, y, B = fix_a()
     before = [M.copy() for M in B if M is not None]
     both, _ = dfa(net, x, y, B=B)
     by_loops, _ = dfa_by_records(net, x, y, B)
     for l in (1, 2, 3):
         np.testing.assert_allclose(both[l], by_loops[l], rtol=0, atol=1e-14)
-    below = 0.3 * rng(5).normal(size=net.W[2].T.shape)  # n_1 x n_2, the shape of what it replaces in equation (2)
+    below = 0.3 * rng(5).normal(size=net.W[2].T.shape)  # n_1 x n_2, as replaced in equation (2)
     carried = {2: B[2], 1: below}
     first, _ = rule_by_records(net, x, y, lambda l, dz, e, record: times(carried[l], dz[l + 1]))
     np.testing.assert_allclose(first[2], both[2], rtol=0, atol=1e-14)
@@ -112,7 +115,7 @@ def test_the_bounds_on_slopes_are_an_input_that_the_accounting_reads_and_the_upd
 
 @pytest.mark.verifies("lee2020:dp-mechanism")
 def test_one_mechanism_for_all_layers_costs_what_its_layers_cost_together():
-    """Layers that move by 0.3, 0.4 and 1.2 under one sigma: one Gaussian in all coordinates, or three composed."""
+    """Layers that move by 0.3, 0.4 and 1.2 with one sigma: one Gaussian in all coordinates, or three composed."""
     moves, sigma, alpha = (0.3, 0.4, 1.2), 0.8, 3.0
     one = renyi_gaussian(np.array(moves), sigma**2 * np.eye(3), np.zeros(3), sigma**2 * np.eye(3), alpha=alpha)
     layers = [
@@ -151,7 +154,7 @@ def test_the_moments_of_the_earlier_accountant_are_renyi_divergences(lam, value)
 
 @pytest.mark.verifies("lee2020:dp-bp")
 def test_private_backpropagation_clips_each_record_and_then_averages():
-    """FIX-A by loops over records; another label for one of them moves the average by 2C/m at most."""
+    """FIX-A by loops over records. Another label for one of them moves the average by at most 2C/m."""
     net, x, y, _ = fix_a()
     found = entries(dp_sgd.dp_sgd(net, x, y, C=0.05, m=4, sigma=0.0, rng=rng(0)))
     by_loops = entries(dp_sgd_by_records(net, x, y, C=0.05, m=4, clip="joint"))
@@ -165,7 +168,7 @@ def test_private_backpropagation_clips_each_record_and_then_averages():
 
 @pytest.mark.verifies("lee2020:dp-bp")
 def test_private_backpropagation_adds_the_same_noise_to_every_weight_and_bias():
-    """1,000 directions, so 52,000 draws of weights and 12,000 of biases; a variance that is 25 % off is not missed."""
+    """1,000 directions give 52,000 draws of weights and 12,000 of biases. A variance that is 25 % off is detected."""
     net, x, y, _ = fix_a()
     mean = dp_sgd.dp_sgd(net, x, y, C=0.05, m=4, sigma=0.0, rng=rng(0))
     draws = rng(7)
@@ -197,7 +200,7 @@ def test_clips_turn_the_mean_unless_they_shrink_all_gradients_alike():
 @pytest.mark.verifies("lee2020:ingredients")
 @pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
 def test_clips_a_scaled_matrix_and_noise_need_a_bound_on_slopes_beside_them(scale):
-    """phi(z) = z^2: h and e clipped, ||B|| = 0.9, and one record still moves the update by as much as z is large."""
+    """phi(z) = z^2, with h and e clipped and ||B|| = 0.9. One record still moves the update by a multiple of z."""
     square = Activation("square", np.square, lambda z: 2 * z, 0.0, math.inf)
     net = Net((1,), [(dense.Dense(1), square), (dense.Dense(2),)], rng=rng(0))
     net.W[1][:], net.b[1][:], net.W[2][:], net.b[2][:] = 0, scale, 0, 0
@@ -215,7 +218,7 @@ def test_clips_a_scaled_matrix_and_noise_need_a_bound_on_slopes_beside_them(scal
 
 @pytest.mark.verifies("lee2020:one-term")
 def test_a_record_replaced_changes_one_term_of_the_sums():
-    """The rule on two batches that differ in record 2, against the terms of the two records alone, by m = 1."""
+    """The rule on two batches that differ in record 2, compared with the terms of the two records alone, with m = 1."""
     net, x, y, B = fix_a()
     settings = {"B": B, "sigma": 0.0, "tau_e": 0.1, "tau_h": 1.2, "rng": rng(0)}
     x2, y2 = x.copy(), y.copy()
@@ -231,7 +234,7 @@ def test_a_record_replaced_changes_one_term_of_the_sums():
 
 @pytest.mark.verifies("lee2020:same-privacy")
 def test_dp_bp_and_dp_dfa_cost_the_same_where_tau_h_follows_from_a_bound_that_holds():
-    """784-128-256-10, S = 2, sigma = 0.05, 50 epochs: 1.031 for both; with the printed tau_h the top layer decides."""
+    """784-128-256-10, S = 2, sigma = 0.05, 50 epochs: 1.031 for both. With the printed tau_h, the top layer decides."""
     net = lee2020_fc_fmnist(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
     scheme = {"adjacency": "replace-one", "sampling": "without-replacement", "sampling_rate": 128 / 60000}
@@ -256,7 +259,7 @@ def test_dp_bp_and_dp_dfa_cost_the_same_where_tau_h_follows_from_a_bound_that_ho
 
 @pytest.mark.verifies("lee2020:hybrid-grad")
 def test_the_gradient_below_is_the_jacobian_times_the_error_signal_above():
-    """A convolution below two dense layers; dz^{l+1} / dW^1 entry by entry, by central differences (1e-6)."""
+    """A convolution below two dense layers, and dz^{l+1} / dW^1 entry by entry, by central differences (1e-6)."""
     net = Net((1, 4, 4), [(dense.Conv2d(2, 3), ops.tanh), (dense.Dense(4), ops.sigmoid), (dense.Dense(3),)], rng=rng(2))
     x, y = batch(net, 2)
     step, total = 1e-5, np.zeros_like(net.W[1])
@@ -297,7 +300,7 @@ def accuracies(figure, reading="sound"):
 
 
 def points(differences):
-    """The differences alone; they are of one seed, and have no interval."""
+    """The differences alone. They are from one seed and have no interval."""
     assert all((one.half, one.n) == (None, 1) for one in differences.values())
     return {place: one.mean for place, one in differences.items()}
 
@@ -319,7 +322,7 @@ def test_what_the_short_runs_of_the_cnn_show():
 
 @pytest.mark.verifies("lee2020:claim-epochs", "lee2020:claim-scratch")
 def test_how_many_epochs_each_rule_needs_in_our_runs():
-    """At sigma = 0.01 and 0.05 DP-BP reaches every level first, but for 40 % under one law of the first weights."""
+    """At sigma = 0.01 and 0.05, DP-BP reaches every level first, except 40 % under one law of the first weights."""
     reached = {}
     for sigma, reading in (
         ("0.01", "sound"),
@@ -342,7 +345,7 @@ RULES = ("DP-BP", "hybrid", "DP-DFA")
 
 
 def stopped_curves(experiment, folder, *, epochs, images, **wanted):
-    """Test accuracies in percent, a line of `RULES` and a column an epoch, of a folder of runs that were stopped."""
+    """Test accuracies in percent of a folder of stopped runs: a line of `RULES`, with one column per epoch."""
     found = {record["cell"]: record for record in records.in_folder(ROOT / "results" / folder)}
     for name, value in wanted.items():
         experiment = only(experiment, "paper", {name: value})
@@ -359,7 +362,7 @@ def stopped_curves(experiment, folder, *, epochs, images, **wanted):
 
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain", "lee2020:claim-scratch")
 def test_the_cnn_after_50_of_its_200_epochs():
-    """All images, sigma = 0.01, one seed: DP-BP, the hybrid and DP-DFA in this order from the fifth epoch on."""
+    """All images, sigma = 0.01, one seed: DP-BP, the hybrid and DP-DFA are in this order from the fifth epoch on."""
     curves = stopped_curves(FIG2, "lee2020-fig2-paper", epochs=50, images=60_000, sigma="0.01", reading="sound")
     assert {e: tuple(curves[:, e - 1]) for e in (5, 15, 25, 50)} == {
         5: (74.66, 37.03, 8.84),
@@ -372,7 +375,7 @@ def test_the_cnn_after_50_of_its_200_epochs():
 
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain", "lee2020:claim-scratch")
 def test_the_cnn_at_the_most_noise():
-    """All images, sigma = 0.05, 25 epochs, one seed: the hybrid has left chance and still learns, DP-DFA has not."""
+    """All images, sigma = 0.05, 25 epochs, one seed: the hybrid is above chance and still learns, and DP-DFA is not."""
     curves = stopped_curves(FIG2, "lee2020-fig2-most-noise", epochs=25, images=60_000, sigma="0.05", reading="sound")
     assert {e: tuple(curves[:, e - 1]) for e in (5, 15, 25)} == {
         5: (65.75, 11.15, 10.93),
@@ -385,7 +388,7 @@ def test_the_cnn_at_the_most_noise():
 
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain")
 def test_the_cnn_on_cifar_10():
-    """20,000 images, sigma = 0.01, 25 epochs, one seed: the hybrid has left chance, DP-DFA has not."""
+    """20,000 images, sigma = 0.01, 25 epochs, one seed: the hybrid is above chance, and DP-DFA is not."""
     curves = stopped_curves(FIG3, "lee2020-fig3-paper", epochs=25, images=20_000, sigma="0.01", reading="sound")
     assert curves[:, -1].tolist() == [37.36, 20.37, 9.51]
     assert curves[2].max() < 13
@@ -426,7 +429,7 @@ def interval(differences):
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-fc")
 def test_dp_bp_is_ahead_in_each_of_three_seeds(whole, ends_of):
-    """By the end; Student's 95 % interval of the difference, paired by seed, is far from 0."""
+    """At the end, Student's 95 % interval of the difference, paired by seed, is far from 0."""
     for reading, told, least in (
         ("sound", {"0.01": (-4.27, 0.29), "0.05": (-6.37, 3.18)}, 3),
         ("printed", {"0.01": (-3.67, 0.56), "0.05": (-5.88, 3.06)}, 2.5),
@@ -502,7 +505,7 @@ WHOLE = {  # epochs of DP-BP and DP-DFA until the mean over the seeds is at LEVE
 @pytest.mark.verifies("lee2020:claim-epochs", "lee2020:claim-scratch", "lee2020:claim-gain")
 @pytest.mark.parametrize("sigma", ["0.01", "0.05"])
 def test_dp_bp_is_ahead_through_the_paper_s_300_epochs(whole, sigma):
-    """In the mean over the seeds, at every epoch; and it reaches each level first."""
+    """This holds for the mean over the seeds at every epoch. DP-BP also reaches each level first."""
     curves = {
         rule: np.mean(
             [
@@ -571,7 +574,7 @@ def test_dp_bp_is_ahead_of_dp_dfa_with_three_activations(small_images, phi, leas
 
 @pytest.mark.slow
 def test_dfa_without_privacy_under_three_activations(small_images):
-    """Embedded images, 468 steps, two seeds: ReLU ends with the sigmoid, two points below tanh; none fails to learn."""
+    """Embedded images, 468 steps, two seeds: ReLU is as accurate as the sigmoid, two points below tanh. All learn."""
     rules = (lambda net, B: partial(dfa, B=B),)
     found = {
         phi.name: np.mean([ends(small_images, phi, seed, rules)[0] for seed in (1, 2)])

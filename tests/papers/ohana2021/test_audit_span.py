@@ -1,4 +1,4 @@
-"""The span attack on photonic updates: its parts against loops and least squares, and the attack on real images."""
+"""The span attack on photonic updates: its parts compared with loops and least squares, and the attack on images."""
 
 import math
 
@@ -102,7 +102,7 @@ def test_when_divide_and_conquer_gives_up_the_other_method_answers(monkeypatch):
 @pytest.mark.parametrize("floor", ["literal", "signed"])
 @pytest.mark.parametrize("clip_x", [True, False])
 def test_the_attack_reads_what_the_rule_multiplies(floor, clip_x):
-    """One record: every row of the rule's direction is a multiple of the input that the attack computes."""
+    """With one record, every row of the rule's direction is a multiple of the input that the attack computes."""
     rng = np.random.default_rng(3)
     net = network.mlp([7, 5, 6, 3], ops.tanh, rng=rng)
     B = [None, rng.standard_normal((5, 3)), rng.standard_normal((6, 3)), None]
@@ -136,7 +136,7 @@ def test_directions_read_off_the_weights_are_those_that_were_taken(dtype, moment
             arithmetic = 40 * np.finfo(dtype).eps * np.linalg.norm(read)  # v is up to ten directions long
             bound = weights_rounding(steps, lr=0.01, momentum=momentum)
             assert error <= bound + arithmetic
-            assert bound <= 20 * error or dtype is np.float64  # and no idle bound
+            assert bound <= 20 * error or dtype is np.float64  # the bound is not trivial
 
 
 def test_recovered_errors_are_what_each_record_put_in():
@@ -237,7 +237,7 @@ def test_without_a_name_the_embedded_images_serve_where_there_are_no_others(monk
 
 
 def check_attacks(attacks, sigmas):
-    """Every layer, view and sigma: no overlap, and the thresholds alone would have decided right."""
+    """For every layer, view and sigma, nothing overlaps, and the thresholds alone would have decided correctly."""
     assert len(attacks) == len(sigmas) * len(VIEWS) * 5  # three layers with the batch known, two without
     for attack in attacks:
         where = (attack.sigma, attack.sees, attack.batch_known, attack.layer)
@@ -330,7 +330,7 @@ def test_momentum_and_longer_training_do_not_help_on_the_full_data(data_home):
 
 
 def test_a_record_that_adds_no_direction_stays_hidden(embedded):
-    """Where D' differs in a label alone, or in a record that the others span, the span says nothing: no false alarm."""
+    """If D' differs only in a label, or in a record that the others span, the span reveals nothing. No false alarm."""
     images = embedded.batches(0)[0][0]
     net, B = embedded.net(np.float64)
     x, y = embedded.x[images], embedded.y[images]
@@ -351,9 +351,12 @@ def test_a_record_that_adds_no_direction_stays_hidden(embedded):
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.parametrize("sigma", [0.5, *(pytest.param(sigma, marks=pytest.mark.slow) for sigma in (0.2, 1.0))])
 def test_labels_are_recovered_as_from_noise_on_each_record(embedded, sigma):
-    """Ten candidates sqrt(2 / .9) apart, the error not ternarised: 512 records within 4 standard errors and 3 points
-    for a y_hat that is not quite uniform and columns of B not quite orthogonal. False alarms: 6e-5 each;
-    a share 23 points off is missed with probability below 1e-6."""
+    """Ten candidates are sqrt(2 / .9) apart, and the error is not ternarised.
+
+    512 records are within 4 standard errors, plus 3 points because y_hat is not exactly uniform and columns of B are
+    not exactly orthogonal. False alarms are 6e-5 each. A share that is 23 points off is missed with probability below
+    1e-6.
+    """
     d = math.sqrt(2 / 0.9)  # y_hat = 1/10: ||y - y'|| = sqrt 2, after the scaling of errors of norm sqrt .9 to 1
     shift = d / math.sqrt(2) / sigma
     expected = scipy.integrate.quad(lambda v: scipy.stats.norm.pdf(v) * scipy.stats.norm.cdf(v + shift) ** 9, -9, 12)[0]
@@ -374,7 +377,7 @@ def test_at_the_smaller_sigmas_every_label_is_read_and_at_a_large_one_none(embed
 
 
 def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
-    """No averaging gain: without noise the recovered u is scale(B t(e)) of every single record."""
+    """Averaging hides nothing: without noise, the recovered u is scale(B t(e)) of every single record."""
     images = embedded.batches(0)[0][0][:64]
     net, B = embedded.net(np.float64)
     x, y = embedded.x[images], embedded.y[images]
@@ -394,8 +397,12 @@ def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
 
 @pytest.mark.verifies("ours:span-residual")
 def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
-    """Kolmogorov-Smirnov, 4,000 against 4,000 draws: refused at p < 1e-4, so one false alarm in 10,000 seeds; what is
-    missed with probability 1e-6 is 0.14 apart."""
+    """The test of Kolmogorov and Smirnov has 4,000 draws on each side.
+
+    It refuses at p < 1e-4, so one false alarm in 10,000 seeds.
+
+    A distance of 0.14 is missed with probability 1e-6.
+    """
     rng = np.random.default_rng(11)
     f, h = 0.5 * rng.standard_normal((2, 5)), rng.standard_normal((3, 5))
     basis, _ = span_attack.span_basis(h)
@@ -408,8 +415,12 @@ def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
 
 @pytest.mark.parametrize("distance", [0.0, 0.4, 1.0, 3.0])
 def test_the_best_tests_auc_is_that_of_the_likelihood_ratio(distance):
-    """20,000 draws a side in three dimensions: within 4 standard errors (at most 0.0029 each), false alarms 6e-5;
-    an area 0.026 off is missed with probability 1e-6."""
+    """20,000 draws a side in three dimensions are within 4 standard errors.
+
+    Each is at most 0.0029, and false alarms are 6e-5.
+
+    An area that is 0.026 off is missed with probability 1e-6.
+    """
     rng = np.random.default_rng(12)
     a, b = np.array([1.0, -2.0, 0.5]), np.array([1.0, -2.0, 0.5]) + distance * np.array([2.0, 1.0, -2.0]) / 3
     ratios = []
@@ -429,8 +440,11 @@ def test_isotropic_noise_of_a_tiny_size_hides_nothing_and_of_a_valid_one_all(emb
 
 @pytest.mark.slow
 def test_the_repaired_rule_at_epsilon_3(embedded):
-    """At least 2,000 trials a side; standard error of an AUC at most .0092, so that .05 is more than 5 of them; .1 is
-    missed with probability below 1e-6."""
+    """There are at least 2,000 trials a side.
+
+    The standard error of an AUC is at most .0092, so .05 is more than 5 of them. An AUC .1 off is missed with
+    probability below 1e-6.
+    """
     found = repaired_audit(embedded, 2)
     assert (found.delta, found.adjacency, found.sampling) == (1e-5, "replace-one", "without-replacement")
     assert 3 - 1e-5 < found.epsilon <= 3

@@ -1,4 +1,4 @@
-"""Readings of BP's noise in Table 1 of Ohana et al.: what each changes, and what is told of how far they fall."""
+"""Readings of BP's noise in Table 1 of Ohana et al.: the changes in each, and the loss of accuracy of each."""
 
 import math
 from dataclasses import replace
@@ -56,7 +56,7 @@ def test_every_run_is_another_and_the_paper_scale_is_the_papers(scale):
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_every_reading_is_what_its_name_says():
-    """By hand, at sigma = 0.1: the settings of the rule, and those of the run that differ from the first reading."""
+    """By hand, at sigma = 0.1: the settings of the rule, and the run settings that differ from the first reading."""
     expected = {
         "as Table 1 here": ({}, 0.1, {}),
         "error not scaled": ({"tau_e": 2.0}, 0.1, {}),
@@ -95,7 +95,7 @@ def test_no_clip_at_sigma_0_is_plain_backpropagation_at_the_same_rate():
 
 
 def test_a_reading_without_its_own_run_at_sigma_0_differs_in_the_noise_alone():
-    """There sigma is 0, so that the run would be that of the reading that stands for it, but for how noise enters."""
+    """At sigma 0, the run would be that of the reading that represents it, except for how noise enters."""
     for reading in bp_noise.READINGS:
         if (reading, "0") not in CELLS:
             of = bp_noise.READINGS[reading]["shares"]
@@ -109,7 +109,7 @@ def test_a_reading_without_its_own_run_at_sigma_0_differs_in_the_noise_alone():
 
 
 def rows(**accuracies):
-    """Rows from NAME=accuracies at 0, 0.01 and 0.2, None for a run that is not there."""
+    """Rows from NAME=accuracies at 0, 0.01 and 0.2. None means a missing run."""
     names = {
         "base": bp_noise.BASE,
         "root": "sqrt(m) times the noise",
@@ -178,7 +178,7 @@ def test_another_learning_rate_is_not_the_papers():
 
 @pytest.mark.verifies("ohana2021:exp-bp", "ohana2021:table1", "ohana2021:table1-c4")
 def test_one_of_22_readings_comes_within_a_point_of_the_printed_row():
-    """At the paper's size, one seed: in percent, by sigma. The column sigma = 0 is met without clips."""
+    """At the paper's size, one seed, in percent, by sigma. The column sigma = 0 is reproduced without clips."""
     kept = {record["cell"]: record for record in records.in_folder(ROOT / "results" / "ohana2021-exp-bp-paper")}
     runs = [(cell, kept.pop(cell.name)) for cell in EXP_BP.cells("paper", [1])]
     assert not kept
@@ -197,7 +197,7 @@ def test_one_of_22_readings_comes_within_a_point_of_the_printed_row():
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """The cells of the demo, runs of a moment on the tiny data in their place."""
+    """The cells of the demo, replaced by very short runs on the tiny data."""
     path = write_data(tmp_path / "tiny.npz")
 
     def cells(scale, seeds):

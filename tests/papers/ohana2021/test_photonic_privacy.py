@@ -1,7 +1,7 @@
-"""The privacy analysis of Ohana et al. (2021): the vectors of the claims, of what corrects them and of the exact laws.
+"""The privacy analysis of Ohana et al. (2021): test vectors of the claims, of their corrections and of the exact laws.
 
-V-1 and V-2 are tested in test_divergences, V-15 in test_rdp, V-14 in test_photonic_statements; searches, hypotheses and
-the oracles by quadrature are in test_photonic_privacy_exact.
+V-1 and V-2 are in test_divergences, V-15 in test_rdp, V-14 in test_photonic_statements. Searches, hypotheses and the
+oracles by quadrature are in test_photonic_privacy_exact.
 """
 
 import math
@@ -65,7 +65,7 @@ def test_v4_the_matrix_is_above_the_sum_of_its_columns():
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_v5_columns_of_one_law_each_and_a_matrix_that_tells_the_data_apart():
-    """Three records (1, 1), (1, -1), (1, +-1) without signal: the columns sum to 0, the claim to 0 up to tau_B."""
+    """Three records (1, 1), (1, -1), (1, +-1) without signal: the columns sum to 0, and the claim to 0 up to tau_B."""
     D, D2 = flat([[1, 1], [1, -1], [1, 1]]), flat([[1, 1], [1, -1], [1, -1]])
     for alpha, value in ((1.1, 0.282851757442), (1.5, 0.470003629246), (1.9, 1.07278974253)):
         assert column_renyi(D, D2, alpha=alpha, sigma=1).tolist() == [0, 0]
@@ -76,7 +76,7 @@ def test_v5_columns_of_one_law_each_and_a_matrix_that_tells_the_data_apart():
     # Equation 17 itself, for n_0 = 2 columns of one row, with saturated records (r = 1): 0.02 at sigma = 10.
     claim = 2 * claimed_column_renyi(alpha=1.5, n_l=1, **bounds(1, m=3, sigma=10))
     assert claim == pytest.approx(0.02, rel=1e-12)
-    # Two records, equal under D: there the columns are equal with certainty, under D' they are not.
+    # Two records that are equal under D: under D the columns are equal with certainty, and under D' they are not.
     assert matrix_renyi(flat([[1, 1], [1, 1]]), flat([[1, 1], [1, -1]]), alpha=1.001, sigma=1) == math.inf
     assert matrix_renyi(flat([[1, 1], [1, -1]]), flat([[1, 1], [1, 1]]), alpha=1.001, sigma=1) == math.inf
 
@@ -99,7 +99,7 @@ def test_v6_and_v7_labels_only():
 
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A2", "ohana2021:A3")
 def test_v8_an_outlier_among_saturated_records():
-    """255 records c (1, 1) and one c (1, -1) whose label flips; sigma = 0.2, alpha = 2: 100 against a claim of 0.78."""
+    """255 records c (1, 1) and one c (1, -1) whose label flips; sigma = 0.2, alpha = 2: 100, but the claim is 0.78."""
     c = 1 / math.sqrt(2)
     h = c * np.array([[1.0, 1]] * 255 + [[1, -1]])
     u = np.ones((256, 1))
@@ -114,13 +114,16 @@ def test_v8_an_outlier_among_saturated_records():
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.parametrize(("small", "claim"), [(0.99, 0.797), (0.5, 3.149)])
 def test_one_label_among_positive_inputs_and_equal_covariances(small, claim):
-    """255 records c (1, 1), one c (1, small) whose label flips: no signs, the paper's own A.2. Exact 100."""
+    """255 records c (1, 1), one c (1, small) whose label flips: no signs, the paper's own A.2.
+
+    The exact value is 100.
+    """
     h = np.array([[1.0, 1]] * 255 + [[1, small]]) / math.sqrt(2)
     D = np.ones((256, 1)), np.ones((256, 1)), h
     assert matrix_renyi(D, relabelled(D, 255), alpha=2, sigma=0.2) == pytest.approx(100, rel=1e-9)
     layer = bounds(1 / small**2, m=256, sigma=0.2)
     assert 2 * claimed_column_renyi(alpha=2, n_l=1, **layer) == pytest.approx(claim, abs=5e-4)
-    # What the claim is right about: each column by itself stays below it.
+    # The claim is correct in one respect: each single column stays below it.
     assert (column_renyi(D, relabelled(D, 255), alpha=2, sigma=0.2) <= claim / 2).all()
 
 
@@ -168,7 +171,7 @@ def test_v9_the_printed_formulas_and_the_corrected_one(arguments, want):
 
 @pytest.mark.verifies("ohana2021:prop3", "ours:column-bound")
 def test_v10_the_worst_column_in_the_direction_that_the_proof_leaves_out():
-    """r = 4, m = 256: variances 259 and 256 in 512 rows, means equal. Equation 17's logarithm is passed at 69.3."""
+    """r = 4, m = 256: variances 259 and 256 in 512 rows, equal means. Equation 17's logarithm is exceeded at 69.3."""
     D = np.zeros((256, 512)), np.ones((256, 512)), np.where(np.arange(256) == 0, 2.0, 1)[:, None]
     D2 = *D[:2], np.ones((256, 1))
     for alpha, value in ((8, 0.147661158238), (32, 0.745357294275), (64, 2.46449143967), (86, 13.7182117068)):
@@ -251,7 +254,7 @@ def test_no_noise_brings_the_claim_below_a_floor_once_there_is_a_ratio():
         assert total(1e9, T, r) == pytest.approx(floor, rel=5e-3)
     for r, T, floor in ((1 / 0.99**2, 15, 398), (1 / 0.99**2, 3165, 8.4e4)):
         assert total(1e9, T, r) == pytest.approx(floor, rel=5e-3)
-    # At r = 1 enough noise does: the sigma that Table 1 would need, against at most 0.2 there.
+    # At r = 1, enough noise works: the sigma that Table 1 would need, but its largest is 0.2.
     for T, sigmas in ((15, (11.69, 34.9, 100.9)), (3165, (169.8, 507.6, 1465))):
         for epsilon, sigma in zip((10, 3, 1), sigmas, strict=True):
             found = optimize.brentq(lambda s, T=T, epsilon=epsilon: total(s, T) - epsilon, 1, 1e4)
@@ -307,7 +310,7 @@ def test_the_exact_epsilon_is_the_smallest_that_its_delta_allows(z, delta):
 
 @pytest.mark.parametrize("z", [0.8, 30, 1e4, 1e7])
 def test_the_delta_of_far_noise_keeps_its_digits(z):
-    """Both normal tails are about 1/2 there, and delta about 0.4 / z. Against 60 digits."""
+    """There, both normal tails are about 1/2, and delta is about 0.4 / z. The comparison has 60 digits."""
     for share in (0, 0.3, 0.99, 1.01, 3):  # of mu^2 / 2, where the formula changes over
         epsilon = share * 0.5 / z / z
         with mpmath.workdps(60):
@@ -318,7 +321,7 @@ def test_the_delta_of_far_noise_keeps_its_digits(z):
 
 
 def test_the_exact_epsilon_beyond_floats_is_a_bound():
-    """mu = 1e8: epsilon = mu^2 / 2 + mu Phi^-1(1 - delta) up to terms in 1; far noise needs no epsilon at all."""
+    """mu = 1e8: epsilon = mu^2 / 2 + mu Phi^-1(1 - delta) up to terms of order 1. Far noise needs no epsilon."""
     epsilon = epsilon_gaussian(delta=1e-5, noise_multiplier=1e-8)
     assert 5e15 + 4.2649e8 <= epsilon <= (5e15 + 4.2649e8) * (1 + 1e-7)
     assert epsilon_gaussian(delta=1e-5, noise_multiplier=1e-200) == math.inf
@@ -342,7 +345,7 @@ def test_without_a_floor_the_formulas_are_infinite_and_not_nan(nothing):
 
 
 def test_noise_beyond_all_measure_leaves_the_conversion_without_an_order():
-    """The quadratic term underflows to 0, where the best order is none."""
+    """The quadratic term underflows to 0, so there is no best order."""
     assert claimed_pdfa_epsilon(delta=1e-5, sizes=(4, 3, 2), T=1, **bounds(1, m=4, sigma=1e200)) == (math.inf, None)
 
 

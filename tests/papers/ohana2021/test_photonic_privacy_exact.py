@@ -1,4 +1,4 @@
-"""The law of a whole photonic update, held to quadrature, to 50 digits and to the rule; what it hides and what not."""
+"""The law of a whole photonic update, compared with quadrature, 50 digits and the rule, and what it protects."""
 
 import functools
 import math
@@ -44,7 +44,10 @@ def log_density(x, mean, cov):
 
 
 def renyi_in_the_plane(p, q, alpha):
-    """Definition 2.3 summed over a lattice in the plane, in units of Q's widths; exact to rounding for Gaussians."""
+    """Definition 2.3 summed over a lattice in the plane, in units of Q's widths.
+
+    It is exact to rounding for Gaussians.
+    """
     (mean_p, cov_p), (mean_q, cov_q) = p, q
     x, area = lattice()
     to_units = np.linalg.inv(np.linalg.cholesky(cov_q))
@@ -76,7 +79,10 @@ def replaced(batch, rng, record=0, scale=1.0):
 
 
 def random_signs(n_in, seed, low=None):
-    """m = 256 saturated records, phi' = 1, 16 units; record 0 is replaced. Positive entries from low up, if given."""
+    """m = 256 saturated records, phi' = 1, 16 units.
+
+    Record 0 is replaced. If low is given, entries are positive from it.
+    """
     rng = np.random.default_rng(seed)
     draw = (lambda k: rng.choice([-1.0, 1.0], (k, n_in))) if low is None else (lambda k: rng.uniform(low, 1, (k, n_in)))
     u = rng.normal(size=(256, 16))
@@ -103,7 +109,7 @@ def test_the_divergence_of_a_matrix_is_the_definition_by_quadrature(alpha):
 @pytest.mark.parametrize("scale", [1e-6, 0.05, 0.3])
 @pytest.mark.parametrize(("m", "n_in"), [(6, 2), (12, 5), (40, 30)])
 def test_the_divergence_of_a_matrix_is_that_of_its_rows_covariances(m, n_in, scale):
-    """Regular covariances, where `renyi_gaussian` works on H^T Phi^2 H itself."""
+    """Regular covariances, for which `renyi_gaussian` works on H^T Phi^2 H itself."""
     rng = np.random.default_rng(m)
     for alpha in (1.01, 1.3):
         D = some_batch(rng, m, 3, n_in)
@@ -124,7 +130,7 @@ def test_the_divergence_of_a_matrix_is_that_of_its_rows_covariances(m, n_in, sca
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_records_in_no_order_and_units_of_the_input_in_any_coordinates():
-    """Reordering the records, turning, stretching and embedding the inputs' space changes no divergence."""
+    """Reordering the records, and rotating, stretching and embedding the inputs' space, changes no divergence."""
     rng = np.random.default_rng(7)
     D = some_batch(rng, 7, 3, 4)
     D2 = replaced(D, rng, scale=0.2)
@@ -145,12 +151,12 @@ def test_the_spans_are_of_rows_of_length_1_however_long_the_records_are():
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_digits_survive_saturated_units():
-    """phi' from 1e-9 to 1, four inputs: the covariance has the condition number 1e18. Against 80 digits."""
+    """phi' from 1e-9 to 1, four inputs: the covariance has the condition number 1e18. The comparison has 80 digits."""
     rng = np.random.default_rng(8)
     u, h = rng.normal(size=(4, 1)), rng.normal(size=(4, 4))
     dphi, dphi2 = np.array([[1], [1e-3], [1e-6], [1e-9]]), np.array([[1], [1e-3], [0.9e-6], [1e-9]])
     got = matrix_renyi((u, dphi, h), (-u, dphi2, h), alpha=1.4, sigma=0.8)
-    # Four independent records in four dimensions: knowing h, the update is (u_i + g_i) phi'_i for each i.
+    # Four independent records in four dimensions: with known h, the update is (u_i + g_i) phi'_i for each i.
     with mpmath.workdps(80):
         want = mpmath.mpf(0)
         for i in range(4):
@@ -187,7 +193,7 @@ def test_more_inputs_than_records_tell_the_record_apart_at_every_order(m, n_in, 
             assert matrix_renyi(D2, D, alpha=alpha, sigma=sigma) == math.inf
         float32 = [tuple(part.astype(np.float32) for part in batch) for batch in (D, D2)]
         assert matrix_renyi(*float32, alpha=1.01, sigma=sigma) == math.inf
-    # A record inside the span of the others leaves the laws on one space: finite at small orders.
+    # A record in the span of the others leaves the laws on one space, so the divergence is finite at small orders.
     D2[2][0] = D[2][1] + D[2][2]
     D[2][0] = D[2][1] - 0.5 * D[2][3]
     assert matrix_renyi(D, D2, alpha=1 + 1e-6, sigma=sigma) < math.inf
@@ -195,7 +201,7 @@ def test_more_inputs_than_records_tell_the_record_apart_at_every_order(m, n_in, 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_layers_of_the_paper():
-    """784-512-512-10 with batches of 256: infinite in each layer, where the claim is finite; in a moment."""
+    """784-512-512-10 with batches of 256 is infinite in each layer, but the claim is finite. This takes a moment."""
     rng = np.random.default_rng(9)
     for n_in, n_l in ((784, 512), (512, 512), (512, 10)):
         D = some_batch(rng, 256, n_l, n_in)
@@ -210,7 +216,10 @@ def test_the_layers_of_the_paper():
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_units_that_do_not_fire():
-    """A ReLU unit that is 0 for the replaced record under both data sets says nothing; for one of them, everything."""
+    """A ReLU unit that is 0 for the replaced record under both data sets reveals nothing.
+
+    Under only one, it reveals all.
+    """
     rng = np.random.default_rng(10)
     u, dphi, h = some_batch(rng, 4, 1, 6)
     h2 = np.concatenate([rng.normal(size=(1, 6)), h[1:]])
@@ -228,7 +237,7 @@ def test_units_that_do_not_fire():
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A3")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_random_saturated_records_against_the_claim(seed):
-    """256 records +-c, r = 1, sigma = 0.2. The divergences scatter from draw to draw; the claims do not."""
+    """256 records +-c, r = 1, sigma = 0.2. The divergences vary from draw to draw, but the claims do not."""
     for n_in, alpha, claim in ((32, 8, 50), (128, 2, 50)):
         got = n_in * claimed_column_renyi(alpha=alpha, n_l=16, **bounds(1, m=256, sigma=0.2))
         assert got == pytest.approx(claim, rel=1e-9)
@@ -237,7 +246,7 @@ def test_random_saturated_records_against_the_claim(seed):
         got = n_in * claimed_column_renyi(alpha=alpha, n_l=16, **bounds(1, m=256, sigma=0.2))
         assert got == pytest.approx(claim, abs=0.05)
         assert matrix_renyi(*random_signs(n_in, seed), alpha=alpha, sigma=0.2) == math.inf
-    # Positive inputs, r = 16: the claim is loose where the truth is finite, and finite where it is not.
+    # Positive inputs, r = 16: the claim is loose if the true value is finite, and finite if the true value is not.
     D, D2 = random_signs(64, seed, low=0.25)
     claims = [64 * claimed_column_renyi(alpha=a, n_l=16, **bounds(16, m=256, sigma=0.2)) for a in (2, 8)]
     assert matrix_renyi(D, D2, alpha=2, sigma=0.2) < claims[0] / 4
@@ -245,7 +254,7 @@ def test_random_saturated_records_against_the_claim(seed):
 
 
 def test_covariances_that_rounding_cannot_tell_from_singular_have_no_divergence():
-    """Variances of 2 - 2e-14 for 1 at the order 2: S_* is 2e-14 in eight directions, less than the rounding there."""
+    """Variances 2 - 2e-14 in place of 1 at order 2: S_* is 2e-14 in eight directions, less than the rounding there."""
     A = math.sqrt(2 - 2e-14) * np.eye(8)
     assert _row_renyi(A, np.zeros(8), np.eye(8), np.zeros(8), alpha=2, sigma=1.0) == math.inf
     A = math.sqrt(2 - 2e-10) * np.eye(8)
@@ -254,7 +263,7 @@ def test_covariances_that_rounding_cannot_tell_from_singular_have_no_divergence(
 
 
 def test_each_record_is_held_against_the_span_by_itself():
-    """A thousand rows that are outside by half of what counts do not add up to one that leaves."""
+    """A thousand rows that are outside by half of the threshold do not add up to one that leaves the span."""
     V = np.array([[1.0], [0.0]])
     rows = np.tile([1.0, 0.5 * SPAN_TOLERANCE], (1000, 1))
     assert not leave(rows, V)
@@ -263,7 +272,7 @@ def test_each_record_is_held_against_the_span_by_itself():
 
 
 def test_extreme_batches_give_no_nan():
-    """Derivatives and inputs over hundreds of decades, signals far beyond the noise: a number >= 0, or inf."""
+    """Derivatives and inputs over hundreds of decades, signals far above the noise: the result is >= 0, or inf."""
     rng = np.random.default_rng(17)
     finite = 0
     for trial in range(400):
@@ -324,7 +333,7 @@ def test_the_formula_for_labels_is_the_divergence_and_never_above_that_of_the_no
 
 @pytest.mark.verifies("ohana2021:A2", "ohana2021:prop3-cols")
 def test_the_formula_for_labels_is_the_definition_by_quadrature():
-    """Three records and two inputs; two records that share a line beside a third (rank 2 of 3)."""
+    """Three records and two inputs. Two records share a line, and a third does not (rank 2 of 3)."""
     D, _ = v3()
     D2 = relabelled(D, 1)
     want = sum(renyi_in_the_plane(row_law(D, j, 0.7), row_law(D2, j, 0.7), 2.5) for j in (0, 1))
@@ -345,8 +354,10 @@ def test_a_label_may_move_by_exact_fractions():
 
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:prop3-layers", "ohana2021:A2")
 def test_for_labels_the_published_total_is_true_with_as_many_inputs_as_records_and_loose():
-    """n_0 times Equation 17 is above 2 alpha tau_B^2 / sigma^2 once n_0 r >= m; at r = 1 in Table 1's network by a
-    factor of 1808 / 256 / 3 = 2.354."""
+    """n_0 times Equation 17 exceeds 2 alpha tau_B^2 / sigma^2 once n_0 r >= m.
+
+    At r = 1 in Table 1's network, the factor is 1808 / 256 / 3 = 2.354.
+    """
     rng = np.random.default_rng(13)
     layer = bounds(4, m=8, sigma=0.3)
     for n_in in (8, 11):
@@ -367,7 +378,7 @@ def test_for_labels_the_published_total_is_true_with_as_many_inputs_as_records_a
 
 
 class Given:
-    """Stands for an rng whose normals are known: hands out these arrays, one a call."""
+    """Replaces an rng with known normals: it returns these arrays, one in each call."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -390,8 +401,11 @@ def tiny(loss, sizes, seed=3):
 
 @pytest.mark.verifies("ohana2021:prop3-cols", "ours:pdfa-labels")
 def test_the_theorem_on_labels_for_two_layers_by_quadrature():
-    """1-1-1, one record, both layers: the update (dW^1, dW^2) has two coordinates. Errors far outside the ball turn
-    round with the label, so that both layers move by 2 tau_B and the theorem is attained."""
+    """For 1-1-1 with one record and both layers, the update (dW^1, dW^2) has two coordinates.
+
+    Errors far outside the ball are reversed with the label, so that both layers move by 2 tau_B and the theorem is
+    attained.
+    """
     net, B = tiny(ops.squared_error, [1, 1, 1])
     x, tau_B, sigma = np.array([[0.7]]), 0.6, 0.9
     sensitivity = label_sensitivity(tau_B=tau_B, hidden=1, top="scaled")
@@ -406,7 +420,7 @@ def test_the_theorem_on_labels_for_two_layers_by_quadrature():
         for alpha in (1.3, 2, 4):
             want = label_renyi(alpha=alpha, sigma=sigma, sensitivity=sensitivity)
             assert renyi_in_the_plane(p, q, alpha) == pytest.approx(want, rel=1e-9)
-        # Its (epsilon, delta): the hockey-stick divergence on the lattice is delta. The edge costs digits.
+        # Its (epsilon, delta): the hockey-stick divergence on the lattice is delta. The boundary costs digits.
         x_, area = lattice(reach=9, step=0.02)
         to_units = np.linalg.inv(np.linalg.cholesky(q[1]))
         lp = log_density(x_, to_units @ (p[0] - q[0]), to_units @ p[1] @ to_units.T)
@@ -421,8 +435,10 @@ def test_the_theorem_on_labels_for_two_layers_by_quadrature():
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A2", "ours:pdfa-labels")
 @pytest.mark.parametrize(("m", "attained"), [(2, True), (3, False)])
 def test_the_theorem_on_labels_for_a_hidden_layer_by_quadrature(m, attained):
-    """2-1-2 with softmax: the hidden layer's dW has two coordinates. With two records each label has its own noise;
-    with three, two inputs do not take their noise apart."""
+    """In 2-1-2 with softmax, the hidden layer's dW has two coordinates.
+
+    With two records, each label has its own noise. With three, two inputs do not separate their noise.
+    """
     net, B = tiny(ops.softmax_cross_entropy, [2, 1, 2])
     x = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.7]])[:m]
     y = np.eye(2)[[0, 1, 0]][:m]
@@ -449,8 +465,10 @@ def test_the_theorem_on_labels_for_a_hidden_layer_by_quadrature(m, attained):
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.parametrize("t", [None, 0.15])
 def test_one_label_moves_the_noise_of_its_own_record_and_nothing_else(t):
-    """The update under another label is that under the old one with its record's noise moved, by at most the
-    sensitivity: the proof, on the rule, in all layers at once."""
+    """Another label shifts the noise of its record by at most the sensitivity, and changes nothing else.
+
+    This is the proof, tested on the rule, in all layers at once.
+    """
     net, B = tiny(ops.softmax_cross_entropy, [6, 5, 4, 3])
     rng = np.random.default_rng(14)
     x, sigma, tau_B = rng.uniform(size=(7, 6)), 0.3, 0.8
@@ -481,7 +499,7 @@ def test_one_label_moves_the_noise_of_its_own_record_and_nothing_else(t):
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:eq9b")
 @pytest.mark.parametrize("tau_B", [0.1, 0.5, 1, 2])
 def test_how_far_a_label_moves_the_output_layer(tau_B):
-    """The softmax error after scaling: at most min(sqrt 2, 2 tau_B), and as far as that; a ternarised one 2 tau_B."""
+    """After scaling, the softmax error moves by at most min(sqrt 2, 2 tau_B), attained, a ternarised one by 2 tau_B."""
     rng = np.random.default_rng(15)
     limit = label_sensitivity(tau_B=tau_B, hidden=0, top="softmax")
     assert limit == pytest.approx(min(math.sqrt(2), 2 * tau_B), rel=1e-15)
@@ -500,7 +518,7 @@ def test_how_far_a_label_moves_the_output_layer(tau_B):
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_flat_batches_of_one_unit_are_what_they_say():
-    """Two data sets that differ in a record's sign, told by one unit without any signal, whatever sigma is."""
+    """Two data sets that differ in a record's sign, which one unit distinguishes without any signal, for any sigma."""
     D, D2 = flat([[1, 1], [1, -1], [1, 1]]), flat([[1, 1], [1, -1], [1, -1]])
     for alpha in (1.1, 1.5):
         want = renyi_in_the_plane(row_law(D, 0, 1.0), row_law(D2, 0, 1.0), alpha)
@@ -514,8 +532,10 @@ def test_the_flat_batches_of_one_unit_are_what_they_say():
 
 @pytest.mark.verifies("ohana2021:rem3.3", "ohana2021:prop3-cols")
 def test_secret_batches_do_not_rescue_an_update_that_shows_its_records():
-    """A batch holds the record with probability q = 256 / 54,000 and then leaves the span that it has without it: at
-    every epsilon delta is at least q, 0.0047 for a step and 0.9999997 for 3165."""
+    """A batch contains the record with probability q = 256 / 54,000, and then leaves the span without this record.
+
+    So at every epsilon, delta is at least q: 0.0047 for a step and 0.9999997 for 3165.
+    """
     q = 256 / 54_000
     for epsilon in (0, 1, 50, 1e6):
         delta = hockey_stick(np.array([q, 1 - q]), np.array([0.0, 1]), epsilon=epsilon)
@@ -526,8 +546,10 @@ def test_secret_batches_do_not_rescue_an_update_that_shows_its_records():
 
 @pytest.mark.verifies("ohana2021:A1-eq18", "ohana2021:eq13-index")
 def test_a_column_has_one_deviation_for_every_row_of_the_matrix():
-    """Three units that read two: (a_k)_j has j = 1..n_l = 3 where Appendix A.1 prints n_{l-1} = 2, and Equation 7 sums
-    over all three."""
+    """Three units read two inputs.
+
+    (a_k)_j has j = 1..n_l = 3 where Appendix A.1 prints n_{l-1} = 2, and Equation 7 sums over all three.
+    """
     rng = np.random.default_rng(16)
     D = some_batch(rng, 5, 3, 2)
     D2 = replaced(D, rng, scale=0.1)

@@ -1,7 +1,7 @@
-"""One column of a photonic update: searches against the claims and the corrected bound, and what each hypothesis holds.
+"""One column of a photonic update: searches compared with the claims and the corrected bound, and each hypothesis.
 
-The searches evaluate Equation 7 row by row in their own lines (`eq7`); `column_renyi` is held to it too, and Equation 7
-to quadrature in test_divergences.
+The searches evaluate Equation 7 row by row in their own lines (`eq7`). `column_renyi` is also compared with it, and
+test_divergences compares Equation 7 with quadrature.
 """
 
 import itertools
@@ -47,7 +47,7 @@ def law(u, dphi, h):
 
 
 def search(pairs, seed):
-    """Random neighbours within their bounds: how many pairs there are and how often each bound is passed."""
+    """Random neighbours within their bounds: the number of pairs, and how often each bound is exceeded."""
     rng = np.random.default_rng(seed)
     counts = dict.fromkeys(("signed", "signed published", "signed alternative", "published", "alternative"), 0)
     counts["corrected"] = 0
@@ -86,8 +86,10 @@ def test_the_full_search_over_neighbours():
 
 
 def extremes(m, n_l, r, sigma, orders):
-    """Every batch of m records with entries at the ends of their ranges, every replacement of record 0, the largest
-    shift of the mean that each allows, along the first unit and along all of them."""
+    """Every batch of m records with entries at the ends of their ranges, and every replacement of record 0.
+
+    Also the largest shift of the mean that each allows, along the first unit and along all of them.
+    """
     ends = [np.array(v) for v in itertools.product((1.0, math.sqrt(r)), repeat=n_l)]  # abs(phi' h) of one record
     others = [np.sum(np.square(rows), axis=0) for rows in itertools.combinations_with_replacement(ends, m - 1)]
     units = [np.eye(n_l)[0], np.ones(n_l) / math.sqrt(n_l)]
@@ -155,8 +157,12 @@ def test_the_divergence_of_a_column_is_equation_7_and_its_weighted_variance_move
     "ohana2021:A1-alt",
 )
 def test_the_steps_of_the_proof_hold_one_by_one_for_the_sign_that_it_picks():
-    """Each line of A.1, with its logarithms as they must be (a^2 over a'^2 where both are printed a'), is above the
-    line before it; for other signs the first of them fails."""
+    """Each line of A.1, with corrected logarithms, is above the line before it.
+
+    Corrected means a^2 over a'^2, where the paper prints a' in both.
+
+    For other signs, the first of them fails.
+    """
     rng = np.random.default_rng(5)
     failed = {"first step": 0}
     for _ in range(2000):
@@ -187,7 +193,7 @@ def test_the_steps_of_the_proof_hold_one_by_one_for_the_sign_that_it_picks():
 
 
 def reversed_pair(r, shift=False, n_l=512):
-    """m - 1 records at the floor and one that goes from sqrt(r) times it down to it; its error may turn round."""
+    """m - 1 records at the floor, and one that goes from sqrt(r) times it down to it. Its error may be reversed."""
     u = np.zeros((256, n_l))
     u[0, 0] = 1.0 if shift else 0.0
     h = np.ones((256, 1))
@@ -197,7 +203,7 @@ def reversed_pair(r, shift=False, n_l=512):
 
 
 def in_units_of_the_floor(r, sigma):
-    """`bounds` with tau_h_min = 1 instead of tau_h_max = 1: what the batches above keep."""
+    """`bounds` with tau_h_min = 1 instead of tau_h_max = 1. The batches above satisfy them."""
     return bounds(r, m=256, sigma=sigma, tau_h_min=1.0, tau_h_max=math.sqrt(r))
 
 
@@ -213,7 +219,7 @@ def in_units_of_the_floor(r, sigma):
     ],
 )
 def test_where_the_published_bound_is_passed_at_the_latest(r, sigma, crossing):
-    """Means equal (sigma so large that they do not count), or with the shift that a turned label brings."""
+    """Equal means (sigma so large that they do not matter), or with the shift from a reversed label."""
     D, D2 = reversed_pair(r, shift=True)
     layer = in_units_of_the_floor(r, sigma)
 
@@ -260,8 +266,11 @@ def test_how_loose_the_logarithm_is_at_order_2(r, ratio):
 
 @pytest.mark.verifies("ohana2021:rem3.1")
 def test_the_worst_column_is_far_below_equation_17():
-    """Table 1's largest sigma, r = 4, order 2, 512 rows. By Equation 7 no extreme column with equal rows passes 1.6162,
-    with means shifted along one row or all, and some column comes near. Equation 17 says 7.5979."""
+    """Table 1's largest sigma, r = 4, order 2, 512 rows.
+
+    By Equation 7, no extreme column with equal rows exceeds 1.6162, with means shifted along one row or all, and some
+    column comes near. Equation 17 gives 7.5979.
+    """
     layer, largest = bounds(4, m=256, sigma=0.2), 0.0
     for high, old, new in itertools.product(range(256), (1.0, 4.0), (1.0, 4.0)):
         rest = 255 + 3.0 * high
@@ -275,12 +284,12 @@ def test_the_worst_column_is_far_below_equation_17():
 
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
-    """r = 4, order 2, no shift of the means: 0.0351587 against 6.0354333."""
+    """r = 4, order 2, no shift of the means: 0.0351587 in place of 6.0354333."""
     layer = bounds(4, m=256, sigma=1e9)
     corrected = corrected_column_renyi(alpha=2, n_l=512, **layer)
     assert corrected == pytest.approx(0.0351587, abs=5e-8)
     assert claimed_column_renyi(alpha=2, n_l=512, **layer) == pytest.approx(6.0354333, abs=5e-8)
-    # At a large one it is the larger: only there does the published formula claim too much.
+    # At a large order it is the larger one, and only there does the published formula claim too much.
     layer = bounds(16, m=256, sigma=0.05)
     assert corrected_column_renyi(alpha=16, n_l=512, **layer) > claimed_column_renyi(alpha=16, n_l=512, **layer)
 
@@ -289,7 +298,7 @@ def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
 @pytest.mark.parametrize("x", [1e-12, 1e-7, 1e-3, 0.0399, 0.0401, 5, 800])
 @pytest.mark.parametrize("alpha", [1.0001, 1.3, 2])
 def test_the_variance_part_keeps_its_digits(x, alpha):
-    """Against 60 digits, across the switch from the series to the logarithm."""
+    """The comparison has 60 digits, across the switch from the series to the logarithm."""
     r, m = 1 + x, 4
     layer = bounds(1, m=m, sigma=1e200, tau_h_min=1.0, tau_h_max=math.sqrt(r))
     ratio = float(layer["clips"].tau_h_max) ** 2  # the r that the function sees
@@ -316,7 +325,7 @@ def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
 
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out():
-    """r = 1, m = 4, order 2: four equal records against three of them, 0.0589 and a bound of 0."""
+    """r = 1, m = 4, order 2: four equal records and three of them give 0.0589, but the bound is 0."""
     exact = column_renyi(flat([[1]] * 4), flat([[1]] * 3), alpha=2, sigma=1)[0]
     assert exact == pytest.approx(0.0589, abs=5e-5)
     assert corrected_column_renyi(alpha=2, n_l=1, **bounds(1, m=4, sigma=1e200)) == 0
@@ -325,7 +334,7 @@ def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out()
 
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_is_for_the_size_of_the_batch_itself():
-    """The last batch of an epoch has 240 records: 18.24 at order 80.9, the bound with m = 256 says 5.84."""
+    """The last batch of an epoch has 240 records: 18.24 at order 80.9, but the bound with m = 256 gives 5.84."""
     (u, dphi, h), (u2, dphi2, h2) = reversed_pair(4)
     exact = column_renyi((u[:240], dphi[:240], h[:240]), (u2[:240], dphi2[:240], h2[:240]), alpha=80.9, sigma=1)[0]
     assert exact == pytest.approx(18.24, abs=5e-3)
@@ -337,7 +346,10 @@ def test_the_corrected_bound_is_for_the_size_of_the_batch_itself():
 @pytest.mark.verifies("ours:column-bound", "ohana2021:eq14")
 @pytest.mark.parametrize(("shift", "infinite"), [(offset, True), (offset_signed, False)])
 def test_the_corrected_bound_is_for_the_signed_offset(shift, infinite):
-    """Three units at -nu, one far above: as printed, the offset takes their noise away and leaves the fourth's."""
+    """Three units are at -nu, and one is far above.
+
+    The printed offset removes their noise and leaves that of the fourth.
+    """
     nu, c = 0.5, 1.0
     h = np.array([[-nu], [-nu], [-nu], [3.0]])
     h2 = np.array([[-nu], [-nu], [-nu], [-nu]])
@@ -352,7 +364,7 @@ def test_the_corrected_bound_is_for_the_signed_offset(shift, infinite):
 @pytest.mark.verifies("ours:column-bound", "ohana2021:eq9c")
 @pytest.mark.parametrize("clamped", [True, False])
 def test_the_corrected_bound_is_for_a_clamped_derivative(clamped):
-    """tanh' of seven units at z = 3 is 0.0099 where the bound was told 0.5."""
+    """tanh' of seven units at z = 3 is 0.0099, but the bound assumes 0.5."""
     z = np.array([[3.0]] * 7 + [[0.0]])
     dphi = tanh.dphi(z)
     dphi2 = tanh.dphi(np.full((8, 1), 3.0))
@@ -392,7 +404,10 @@ def test_the_appendix_bounds_a_column_whose_covariances_are_equal_and_is_attaine
 
 @pytest.mark.verifies("ohana2021:rem3.2")
 def test_the_saturated_formula_has_the_form_of_lee_and_kifers_not_its_number():
-    """A Gaussian release with the column's own noise gives it; one with std sigma and all columns is 256 times less."""
+    """A Gaussian release with the column's own noise gives it.
+
+    One with std sigma and all columns is 256 times smaller.
+    """
     m, n, sigma, alpha = 256, 784, 0.2, 3.0
     column = column_sensitivity(m=m, n=n, tau_B=1, gamma_max=1, tau_h_max=1)
     noise = sigma / math.sqrt(n * m)

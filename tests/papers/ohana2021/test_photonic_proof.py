@@ -1,8 +1,8 @@
-"""The proof of Ohana et al. (2021), Proposition 3, line by line (Section 3.3, Appendix A), and what is deduced from it.
+"""The proof of Ohana et al. (2021), Proposition 3, line by line (Section 3.3, Appendix A), and its consequences.
 
-Identities and inequalities between the lines by rational arithmetic, where integer orders make powers rational too;
-divergences by quadrature of Definition 2.3. q stands for (phi'_ij h_ik)^2 in units of its floor, so that q is in
-[1, r], and a2, a22 are the sums of q over the records of D and of D'.
+Identities and inequalities between the lines use rational arithmetic, in which integer orders make powers rational too.
+Divergences are by quadrature of Definition 2.3. q is (phi'_ij h_ik)^2 in units of its floor, so q is in [1, r], and a2,
+a22 are the sums of q over the records of D and of D'.
 """
 
 import functools
@@ -89,8 +89,10 @@ def floored(rng, r, n_l, corners):
 
 @pytest.mark.verifies("ohana2021:prop3-proof-1", "ohana2021:A1-s1", "ohana2021:pre-proof-1")
 def test_the_first_display_is_the_definition_by_quadrature():
-    """Column 0 of V-3, order 1.2: 1.23673979 and, exchanged, 0.41760082. With the fraction bar where the preprint's
-    text has it, over 2 sigma^2 alpha a'^2 alone, 1.23723567 and 0.41761011."""
+    """Column 0 of V-3, order 1.2: 1.23673979 and, exchanged, 0.41760082.
+
+    With the fraction bar as in the preprint's text, over 2 sigma^2 alpha a'^2 alone, 1.23723567 and 0.41761011.
+    """
     D, D2 = v3()
     for P, other, value, preprint in ((D, D2, 1.23673979, 1.23723567), (D2, D, 0.41760082, 0.41761011)):
         (f, s), (f2, s2) = column_law(*P, sigma=0.7), column_law(*other, sigma=0.7)
@@ -109,7 +111,7 @@ def test_the_first_display_is_the_definition_by_quadrature():
 def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
     """m = 256, four columns, norms in [1/2, 1], a label that flips: 100 in the column of one record, claimed 1.5625.
 
-    By hand: the column moves by 1 * 1/2 / m, and its noise has the deviation sigma / m * 1/2.
+    By hand, the column moves by 1 * 1/2 / m, and its noise has the deviation sigma / m * 1/2.
     """
     m, sigma = 256, 0.1
     h = np.array([[0.5, 0, 0, 0]] + [[0, 0.5, 0.5, 0.5]] * (m - 1))
@@ -128,9 +130,9 @@ def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
 
 @pytest.mark.verifies("ohana2021:pre-prop3")
 def test_the_preprints_bound_is_passed_in_the_order_that_its_proof_leaves_out():
-    """m = 256, 512 units, r = 4, equal means: all records at the lower bounds, but for one of D at the upper ones.
+    """m = 256, 512 units, r = 4, equal means: all records at the lower bounds, except one of D at the upper bounds.
 
-    In units of the lower bounds a^2 = 255 + 4 in every row, and a'^2 = 256.
+    In units of the lower bounds, a^2 = 255 + 4 in every row, and a'^2 = 256.
     """
     m, n_l, r = 256, 512, 4
     a2, a22 = m - 1 + r, m
@@ -164,7 +166,7 @@ def test_the_weighted_variance_moves_by_one_record_in_rational_arithmetic():
 
 @pytest.mark.verifies("ohana2021:A1-s3", "ohana2021:prop3")
 def test_the_step_after_the_choice_of_sign_holds_for_that_sign_and_for_no_other():
-    """S* >= a^2 wherever the bracket is not negative, S* < a^2 wherever it is; integer orders, exactly."""
+    """S* >= a^2 if the bracket is not negative, and S* < a^2 if it is; integer orders, exactly."""
     signs = {True: 0, False: 0}
     for D, D2, alpha in rational_batches(500, seed=2):
         a2, a22 = a_squared(D), a_squared(D2)
@@ -178,9 +180,11 @@ def test_the_step_after_the_choice_of_sign_holds_for_that_sign_and_for_no_other(
 
 @pytest.mark.verifies("ohana2021:A1-s3", "ohana2021:A1-s4", "ohana2021:prop3")
 def test_the_digits_of_the_choice_of_sign():
-    """Four records of equal h, one of which doubles its own: a^2 = 4, a'^2 = 7, order 2, means equal. 0.10147042 under
-    the sign of the proof, where the printed logarithm allows 0 and the meant one 0.55961579; 0.41333929 under the
-    other, where it allows -0.55961579."""
+    """Four records have equal h, and one of them doubles its own: a^2 = 4, a'^2 = 7, order 2, equal means.
+
+    Under the sign of the proof, the value is 0.10147042, the printed logarithm allows 0, and the intended one
+    0.55961579. Under the other sign, the value is 0.41333929, and it allows -0.55961579.
+    """
     forward_ = renyi_by_quadrature([(0, 4, 0, 7)], 2)
     backward = renyi_by_quadrature([(0, 7, 0, 4)], 2)
     assert [forward_, backward] == pytest.approx([0.10147042, 0.41333929], abs=5e-9)
@@ -195,7 +199,10 @@ def test_the_digits_of_the_choice_of_sign():
 
 @pytest.mark.verifies("ohana2021:A1-s5", "ohana2021:prop3-proof-3")
 def test_the_mean_term_in_rational_arithmetic():
-    """A.1's mean term is that of the published Equation 17; the one in the main text n_l times that, the preprint's."""
+    """A.1's mean term is that of the published Equation 17.
+
+    The one in the main text is n_l times that, the preprint's.
+    """
     rng = Random(3)
     for _ in range(100):
         m, n, n_l, alpha = (rng.randint(1, 9) for _ in range(4))
@@ -216,7 +223,7 @@ def test_the_mean_term_in_rational_arithmetic():
 
 @pytest.mark.verifies("ohana2021:A1-s5")
 def test_the_mean_term_bounds_that_of_every_batch_within_the_floors():
-    """sum_j (f_j - f'_j)^2 / a_j^2 <= 4 r / m, in units tau_B = 1, whatever the two records and the rest are."""
+    """sum_j (f_j - f'_j)^2 / a_j^2 <= 4 r / m, in units tau_B = 1, for any two records and any rest."""
     rng = np.random.default_rng(4)
     for trial in range(1000):
         m, n_l, r = int(rng.integers(1, 6)), int(rng.integers(1, 5)), rng.uniform(1, 9)
@@ -232,8 +239,10 @@ def test_the_mean_term_bounds_that_of_every_batch_within_the_floors():
 @pytest.mark.parametrize("m", [1, 2, 3, 5])
 @pytest.mark.parametrize("r", [Q(1), Q(3, 2), Q(2), Q(7, 2), Q(13, 2), Q(40)])
 def test_the_logarithms_argument_over_all_extreme_batches(m, r):
-    """The largest a'^2 / a^2 is 1 + (r - 1) / m, which the alternative has; the printed m / (m + 1 - r) lies above it
-    and has no value from r = m + 1 on."""
+    """The largest a'^2 / a^2 is 1 + (r - 1) / m, as in the alternative.
+
+    The printed m / (m + 1 - r) is above it and has no value from r = m + 1 on.
+    """
     largest = max(
         (sum(rest) + new) / (sum(rest) + old)
         for rest in itertools.combinations_with_replacement((Q(1), r), m - 1)
@@ -252,7 +261,7 @@ def test_the_logarithms_argument_over_all_extreme_batches(m, r):
 
 @pytest.mark.verifies("ohana2021:A1-s6", "ohana2021:A1-alt")
 def test_the_digits_of_the_two_logarithms():
-    """r = 4, m = 256: 0.01178796 against 0.01165062."""
+    """r = 4, m = 256: 0.01178796 and 0.01165062."""
     layer = bounds(4, m=256, sigma=1e9)
     got = [f(alpha=2, n_l=1, **layer) for f in (claimed_column_renyi, claimed_column_renyi_alternative)]
     assert got == pytest.approx([0.01178796, 0.01165062], abs=5e-9)
@@ -261,7 +270,10 @@ def test_the_digits_of_the_two_logarithms():
 
 @pytest.mark.verifies("ohana2021:A1-alt")
 def test_from_which_order_the_alternative_is_passed():
-    """The same column, 512 rows: at the latest from order 69.06 in the other direction; at 86 it says 3.0176."""
+    """For the same column, 512 rows, it is exceeded at the latest from order 69.06 in the other direction.
+
+    At 86, it gives 3.0176.
+    """
 
     def exact(alpha):  # variances 259 under P, 256 under Q
         star = alpha * 256 - (alpha - 1) * 259
@@ -305,8 +317,11 @@ def test_the_last_line_bounds_every_column_under_the_sign_of_the_proof():
 
 @pytest.mark.verifies("ohana2021:A1-s7", "ohana2021:A1-alt", "ohana2021:prop3", "ours:column-bound")
 def test_the_last_line_in_the_other_direction_by_quadrature():
-    """Four records, one of which goes from 2 down to 1: at order 2.33 exactly 1.97262, published 1.21431, alternative
-    0.49019; from 7/3 on infinite. The corrected bound is 1.97262 too."""
+    """In four records, one goes from 2 down to 1.
+
+    At order 2.33, the exact value is 1.97262, published 1.21431, alternative 0.49019. From 7/3 on, it is infinite. The
+    corrected bound is 1.97262 too.
+    """
     layer = bounds(4, m=4, sigma=1e9)
     exact = renyi_by_quadrature([(0, 7, 0, 4)], 2.33)
     formulas = (claimed_column_renyi, claimed_column_renyi_alternative, corrected_column_renyi)
@@ -314,7 +329,7 @@ def test_the_last_line_in_the_other_direction_by_quadrature():
     assert got == pytest.approx([1.21431, 0.49019, exact], abs=5e-6)
     assert exact == pytest.approx(1.97262, abs=5e-6)
     assert critical_column_order(m=4, clips=layer["clips"]) == pytest.approx(7 / 3, rel=1e-15)
-    # From there on alpha / 7 + (1 - alpha) / 4 <= 0: the integrand of Definition 2.3 does not fall off.
+    # From there on, alpha / 7 + (1 - alpha) / 4 <= 0, so the integrand of Definition 2.3 does not fall off.
     assert Q(7, 3) / 7 + (1 - Q(7, 3)) / 4 == 0
     D = np.zeros((4, 1)), np.ones((4, 1)), np.array([[2.0], [1], [1], [1]])
     assert column_renyi(D, (*D[:2], np.ones((4, 1))), alpha=2.34, sigma=1)[0] == math.inf
@@ -326,8 +341,11 @@ def test_the_last_line_in_the_other_direction_by_quadrature():
 
 @pytest.mark.verifies("ohana2021:A2", "ohana2021:A3")
 def test_equal_covariances_by_quadrature():
-    """A label alone: no logarithm, the same number both ways; epsilon_2 and, saturated, epsilon_3 are attained or not
-    passed. The floor lies at 1/2 of the clip and only the record that changes is above it: 4 / 7 of epsilon_2."""
+    """If only a label differs, there is no logarithm, and the number is the same in both orders.
+
+    epsilon_2 and, if saturated, epsilon_3 are attained or not exceeded.
+    The floor is at 1/2 of the clip, and only the changed record is above it: 4 / 7 of epsilon_2.
+    """
     for low, share in ((1.0, 1.0), (0.5, 4 / 7)):
         h = np.array([[1.0], [low], [low], [-low]])
         D = np.tile([0.6, 0.8], (4, 1)), np.ones((4, 2)), h
@@ -345,8 +363,11 @@ def test_equal_covariances_by_quadrature():
 
 @pytest.mark.verifies("ohana2021:rem3.1")
 def test_near_order_1_the_logarithm_has_no_limit_where_the_divergence_has_one():
-    """r = 4, m = 256, 512 rows: the Kullback-Leibler divergence of the worst column is 0.01744199; the published bound
-    is 33.19, 304.8 and 3020.7 at orders 1.1, 1.01 and 1.001, the corrected one 0.01745957 at the last."""
+    """r = 4, m = 256, 512 rows: the Kullback-Leibler divergence of the worst column is 0.01744199.
+
+    The published bound is 33.19, 304.8 and 3020.7 at orders 1.1, 1.01 and 1.001, and the corrected one is 0.01745957 at
+    the last.
+    """
 
     def integrand(x):
         log_ratio = (x * x / 256 - x * x / 259 + math.log(256 / 259)) / 2
@@ -365,8 +386,10 @@ def test_near_order_1_the_logarithm_has_no_limit_where_the_divergence_has_one():
 
 @pytest.mark.verifies("ohana2021:prop3-T")
 def test_iterations_and_epochs_at_table_1():
-    """3165 against 15: 211 times the divergence, 194 (sigma = 0.2) to 210 (0.01) times the epsilon. A last batch of 240
-    records costs 256 / 240 times as much."""
+    """3165 in place of 15 gives 211 times the divergence, and 194 (sigma = 0.2) to 210 (0.01) times the epsilon.
+
+    A last batch of 240 records costs 256 / 240 times as much.
+    """
     for sigma, ratio in ((0.2, 194.2), (0.01, 210.1)):
         layer = {"sizes": PAPER, **bounds(1, m=256, sigma=sigma)}
         iterations, epochs = (claimed_pdfa_epsilon(delta=1e-5, T=T, **layer)[0] for T in (3165, 15))
@@ -382,8 +405,10 @@ def test_iterations_and_epochs_at_table_1():
 
 @pytest.mark.verifies("ohana2021:prop3-T")
 def test_iterations_do_not_make_the_bound_of_a_column_true():
-    """The column of four records whose one record goes from 2 down to 1, order 2.33, joint law of T updates with fresh
-    noise by quadrature: 1.97262 T, where the claim is 1.21431 T."""
+    """In the column of four records, one record goes from 2 down to 1.
+
+    At order 2.33, the joint law of T updates with fresh noise has 1.97262 T by quadrature, but the claim is 1.21431 T.
+    """
     layer = bounds(4, m=4, sigma=1e9)
     for T in (1, 3):
         exact = renyi_by_quadrature([(0, 7, 0, 4)] * T, 2.33)
@@ -394,7 +419,7 @@ def test_iterations_do_not_make_the_bound_of_a_column_true():
 
 
 class Given:
-    """Stands for an rng whose normals are known: hands out these arrays, one a call."""
+    """Replaces an rng with known normals: it returns these arrays, one in each call."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -405,8 +430,10 @@ class Given:
 
 @pytest.mark.verifies("ohana2021:prop3-layers")
 def test_the_divergences_of_layers_add_up():
-    """1-1-1, three records, one replaced: the two weights of an update of the rule have independent noise, and the
-    divergence of the pair is the sum of both layers', each by the law of its only column."""
+    """In 1-1-1 with three records, one replaced, the two weights of an update of the rule have independent noise.
+
+    The divergence of the pair is the sum of both layers', each by the law of its only column.
+    """
     net = mlp([1, 1, 1], ops.tanh, loss=ops.squared_error, rng=np.random.default_rng(6))
     B = feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(7))
     sigma, alpha, clips = 0.4, 1.3, {"tau_B": 0.6, "tau_h_min": 0.3, "floor": "signed"}
@@ -440,9 +467,11 @@ def test_the_divergences_of_layers_add_up():
 
 @pytest.mark.verifies("ohana2021:prop3-layers", "ohana2021:prop3-dp", "ohana2021:prop3-cols")
 def test_the_guarantee_of_a_network_is_refuted_by_its_first_layer():
-    """3-2-2, two records, every entry at its bounds (r = 1), sigma = 100, one step: the claim is
-    (0.152, 1e-5). A direction orthogonal to both inputs of D sees nothing in 300 runs on D, something in 300 on D', so
-    that epsilon is at least 4.40 with 95 % confidence; the divergence is infinite in both directions."""
+    """3-2-2, two records, every entry at its bounds (r = 1), sigma = 100, one step: the claim is (0.152, 1e-5).
+
+    A direction orthogonal to both inputs of D is 0 in 300 runs on D, and nonzero in 300 on D'. So epsilon is at least
+    4.40 with 95 % confidence, and the divergence is infinite in both directions.
+    """
     net = mlp([3, 2, 2], ops.identity, rng=np.random.default_rng(8))
     B = feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(9))
     layer = bounds(1, m=2, sigma=100)
@@ -467,7 +496,7 @@ def test_the_guarantee_of_a_network_is_refuted_by_its_first_layer():
 
 
 def delta_by_quadrature(epsilon, mean_p, sd_p, mean_q, sd_q):
-    """sup over sets of P - e^epsilon Q for two Gaussians on the line, summed over a fine grid."""
+    """sup over sets of P - e^epsilon Q for two Gaussians on the real line, summed over a fine grid."""
     x = np.linspace(-40, 40, 800_001) * max(sd_p, sd_q)
     p = np.exp(-(((x - mean_p) / sd_p) ** 2) / 2) / sd_p
     q = np.exp(-(((x - mean_q) / sd_q) ** 2) / 2) / sd_q
@@ -476,8 +505,11 @@ def delta_by_quadrature(epsilon, mean_p, sd_p, mean_q, sd_q):
 
 @pytest.mark.verifies("ohana2021:prop3-dp", "ours:column-bound")
 def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
-    """One column of one unit, r = 4, m = 4, the label turned round and the record at its bounds: Theorem 2 over the
-    corrected bound gives an epsilon at which delta, by quadrature, is below the one asked for, in both directions."""
+    """One column of one unit, r = 4, m = 4, with the label reversed and the record at its bounds.
+
+    Theorem 2 over the corrected bound gives an epsilon at which delta, by quadrature, is below the requested one, in
+    both directions.
+    """
     for sigma, delta in ((2.0, 1e-2), (6.0, 1e-3)):
         layer = bounds(4, m=4, sigma=sigma)
         orders = 1 + np.linspace(0.01, 4 / 3, 200)[:-1]
@@ -502,8 +534,11 @@ def test_what_a_cap_on_the_order_costs_the_conversion():
 
 @pytest.mark.verifies("ohana2021:rem3.3")
 def test_batches_drawn_at_random_help_noise_that_is_independent():
-    """Gaussian noise on the averaged update, 0.9737 times its sensitivity, 3165 batches of 256 of 54,000: epsilon 3.43
-    with the theorem on sampling, 1946 without (rho + 2 sqrt(rho log 1/delta) of a Gaussian)."""
+    """Gaussian noise on the averaged update is 0.9737 times its sensitivity.
+
+    With 3165 batches of 256 of 54,000, epsilon is 3.43 with the theorem on sampling, and 1946 without (rho + 2 sqrt(rho
+    log 1/delta) of a Gaussian).
+    """
     kind = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 0.9737}
     spent = [
         accountant.epsilon(

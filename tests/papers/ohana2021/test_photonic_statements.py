@@ -1,4 +1,4 @@
-"""Statements of Ohana et al. (2021), Sections 3.1, 3.2 and 4, beside what the code does.
+"""Statements of Ohana et al. (2021), Sections 3.1, 3.2 and 4, compared with the code.
 
 V-11 and V-12 are the 4-3-3-2 tanh network of `oracles.v11`, without and with clips and noise (`v12` here).
 """
@@ -39,7 +39,7 @@ rng = np.random.default_rng
 
 
 class Given:
-    """Stands for an rng whose normals are known: hands out these arrays, one a call."""
+    """Replaces an rng with known normals: it returns these arrays, one in each call."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -87,7 +87,7 @@ def printed_scale(v, s):
 
 @pytest.mark.verifies("ohana2021:scale", "ohana2021:exp-ternary")
 def test_scale_of_zero_is_zero_and_the_case_comes_up():
-    """A confident answer has a ternary error of 0, and B 0 = 0; the printed formula divides 0 by 0 there."""
+    """A confident answer has a ternary error of 0, and B 0 = 0. The printed formula divides 0 by 0 there."""
     e = np.array([[0.87, 0.1, 0.03]]) - np.array([[1.0, 0, 0]])
     p = ternarize(e, 0.15) @ rng(0).normal(size=(5, 3)).T
     assert not p.any()
@@ -129,7 +129,7 @@ def test_the_printed_floor_fails_where_the_offset_cancels_the_activation():
 
 @pytest.mark.verifies("ohana2021:eq9a")
 def test_the_digits_of_a_unit_that_the_offset_cancels():
-    """nu = 0.05, c = 0.25, n = 16: eight units at -0.05 and eight at -0.06 leave the norm 0.0283, not 0.2 or more."""
+    """nu = 0.05, c = 0.25, n = 16: eight units at -0.05 and eight at -0.06 have the norm 0.0283, not 0.2 or more."""
     h = np.repeat([[-0.05, -0.06]], 8, axis=0).reshape(1, 16)
     assert row_norms(clip_entries(offset(h, 0.05), 0.25))[0] == pytest.approx(0.01 * math.sqrt(8), rel=1e-12)
 
@@ -167,7 +167,7 @@ def test_the_upper_bound_holds_for_every_input(h, bounds):
 
 @pytest.mark.verifies("ohana2021:eq9")
 def test_the_n_of_the_clip_is_that_of_the_vector_that_is_clipped():
-    """Lit pixels, n_0 = 784 and n_1 = 512: the clip with n_0 leaves the norm 1; with n_1, sqrt(784 / 512) = 1.2374."""
+    """Lit pixels, n_0 = 784 and n_1 = 512: the clip with n_0 gives the norm 1; with n_1, sqrt(784 / 512) = 1.2374."""
     x = np.ones((1, 784))
     assert row_norms(clip_entries(x, 1 / math.sqrt(784)))[0] == pytest.approx(1, rel=1e-14)
     assert row_norms(clip_entries(x, 1 / math.sqrt(512)))[0] == pytest.approx(1.2374368671, abs=5e-11)
@@ -184,9 +184,9 @@ def test_the_n_of_the_clip_is_that_of_the_vector_that_is_clipped():
 
 @pytest.mark.verifies("ohana2021:exp-clip")
 def test_the_norms_of_the_experiment_at_its_start():
-    """Embedded Fashion-MNIST, pixels in [0, 1], tau_h_min = 0.5: every entry of a pixel keeps the floor nu.
+    """Embedded Fashion-MNIST, pixels in [0, 1], tau_h_min = 0.5: every entry of a pixel satisfies the floor nu.
 
-    Of the tanh units 5 to 20 % do not, yet their norms stay above 0.5 with this initialisation.
+    Of the tanh units, 5 to 20 % do not. Yet their norms stay above 0.5 with this initialisation.
     """
     images = data.load("fashion-mnist-small").x_train[:1000]
     x = images.reshape(len(images), -1) / 255.0
@@ -249,7 +249,7 @@ def test_how_far_z_may_reach_for_equation_17_to_be_defined():
 
 @pytest.mark.verifies("ohana2021:eq1")
 def test_the_clip_of_equation_1_acts_on_what_the_layer_reads_and_not_on_the_derivative():
-    """V-12 without an offset: equation (8) clips h. With phi' clipped in its place, as the brace says, dW differs."""
+    """V-12 without an offset: equation (8) clips h. If phi' is clipped instead, as the brace says, dW differs."""
     net, x, y, B = v11()
     z, h = forward(net, x)
     dW = v12(tau_h_min=0.0)
@@ -263,7 +263,7 @@ def test_the_clip_of_equation_1_acts_on_what_the_layer_reads_and_not_on_the_deri
 
 @pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.16")
 def test_the_printed_index_of_h_has_the_wrong_shape_or_gives_another_update():
-    """V-12: h^1 in the update of W^1 has 3 entries where W^1 has 4 columns; h^2 in that of W^2 fits, and is wrong."""
+    """V-12: h^1 in the update of W^1 has 3 entries, but W^1 has 4 columns. h^2 in that of W^2 fits, and is wrong."""
     net, x, y, B = v11()
     z, h = forward(net, x)
     u = [None] + [np.array([printed_scale(row, 0.5) for row in (h[3] - y) @ B[l].T]) + noise_v12(l)[0] for l in (1, 2)]
@@ -280,7 +280,10 @@ def test_the_printed_index_of_h_has_the_wrong_shape_or_gives_another_update():
 
 @pytest.mark.verifies("ohana2021:eq8")
 def test_the_noise_is_added_after_the_scaling():
-    """V-12: added before it the noise would be clipped with the signal, and the update of W^2 have the norm 0.1654."""
+    """V-12: noise added before the scaling would be clipped with the signal.
+
+    The update of W^2 would have norm 0.1654.
+    """
     net, x, y, B = v11()
     z, h = forward(net, x)
     before = np.array([printed_scale(row, 0.5) for row in (h[3] - y) @ B[2].T + noise_v12(2)[0]])
@@ -291,7 +294,7 @@ def test_the_noise_is_added_after_the_scaling():
 
 @pytest.mark.verifies("ohana2021:eq11", "ohana2021:pre-eq11")
 def test_equation_11_is_equation_8_wherever_its_parenthesis_opens():
-    """V-12: ((B e + g) * phi') h^T and (B e + g) * (phi' h^T) are one, with * acting on every column."""
+    """V-12: ((B e + g) * phi') h^T and (B e + g) * (phi' h^T) are equal, with * acting on every column."""
     net, x, y, B = v11()
     z, h = forward(net, x)
     p = np.array([printed_scale(row, 0.5) for row in (h[3] - y) @ B[2].T])
@@ -304,8 +307,10 @@ def test_equation_11_is_equation_8_wherever_its_parenthesis_opens():
 
 @pytest.mark.verifies("ohana2021:eq12")
 def test_the_noise_of_equation_12_carries_the_sign_of_the_signal():
-    """V-12: our direction is signal + noise, so delta W = -signal - noise; as printed -signal + noise, a different
-    matrix with the same law, for -g is distributed as g."""
+    """V-12: our direction is signal + noise, so delta W = -signal - noise.
+
+    The paper prints -signal + noise, a different matrix with the same law, because -g has the law of g.
+    """
     signal, whole = v12(sigma=0.0), v12()
     noise = [None] + [whole[l] - signal[l] for l in (1, 2, 3)]
     _, h = forward(*v11()[:2])
@@ -321,7 +326,7 @@ def test_the_noise_of_equation_12_carries_the_sign_of_the_signal():
 
 @pytest.mark.verifies("ohana2021:alg1.1-3")
 def test_each_hidden_layer_has_one_feedback_matrix():
-    """Lines 1 to 3 draw B^1..B^L, line 14 uses B^2..B^{L+1}: read as B[l] for the layer l that it feeds."""
+    """Lines 1 to 3 draw B^1..B^L, and line 14 uses B^2..B^{L+1}. We read it as B[l] for the layer l that it feeds."""
     net = mlp([4, 7, 6, 5, 3], ops.tanh, rng=rng(0))
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
     assert [l for l in range(len(B)) if B[l] is not None] == [1, 2, 3]
@@ -330,7 +335,7 @@ def test_each_hidden_layer_has_one_feedback_matrix():
 
 @pytest.mark.verifies("ohana2021:alg1.4-5")
 def test_two_readings_of_the_minibatches_differ_in_how_often_a_record_takes_part():
-    """60 records, batches of 8, 15 epochs: disjoint batches show a record 15 times, fresh ones 16 times on average."""
+    """60 records, batches of 8, 15 epochs: disjoint batches use a record 15 times, fresh ones 16 times on average."""
     x = y = np.arange(60.0)[:, None]
     epochs, fresh = EpochPartition(x, y, 8, Streams(3)), WithoutReplacement(x, y, 8, Streams(3))
     assert epochs.steps_per_epoch == 8
@@ -345,7 +350,7 @@ def test_two_readings_of_the_minibatches_differ_in_how_often_a_record_takes_part
 
 @pytest.mark.verifies("ohana2021:alg1.4-5", "ohana2021:exp-opt")
 def test_the_steps_of_the_experiment():
-    """54,000 records in batches of 256: 211 steps an epoch with a last batch of 240, or 210 without it; 15 epochs."""
+    """54,000 records in batches of 256: 211 steps in an epoch with a last batch of 240, 210 without it; 15 epochs."""
     x = np.zeros((54_000, 1), np.float32)
     short, drop = (EpochPartition(x, x, 256, Streams(0), last=last) for last in ("short", "drop"))
     assert (short.steps_per_epoch * 15, drop.steps_per_epoch * 15) == (3165, 3150)
@@ -355,7 +360,7 @@ def test_the_steps_of_the_experiment():
 
 @pytest.mark.verifies("ohana2021:alg1.6-12")
 def test_the_output_is_that_of_layer_l_max_and_not_of_the_last_l_of_the_loop():
-    """V-11: after the loop over l = 1..L-1 the printed line 11, read with that l, gives h^2 again, of 3 entries."""
+    """V-11: after the loop over l = 1..L-1, the printed line 11, read with that l, gives h^2 again, with 3 entries."""
     net, x, _, _ = v11()
     _, h = forward(net, x)
     for i, start in enumerate(x.tolist()):
@@ -383,7 +388,7 @@ def test_the_three_readings_of_the_output_layer():
 
 @pytest.mark.verifies("ohana2021:alg1.13-15")
 def test_without_noise_at_the_top_its_update_tells_a_record_apart():
-    """Two data sets that differ in one label: each gives dW^3 one value, whatever noise is drawn, and not the same."""
+    """Two data sets differ in one label. For any noise, each gives dW^3 one value, and the two values differ."""
     net, x, y, B = v11()
     other = y[[0, 1, 0]]
     quiet = partial(pdfa, net, x, B=B, m=3, sigma=0.2, top="noiseless")
@@ -431,7 +436,10 @@ def test_noise_of_a_camera_depends_on_the_input_and_the_pixel():
 
 @pytest.mark.verifies("ohana2021:exp-twoproj")
 def test_two_projections_add_up_and_two_intensities_do_not():
-    """V-17's medium, e = (1, 0, -1): intensities see R e_+ and -R e_+ as one; the linear mode gives B e_+ - B e_-."""
+    """V-17's medium, e = (1, 0, -1): intensities do not distinguish R e_+ and -R e_+.
+
+    The linear mode gives B e_+ - B e_-.
+    """
     opu, e = v17(), np.array([[1.0, 0, -1.0]])
     plus, minus = two_images(e)
     p = opu.linear(plus) - opu.linear(minus)
@@ -474,7 +482,7 @@ def test_readings_that_the_stated_bounds_leave_open():
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_two_readings_of_the_error_in_the_baseline():
-    """V-11 with the top layer's noise of V-12: e scaled to 0.5, or as it is; noise is drawn once, for all layers."""
+    """V-11 with the top layer's noise of V-12: e scaled to 0.5, or unscaled. Noise is drawn once, for all layers."""
     net, x, y, _ = v11()
 
     def norms(tau_e):
@@ -531,7 +539,7 @@ def test_direct_random_target_projection_ends_below_ternarised_dfa():
 
 @pytest.mark.verifies("ohana2021:exp-data")
 def test_the_split_of_the_experiment():
-    """A tenth of the 60,000 training images, or of all 70,000; kept and held out make up the whole."""
+    """A tenth of the 60,000 training images, or of all 70,000. Kept and held-out images are the whole."""
     for n, held_out, steps in ((60_000, 6_000, 211), (70_000, 7_000, 247)):
         kept, held = data.split_validation(n, 0.1, rng(0))
         assert len(held) == held_out
@@ -542,7 +550,7 @@ def test_the_split_of_the_experiment():
 @pytest.mark.verifies("ohana2021:exp-sigma")
 @pytest.mark.parametrize("n, times", [(512, 22.616371158), (10, 3.084327760), (100, 9.975031640)])
 def test_the_norm_of_the_noise_grows_with_the_width_of_the_layer(n, times):
-    """By the chi law of scipy, in units of sigma; the text's 10 is that of 100 units."""
+    """By the chi law of scipy, in units of sigma. The text's 10 is that of 100 units."""
     assert stats.chi(n).mean() == pytest.approx(times, rel=1e-9)
     for sigma in (0.01, 0.05, 0.1, 0.2):
         assert expected_noise_norm(sigma, n) == pytest.approx(sigma * times, rel=1e-9)
@@ -550,8 +558,11 @@ def test_the_norm_of_the_noise_grows_with_the_width_of_the_layer(n, times):
 
 @pytest.mark.verifies("ohana2021:exp-sigma")
 def test_the_printed_percentages_are_not_those_of_512_units():
-    """||B e|| is at most 1. 4,000 draws each: the mean norm is within 5 standard errors (false alarm
-    6e-7; 9.8 of them, a norm 0.5 % off, are missed with probability 1e-6)."""
+    """||B e|| is at most 1.
+
+    For 4,000 draws each, the mean norm is within 5 standard errors (false alarm 6e-7). A norm that is 9.8 of them, or
+    0.5 %, off is missed with probability 1e-6.
+    """
     for sigma, printed, ours in ((0.01, 0.1, 0.2262), (0.05, 0.5, 1.1308), (0.1, 1.0, 2.2616), (0.2, 2.0, 4.5233)):
         norms = np.linalg.norm(rng(8).normal(0, sigma, (4000, 512)), axis=1)
         assert abs(norms.mean() - ours) < 5 * norms.std() / math.sqrt(4000) + 5e-5
@@ -643,7 +654,7 @@ def test_noise_degrades_the_alignment_of_layer_2():
 
 @pytest.mark.verifies("ohana2021:prop2", "ohana2021:eq2")
 def test_a_bias_whose_input_is_clipped_learns_28_times_more_slowly():
-    """784 inputs, tau_h_max = 1: c = 1 / 28, while the forward pass adds the bias as it is. Not c^2."""
+    """784 inputs, tau_h_max = 1: c = 1 / 28, but the forward pass adds the unclipped bias. The factor is not c^2."""
     net = mlp([784, 3, 2], ops.tanh, rng=rng(0))
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
     x, y = rng(2).uniform(size=(4, 784)), np.eye(2)[[0, 1, 1, 0]]

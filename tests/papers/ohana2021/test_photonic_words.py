@@ -1,4 +1,4 @@
-"""What Ohana et al. (2021) say in words, and the lines that stand between their numbered equations."""
+"""The sentences of Ohana et al. (2021), and the lines between their numbered equations."""
 
 import itertools
 import math
@@ -60,7 +60,7 @@ def differences(net, x, y, l, step=1e-5):
 
 @pytest.mark.verifies("ohana2021:dp-utility")
 def test_every_private_cell_of_table_1_is_below_its_rows_first():
-    """From the digits of the table; the least and the largest drop of each row."""
+    """From the digits of the table: the smallest and the largest drop of each row."""
     digits = {
         "BP": "88.33 75.22 70.71 71.47 71.27 70.28 66.78",
         "DFA": "86.80 84.20 84.04 84.15 83.70 83.06 81.66",
@@ -77,7 +77,7 @@ def test_every_private_cell_of_table_1_is_below_its_rows_first():
 
 @pytest.mark.verifies("ohana2021:dp-impossible")
 def test_what_can_be_inferred_under_differential_privacy_is_bounded_and_not_nothing():
-    """Randomised response that tells the truth with probability 3/4 is (log 3, 0)-DP; a guess is right 3/4 at best."""
+    """Randomised response with the true answer with probability 3/4 is (log 3, 0)-DP. A guess is right at most 3/4."""
     law = {0: (Fraction(3, 4), Fraction(1, 4)), 1: (Fraction(1, 4), Fraction(3, 4))}  # of the answer, given the truth
     assert max(law[0][k] / law[1][k] for k in (0, 1)) == 3
     right = {
@@ -86,13 +86,16 @@ def test_what_can_be_inferred_under_differential_privacy_is_bounded_and_not_noth
     }
     assert max(right.values()) == Fraction(3, 4) == Fraction(1, 2) + Fraction(1, 2) * Fraction(1, 2)
     apart = hockey_stick(*(np.array(law[k], float) for k in (0, 1)), epsilon=0.0)
-    assert apart == float(2 * max(right.values()) - 1)  # what a guess gains, and 0 if and only if epsilon = delta = 0
+    assert apart == float(2 * max(right.values()) - 1)  # the gain of a guess, and 0 if and only if epsilon = delta = 0
 
 
 @pytest.mark.verifies("ohana2021:dp-impossible")
 def test_what_others_tell_of_one_person_is_not_bounded():
-    """101 people with one bit in common answer as above: their majority is right with probability 0.99999997, by the
-    binomial law and by summing over all numbers of true answers of five people."""
+    """101 people with the same bit answer as above.
+
+    Their majority is right with probability 0.99999997, by the binomial law and by summing over all numbers of true
+    answers of five people.
+    """
 
     def majority(n, truth=Fraction(3, 4)):
         return sum(math.comb(n, k) * truth**k * (1 - truth) ** (n - k) for k in range(n // 2 + 1, n + 1))
@@ -113,11 +116,11 @@ def test_what_others_tell_of_one_person_is_not_bounded():
 
 @pytest.mark.verifies("ohana2021:data-covariance")
 def test_the_covariance_depends_on_the_data_in_pdfa_and_not_in_dp_dfa():
-    """V-11, layer 2: the update's response to each normal of the noise in turn, on the data and on data halved."""
+    """V-11, layer 2: the update's response to each normal of the noise in turn, on the data and on halved data."""
     net, x, y, B = v11()
 
     class OneNormal:
-        """An rng whose normals are all 0 but the k-th that it hands out."""
+        """An rng whose normals are all 0, except the k-th that it returns."""
 
         def __init__(self, k):
             self.left = k
@@ -163,7 +166,10 @@ def test_the_mean_gradient_of_all_minibatches_is_that_of_the_empirical_risk():
 
 @pytest.mark.verifies("ohana2021:error")
 def test_the_error_is_y_hat_minus_y_for_matching_losses_and_not_for_the_squared_loss_of_a_squashed_output():
-    """Central differences by z^L. Softmax with cross-entropy, identity with squared loss: y_hat - y; else not."""
+    """Central differences by z^L.
+
+    Softmax with cross-entropy, and identity with squared loss, give y_hat - y; others do not.
+    """
     z, y, step = np.array([0.3, -1.2, 2.0]), np.array([0.0, 1.0, 0.0]), 1e-6
 
     def soft(v):
@@ -188,7 +194,7 @@ def test_the_error_is_y_hat_minus_y_for_matching_losses_and_not_for_the_squared_
 
 @pytest.mark.verifies("ohana2021:dfa-parallel")
 def test_one_product_projects_the_error_for_all_layers_at_once():
-    """The matrices on top of each other times e, cut up again: the projections of DFA, bit for bit or to 1e-15."""
+    """The stacked matrices times e, divided again, are the projections of DFA, bitwise or to 1e-15."""
     net = mlp([4, 5, 6, 7, 3], ops.tanh, rng=rng(0))
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
     x, y = batch(net, 4)
@@ -203,7 +209,7 @@ def test_one_product_projects_the_error_for_all_layers_at_once():
 
 @pytest.mark.verifies("ohana2021:dfa-archs")
 def test_dfa_on_a_convolutional_network_with_a_skip():
-    """With the matrix above transported it is backpropagation in the layer below the last; differences judge both."""
+    """With the transported matrix above, it is backpropagation in the layer below the last. Differences judge both."""
     layers = [
         (dense.Conv2d(2, 3, padding="same"), ops.tanh),
         (dense.Conv2d(2, 3, padding="same"), ops.tanh),
@@ -221,7 +227,7 @@ def test_dfa_on_a_convolutional_network_with_a_skip():
 
 @pytest.mark.verifies("ohana2021:sim-noise")
 def test_simulated_noise_hides_nothing_from_whoever_has_its_seed():
-    """The same seed again, without data: the noise is taken off, and the noiseless direction stands there."""
+    """With the same seed again, without data, the noise can be subtracted, and the noiseless direction remains."""
     net, x, y, B = v11()
     settings = {"B": B, "m": 3, "tau_B": 0.5, "tau_h_min": 0.2}
     released = pdfa(net, x, y, sigma=100.0, rng=rng(2021), **settings)[0]
@@ -237,7 +243,7 @@ def test_simulated_noise_hides_nothing_from_whoever_has_its_seed():
 
 @pytest.mark.verifies("ohana2021:noise-negligible", "ohana2021:exp-notuning")
 def test_the_simulated_device_costs_nothing_that_three_seeds_can_tell():
-    """PDFA without privacy against TDFA, which is the same without the camera, at the paper's size and settings."""
+    """PDFA without privacy and TDFA, which is the same without the camera, at the paper's size and settings."""
     found = {}
     for rule in ("tdfa", "pdfa", "dfa"):
         runs = [records.read(RESULTS / f"{rule}-non-private-nearest-seed{seed}.json") for seed in (1, 2, 3)]
@@ -247,7 +253,7 @@ def test_the_simulated_device_costs_nothing_that_three_seeds_can_tell():
 
 @pytest.mark.verifies("ohana2021:exp-notuning")
 def test_dfa_and_pdfa_run_with_the_same_settings_but_for_the_device():
-    """Every cell's settings; the printed gaps between the two rows stay below a point."""
+    """Every cell's settings are compared. The printed gaps between the two rows stay below a point."""
     for sigma in COLUMNS:
         one, other = (
             table1_settings(rule, sigma, reading="nearest", scale="paper", seed=1).to_json() for rule in ("DFA", "PDFA")
@@ -264,7 +270,7 @@ def test_dfa_and_pdfa_run_with_the_same_settings_but_for_the_device():
 
 @pytest.mark.verifies("ohana2021:alg1-require")
 def test_bounded_derivatives_are_enough_for_the_sensitivity_and_not_for_the_divergence():
-    """tanh: gamma_max = 1 bounds the column's mean; with its gamma_min = 0 equation (17) has no value."""
+    """tanh: gamma_max = 1 bounds the column's mean. With its gamma_min = 0, equation (17) has no value."""
     assert column_sensitivity(m=256, n=784, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0) == pytest.approx(2 / 256 / 28)
     clips = Clips(gamma_min=ops.tanh.gamma_min, gamma_max=ops.tanh.gamma_max, tau_h_min=1, tau_h_max=1, tau_B=1)
     assert claimed_column_renyi(alpha=2, m=256, n_l=512, sigma=0.1, clips=clips) == math.inf
@@ -285,7 +291,10 @@ def test_a_tanh_unit_has_an_infinite_divergence_and_moves_less_than_its_sensitiv
 
 @pytest.mark.verifies("ohana2021:iid-noise")
 def test_independent_noise_costs_a_matrix_what_its_columns_cost():
-    """784 columns that each move by (2/m) tau_B gamma / 28: together (2/m) tau_B gamma, and so do their divergences."""
+    """784 columns that each move by (2/m) tau_B gamma / 28 move together by (2/m) tau_B gamma.
+
+    Divergences add alike.
+    """
     m, n, column = 256, 784, Fraction(2, 256 * 28)
     assert column_sensitivity(m=m, n=n, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0) == pytest.approx(
         float(column), rel=1e-14
@@ -296,7 +305,7 @@ def test_independent_noise_costs_a_matrix_what_its_columns_cost():
 
 @pytest.mark.verifies("ohana2021:pre-eq15", "ohana2021:pre-eq16")
 def test_the_preprints_bound_on_a_column_is_negative_where_the_activation_is():
-    """One record, h = -0.3: its column moves by (2/m) 0.5 0.3 = 0.3; the printed bound is -0.3."""
+    """One record, h = -0.3: its column moves by (2/m) 0.5 0.3 = 0.3, but the printed bound is -0.3."""
     u, dphi, h = np.array([[0.5]]), np.ones((1, 1)), np.array([[-0.3]])
     (f, _), (g, _) = (column_law(sign * u, dphi, h, sigma=0.0) for sign in (1, -1))
     printed = 2 / 1 * 0.5 * h[0, 0]
@@ -307,7 +316,10 @@ def test_the_preprints_bound_on_a_column_is_negative_where_the_activation_is():
 
 @pytest.mark.verifies("ohana2021:A1-s8")
 def test_the_last_line_takes_the_lower_bound_on_the_new_variance():
-    """a'^2 / (a'^2 - c) falls in a'^2: at the lower bound that of (17), at the upper one below what is attained."""
+    """a'^2 / (a'^2 - c) falls in a'^2.
+
+    At the lower bound it is that of (17), and at the upper one below an attained value.
+    """
     m, r = 256, 4
     lower, upper = Fraction(m, m - (r - 1)), Fraction(m * r, m * r - (r - 1))
     attained = Fraction(m - 1 + r, m)  # a' with one record at the upper bounds, a with all at the lower ones
@@ -323,7 +335,7 @@ def test_the_last_line_takes_the_lower_bound_on_the_new_variance():
 
 @pytest.mark.verifies("ohana2021:exp-tdfa")
 def test_tdfa_is_dfa_with_a_ternary_error_below_the_top():
-    """By loops over records; the error of the top layer stays as it is."""
+    """By loops over records. The error of the top layer stays unchanged."""
     net, x, y, B = v11()
     e3 = forward(net, x)[1][3] - y
 
@@ -342,8 +354,8 @@ def test_tdfa_is_dfa_with_a_ternary_error_below_the_top():
 def test_how_much_noise_reaches_the_released_average():
     """In units of the largest signal: sigma sqrt(n_l / m) for saturated inputs, sqrt(d) / m for DP-SGD at z = 1.
 
-    784-512-512-10, m = 256; one draw each. The norm of 512 normals spreads by 3 %, that of 669,706 by 0.1 %: a right
-    program fails with probability below 1e-5 (seeds are fixed).
+    784-512-512-10, m = 256, and one draw each. The norm of 512 normals varies by 3 %, that of 669,706 by 0.1 %. A
+    correct program fails with probability below 1e-5 (seeds are fixed).
     """
     net = ARCHITECTURES["ohana2021"](rng=rng(0), dtype=np.float64)
     for l in (1, 2, 3):
@@ -382,7 +394,7 @@ def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step()
 
 @pytest.mark.verifies("ohana2021:claim-strong")
 def test_what_the_papers_own_formula_says_of_its_most_private_run():
-    """epsilon(alpha) = a alpha + c / (alpha - 1) is least at a + 2 sqrt(a c); Table 1, sigma = 0.2, T = 15, r = 1."""
+    """epsilon(alpha) = a alpha + c / (alpha - 1) is least at a + 2 sqrt(a c). Table 1, sigma = 0.2, T = 15, r = 1."""
     a, c = 15 * (784 + 512 + 512) * 2 / (256 * 0.2**2), math.log(1e5)
     clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
     found, _ = claimed_pdfa_epsilon(sizes=(784, 512, 512, 10), T=15, m=256, sigma=0.2, clips=clips, delta=1e-5)
@@ -394,7 +406,7 @@ def test_what_the_papers_own_formula_says_of_its_most_private_run():
 def test_one_update_of_the_most_private_run_tells_who_was_in_the_batch():
     """Table 1's network and batch, sigma = 0.2: the rows of dW^1 are in the span of the batch, by least squares.
 
-    With one record replaced they are not, so that delta is 1 at every epsilon.
+    With one record replaced they are not, so delta is 1 at every epsilon.
     """
     net = ARCHITECTURES["ohana2021"](rng=rng(0), dtype=np.float64)
     B = feedback.draw(net, law="normal", scale=0.0225, rng=rng(1))
@@ -411,7 +423,7 @@ def test_one_update_of_the_most_private_run_tells_who_was_in_the_batch():
 
 
 def ends_of_bp(lr, seed):
-    """Test accuracy of BP, with clips, and with sigma = 0.2 beyond them, on embedded images: 15 epochs of 256."""
+    """Test accuracy of BP, with clips, and also with sigma = 0.2, on embedded images: 15 epochs of 256."""
     images = data.load("fashion-mnist-small")
     x, x_test = data.scale_pixels(images.x_train, images.x_test, "standard", np.float32)
     x, x_test = x.reshape(len(x), -1), x_test.reshape(len(x_test), -1)
@@ -431,7 +443,7 @@ def ends_of_bp(lr, seed):
 
 @pytest.mark.verifies("ohana2021:table1-c4")
 def test_what_table_1_prints_of_bp_is_at_a_learning_rate_a_hundredth_of_the_others():
-    """Points lost to the clips, and to sigma = 0.2 beyond them, from the digits of the table."""
+    """Points lost by the clips, and additionally by sigma = 0.2, from the digits of the table."""
     digits = {
         "BP": ("88.33", "75.22", "66.78"),
         "DFA": ("86.80", "84.20", "81.66"),
@@ -447,6 +459,6 @@ def test_what_table_1_prints_of_bp_is_at_a_learning_rate_a_hundredth_of_the_othe
 @pytest.mark.nightly
 @pytest.mark.verifies("ohana2021:table1-c4")
 def test_bp_loses_little_to_clips_and_noise_at_the_learning_rate_of_dfa():
-    """One seed: 83.2, 80.5, 80.2 % at 0.01; 63.4, 57.1, 57.1 at 1e-4, where little is learnt with or without clips."""
+    """One seed: 83.2, 80.5, 80.2 % at 0.01; 63.4, 57.1, 57.1 at 1e-4, where it learns little with or without clips."""
     assert ends_of_bp(0.01, 1) == pytest.approx([83.2, 80.5, 80.2], abs=1.0)
     assert ends_of_bp(1e-4, 1) == pytest.approx([63.4, 57.1, 57.1], abs=1.0)

@@ -1,4 +1,4 @@
-"""Table 1 under guarantees: its cells, the noise they ask for, its report, and how it is asked for."""
+"""Table 1 with guarantees: its cells, the noise that they ask for, its report, and its options."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def test_cells_are_three_rules_without_privacy_and_under_four_guarantees(scale):
 @pytest.mark.parametrize("rule", ["DFA", "PDFA"])
 @pytest.mark.parametrize("epsilon", ["3", "8"])
 def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsilon):
-    """Told by the mechanism of the very rule, on the data of the run: rate, sizes and clips are the run's own."""
+    """By the mechanism of the rule itself, on the data of the run. Rate, sizes and clips are the run's own."""
     settings = table1_repaired.settings(rule, protected, epsilon, scale="demo", seed=1)
     parts = prepare(settings)
     steps = settings.epochs * parts.batches.steps_per_epoch
@@ -60,7 +60,7 @@ def test_noise_is_rounded_up(value, rounded):
 
 
 def rows():
-    """Rows whose costs can be redone by hand: 86 without privacy, a point less for every step down."""
+    """Rows whose costs can be computed by hand: 86 without privacy, and one point less for every row down."""
     cells = REPAIRED.cells("paper", [1])
     return [dict(cell.key) | {"ours": 86.0 - place % 5, "paper": None} for place, cell in enumerate(cells)]
 

@@ -1,4 +1,4 @@
-"""The comparison by protocol.md: what is searched, chosen, run and reported, and that no trial sees a test image."""
+"""The comparison by protocol.md: search, choice, runs and report, and that no trial uses a test image."""
 
 import re
 from dataclasses import replace
@@ -68,8 +68,10 @@ def test_every_search_has_as_many_trials_seeds_and_epochs(scale):
 
 @pytest.mark.verifies("ours:search")
 def test_values_are_drawn_by_their_laws_and_shared_by_the_rules():
-    """Kolmogorov and Smirnov's test of 600 draws each of seven laws, false alarms 1e-6 each; a law that is off by a
-    fifth of its distribution function somewhere is missed in fewer than one of fifty."""
+    """The test of Kolmogorov and Smirnov has 600 draws for each of seven laws, with false alarms of 1e-6 each.
+
+    A law that is off by a fifth of its distribution function somewhere is missed in fewer than one of fifty.
+    """
     every = [(number, trial) for number in range(1, 76) for trial in range(8)]
 
     def tried(rule):
@@ -102,7 +104,7 @@ def test_searches_share_no_seed_and_rules_share_all():
 
 
 def records(accuracies):
-    """Of runs by name, from {name: accuracy on the images held out}."""
+    """Records of runs by name, from {name: accuracy on the held-out images}."""
     last = {name: {"validation_accuracy": accuracy} for name, accuracy in accuracies.items()}
     return {name: {"history": [{"validation_accuracy": 1.0}, entry]} for name, entry in last.items()}
 
@@ -112,7 +114,7 @@ def test_the_best_of_the_first_rung_go_on_and_the_best_mean_wins():
     search = Search("paper", "mnist", "dp-sgd", 3, 2)
     first = [0.5, 0.7, 0.1, 0.8, 0.7, 0.2, 0.3, 0.4]
     done = records({search.name(f"trial{trial}", 1): accuracy for trial, accuracy in enumerate(first)})
-    assert search.ranked(done) == [3, 1]  # of 0.7 twice, the smaller number
+    assert search.ranked(done) == [3, 1]  # of two with 0.7, the smaller number
     second = {("best1", 2): 0.6, ("best1", 3): 0.6, ("best2", 2): 0.7, ("best2", 3): 0.71}
     for cell in search.second_rung():
         assert cell.known({}) is cell
@@ -127,7 +129,7 @@ def test_the_best_of_the_first_rung_go_on_and_the_best_mean_wins():
         assert winner.known(done).settings == search.settings(1, 10 + number, winner=True)
         assert winner.known(done).settings.seed == 210 + number
     done |= records({search.name("best1", 3): 0.7 + 0.01})
-    assert search.won(done) == 1  # means .7033 twice but for rounding
+    assert search.won(done) == 1  # both means are .7033 up to rounding
     done |= records({search.name("best1", 3): 0.8})
     assert search.won(done) == 3
 
@@ -159,7 +161,7 @@ def short(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.verifies("ours:contest", "ours:search")
 def test_a_search_that_is_stopped_and_continued_gives_the_same_records(short, tmp_path):
-    """Stopped after one run of each part; no record of the search has anything of a test image."""
+    """Stopped after one run of each part. No record of the search contains anything from a test image."""
     whole = reproduce(contest.EXPERIMENT, seeds=2, out=tmp_path / "whole")
     for after in (1, 3, 5):
         seen = []
@@ -188,7 +190,7 @@ def test_a_search_that_is_stopped_and_continued_gives_the_same_records(short, tm
 @pytest.mark.verifies("ours:contest", "ours:search")
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_committed_records_are_of_these_runs_and_those_of_a_search_have_no_test_image(scale):
-    """Of as many runs as have been finished; each has the settings that follow from the records before it."""
+    """This covers all finished runs. Each has the settings that follow from the records before it."""
     found = {record["cell"]: record for record in of_files.in_folder(ROOT / "results" / f"ours-contest-{scale}")}
     every = {cell.name: cell.known(found) for cell in cells(scale)}
     assert found.keys() <= every.keys()
@@ -221,7 +223,7 @@ def row(rule, means, epsilon="3"):
 
 @pytest.mark.verifies("ours:contest")
 def test_the_intervals_are_over_searches_and_the_differences_are_paired():
-    """Against Student's intervals of SciPy, of one sample and of related samples."""
+    """The oracle is Student's intervals of SciPy, for one sample and for related samples."""
     ours, base = [83.0, 84.5, 82.0, 83.5, 84.0], [85.0, 85.5, 84.0, 85.5, 85.0]
     rows = [row(contest.BASE, dict(enumerate(base, 1))), row("joint DFA", dict(enumerate(ours, 1)))]
     found = contest.accuracy_of(rows[1])
@@ -293,7 +295,7 @@ def test_the_first_search_of_a_rank_comes_before_its_second():
 
 
 def test_the_hours_of_the_protocol_add_up():
-    """Six hours, each rounded to a tenth, are off by less than 0.3 in all."""
+    """Six hours, each rounded to a tenth, are off by less than 0.3 in total."""
     lines = re.findall(r"(?m)^\| \d \| .* \| \d+ \| ([\d.]+) \| ([\d.]+) \|$", PROTOCOL)
     sums = np.cumsum([float(hours) for hours, _ in lines])
     assert sums == pytest.approx([float(told) for _, told in lines], abs=0.3)

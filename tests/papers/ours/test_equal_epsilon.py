@@ -1,4 +1,4 @@
-"""The comparison at equal epsilon: what is drawn, what a step is, what is chosen, and what the runs may spend."""
+"""The comparison at equal epsilon: the draws, the meaning of a step, the choice, and the epsilon of the runs."""
 
 import json
 import math
@@ -21,8 +21,10 @@ NAMES = [f"{contest.run.get('architecture', 'cnn')}-{rule}" for contest, rule in
 @pytest.mark.verifies("ours:trials")
 @pytest.mark.parametrize(("contest", "rule"), RULES, ids=NAMES)
 def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
-    """Kolmogorov and Smirnov's test of 400 draws each of at most six laws, false alarms 1e-6 each; a law that is off by
-    a fifth of its distribution function somewhere is missed in fewer than one of fifty."""
+    """The test of Kolmogorov and Smirnov has 400 draws for each of at most six laws, with false alarms of 1e-6 each.
+
+    A law that is off by a fifth of its distribution function somewhere is missed in fewer than one of fifty.
+    """
     drawn = [contest.draw(rule, trial) for trial in range(400)]
     laws = contest.laws(rule)
     assert all(set(values) == set(laws) for values in drawn)
@@ -44,7 +46,7 @@ def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
 @pytest.mark.verifies("ours:equal-epsilon")
 @pytest.mark.parametrize(("contest", "rule"), STEPS, ids=[f"{contest.file}-{rule}" for contest, rule in STEPS])
 def test_a_step_is_what_all_records_at_their_bound_would_make(contest, rule):
-    """The rule's own mechanism says what one record moves in the mean over a batch: lr times that times the batch."""
+    """The rule's mechanism states the change of the mean from one record. A step is lr times that times the batch."""
     values = contest.draw(rule, 3)
     run = contest.settings(rule, values, epsilon=3, dataset="fashion-mnist-small", epochs=1, seed=1)
     prepared = prepare(run)
@@ -107,7 +109,7 @@ def test_whole_runs_have_the_best_finalist_and_shorter_ones_the_best_trial(conte
 @pytest.mark.verifies("ours:finalists")
 @pytest.mark.parametrize(("contest", "rule"), RULES, ids=NAMES)
 def test_half_the_length_is_half_the_step_or_twice_the_regularisation(contest, rule):
-    """Of a rule that makes steps the learning rate halves, and nothing else changes but the noise that it needs."""
+    """For a rule with steps, the learning rate is halved. Nothing else changes, except the noise that it needs."""
     values = contest.draw(rule, 2)
     half = contest.lengthened(values, 0.5)
     what = {"epsilon": 8, "dataset": "fashion-mnist-small", "epochs": 1, "seed": 1}
@@ -141,7 +143,7 @@ def test_the_best_are_chosen_by_the_last_accuracy_on_images_held_out(tmp_path):
 
 
 def test_the_interval_is_students():
-    """Against the t distribution's quantile in Gosset's own tables: 4.303 for two degrees of freedom."""
+    """The oracle is the t distribution's quantile in Gosset's own tables: 4.303 for two degrees of freedom."""
     assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
 
 

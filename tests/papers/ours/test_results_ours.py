@@ -1,4 +1,4 @@
-"""The committed runs at equal epsilon: they are what the settings describe, and say what ledger and report say."""
+"""The committed runs at equal epsilon agree with the settings, the ledger and the report."""
 
 import statistics
 
@@ -141,7 +141,8 @@ def test_what_is_said_of_the_order(k):
     """Seed by seed, at epsilon 1, 3 and 8."""
     one, three, eight = ({rule: own[k] for rule, own in accuracies(PAPER, epsilon).items()} for epsilon in EPSILONS)
     bounded = ("dp-dfa", "pdfa", "dp-ulr")
-    # DP-SGD is first, the joint clip second among networks, behind by a point and a half at most, the optical by 3 ...
+    # DP-SGD is first. The joint clip is second among networks, at most a point and a half less accurate, the optical by
+    # 3 ...
     for of, rest in ((one, ("gradient",)), (three, ("gradient",)), (eight, ())):
         assert max(of, key=of.get) == "dp-sgd"
         assert of["joint-dfa"] > max(
@@ -150,7 +151,7 @@ def test_what_is_said_of_the_order(k):
         assert of["dp-sgd"] - of["joint-dfa"] < 1.6
         assert of["dp-sgd"] - of["joint-pdfa"] < (3.0 if of is one else 2.5)
         assert min(of["joint-dfa"], of["joint-pdfa"]) > max(of[rule] for rule in bounded)
-    # ... and at 1 noise in the gradient of one layer is level with it, within a point.
+    # ... and at 1, noise in the gradient of one layer is as accurate, within a point.
     assert abs(one["gradient"] - one["joint-dfa"]) < 0.7
 
 
@@ -206,7 +207,7 @@ def test_what_the_screen_gained_and_lost():
 
 @pytest.mark.verifies("ours:finalists")
 def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
-    """Held out accuracy of the best of six whole runs at each epsilon, and the rules whose best trial is among them."""
+    """Held-out accuracy of the best of six whole runs at each epsilon, and the rules whose best trial is among them."""
     found = {record["cell"]: record for record in records.in_folder(FINALISTS)}
     chosen, lengths, best = DENSE.chosen["chosen"], DENSE.chosen["lengths"], {}
     for rule in DENSE.rules:
@@ -234,7 +235,7 @@ def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
             if "noise_std" in one:  # objective perturbation has a curve in its place
                 ratios.append(one["noise_std"] / three["noise_std"])
     assert (round(min(ratios), 1), round(max(ratios), 1), len(ratios)) == (2.0, 2.7, 60)
-    # ... and a third of the step is better for all rules but one, by up to five points.
+    # ... and a third of the step is better for all rules except one, by up to five points.
     assert {rule: own[0] for rule, own in lengths.items()} == dict.fromkeys(DENSE.rules, 0.33) | {"gradient": 1.0}
     longer = {}
     for rule in ("dp-sgd", "joint-dfa", "joint-pdfa"):
@@ -247,7 +248,7 @@ def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
 
 @pytest.mark.verifies("ours:cnn-trials")
 def test_the_trials_on_the_convolutional_network():
-    """Best and median of eight; for the joint clip small feedback did best: the smallest drawn, or next."""
+    """Best and median of eight. For the joint clip, small feedback was best: the smallest drawn, or the next."""
     found = {record["cell"]: tuning.held_out_accuracy(None, record) for record in records.in_folder(CNN_TRIALS)}
     of = {rule: [found[f"{rule}-trial{trial}-epsilon3-seed1"] for trial in range(8)] for rule in CNN.rules}
     assert {rule: (round(max(own), 1), round(statistics.median(own), 1)) for rule, own in of.items()} == {
@@ -264,7 +265,7 @@ def test_the_trials_on_the_convolutional_network():
 
 @pytest.mark.verifies("ours:cnn")
 def test_the_table_on_the_convolutional_network():
-    """Mean of three seeds in percent and half of Student's 95 % interval; and how far behind DP-SGD, paired by seed."""
+    """Mean of three seeds in percent, half of Student's 95 % interval, and the paired difference from DP-SGD."""
     found = {record["cell"]: 100 * record["test_accuracy"] for record in records.in_folder(CNN_PAPER)}
     of = {rule: [found.pop(f"fashion-mnist-{rule}-epsilon3-seed{s}") for s in SEEDS] for rule in CNN.rules}
     assert not found

@@ -1,4 +1,4 @@
-"""What the screen changes of the chosen settings: one thing at a time."""
+"""The changes of the screen from the chosen settings: one at a time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The items on the classic mechanisms of Berthier (2019): rows against quadrature and simulation, reports, commands."""
+"""The items on the classic mechanisms of Berthier (2019): rows by quadrature and simulation, reports, commands."""
 
 import json
 import math
@@ -22,7 +22,7 @@ ITEMS = [FIG2, LAPLACE, GAUSSIAN, TABLE1]
 
 @pytest.mark.verifies("berthier2019:fig2")
 def test_rows_of_figure_2():
-    """The shared area by quadrature of the smaller density; a guess by simulation would be right in (1 + TV) / 2."""
+    """The shared area is by quadrature of the smaller density. A simulated guess would be right in (1 + TV) / 2."""
     rows = FIG2.rows()
     assert len(rows) == 7
     for row in rows:
@@ -41,7 +41,7 @@ def test_rows_of_figure_2():
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_rows_of_proposition_2_4():
-    """Every row by the masses of the two laws on either side of the middle; 14 of 18 are outside."""
+    """Every row by the masses of the two laws on either side of the middle. 14 of 18 are outside."""
     rows = LAPLACE.rows()
     assert sum(row["verdict"] == "inside" for row in rows) == 4
     for row in rows:
@@ -60,7 +60,7 @@ def test_rows_of_proposition_2_4():
 
 @pytest.mark.verifies("berthier2019:prop2.2")
 def test_rows_of_proposition_2_2():
-    """Every row at fifty digits; 14 of 32 are outside, none of them up to epsilon = 4."""
+    """Every row at fifty digits. 14 of 32 are outside, none of them up to epsilon = 4."""
     rows = GAUSSIAN.rows()
     assert sum(row["verdict"] != "inside" for row in rows) == 14
     for row in rows:
@@ -105,7 +105,7 @@ def test_table_1_as_printed_and_the_example_of_its_first_two_rows():
 
 
 def test_the_excess_loss_of_a_mean_by_simulation():
-    """20,000 noisy means in 6 dimensions, by output and by objective perturbation; 4 sd fail one time in 10,000."""
+    """20,000 noisy means in 6 dimensions, by output and by objective perturbation. 4 sd fail one time in 10,000."""
     rng, d, n, trials = np.random.default_rng(61), 6, 40, 20_000
     records = rng.normal(size=(n, d))
     records /= np.linalg.norm(records, axis=1)[:, None]

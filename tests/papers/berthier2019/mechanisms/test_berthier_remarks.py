@@ -1,6 +1,6 @@
-"""What Berthier (2019) says in passing of attacks, definitions, stability and measuring: sections 1, 2, 5.
+"""Remarks of Berthier (2019) on attacks, definitions, stability and measuring: sections 1, 2, 5.
 
-Laws on few outcomes are enumerated, in fractions where they can be; Gaussian ones are integrated.
+Laws on few outcomes are enumerated, if possible in fractions. Gaussian laws are integrated.
 """
 
 import itertools
@@ -36,10 +36,10 @@ INF = math.inf
 
 @pytest.mark.verifies("berthier2019:attacks")
 def test_answers_to_queries_tell_no_more_than_the_weights():
-    """Every query with a yes or no on four outcomes, and random channels; the area is that of all pairs compared."""
+    """Every yes-no query on four outcomes, and random channels. The area is that of all compared pairs."""
     p, q = np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.1, 0.2, 0.3, 0.4])
 
-    def area(p, q):  # the likelier under q wins, ties half
+    def area(p, q):  # the likelier under q wins, ties count half
         ratio = [b / a if a else INF for a, b in zip(p, q, strict=True)]
         pairs = itertools.product(range(len(p)), repeat=2)
         return sum(p[i] * q[j] * ((ratio[j] > ratio[i]) + 0.5 * (ratio[j] == ratio[i])) for i, j in pairs)
@@ -71,7 +71,7 @@ def test_how_often_a_secret_is_guessed():
     assert guess_bound(epsilon=10, candidates=10**9, delta=1e-10) == pytest.approx(2.20266e-5, rel=1e-5)
     assert guess_bound(epsilon=20, candidates=10**9) == pytest.approx(0.485165, rel=1e-5)
     assert guess_bound(epsilon=math.log(1e9), candidates=10**9) == 1
-    # A linear program over all pairs of laws with delta: nothing does better than the bound, m = 3.
+    # A linear program over all pairs of laws with delta: nothing exceeds the bound, m = 3.
     m, eps, delta = 3, 0.5, 0.05
     best = optimize.linprog([-1.0], A_ub=[[1.0]], b_ub=[math.exp(eps) / m + delta]).fun
     assert guess_bound(epsilon=eps, candidates=m, delta=delta) == pytest.approx(-best, rel=1e-9)
@@ -81,7 +81,7 @@ def test_how_often_a_secret_is_guessed():
 
 @pytest.mark.verifies("berthier2019:overconfident")
 def test_losses_of_members_fall_below_those_of_others_as_a_network_overfits():
-    """Areas by comparing all pairs of losses; before training they differ by chance alone, within three deviations."""
+    """Areas compare all pairs of losses. Before training, they differ only by chance, within three deviations."""
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:200].reshape(200, 784) / 255.0, np.eye(10)[small.y_train[:200]]
     net, optimizer = mlp([784, 64, 10], gelu, rng=np.random.default_rng(0)), Adam(1e-3)
@@ -114,7 +114,7 @@ def test_an_unlikely_event_decides_about_epsilon(eta):
 
 @pytest.mark.verifies("berthier2019:rem-high-prob")
 def test_what_delta_says_of_the_privacy_loss():
-    """N(1, 1) against N(0, 1): the loss is N(1/2, 1); delta by quadrature of its positive part."""
+    """N(1, 1) and N(0, 1): the loss is N(1/2, 1). delta is by quadrature of its positive part."""
     delta = integrate.quad(lambda u: (1 - math.exp(1 - u)) * stats.norm.pdf(u, 0.5), 1, 40)[0]
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=1) == pytest.approx(delta, rel=1e-9)
     assert delta == pytest.approx(0.126937, abs=1e-6)
@@ -122,7 +122,7 @@ def test_what_delta_says_of_the_privacy_loss():
     assert 0.5 + stats.norm.isf(delta) == pytest.approx(1.641, abs=1e-3)
     for t in (0.1, 1, 3):  # Markov
         assert stats.norm.sf(0.5 + t) <= delta / (1 - math.exp(-t))
-    # The other reading: cut mu down to e nu where it is above, put the mass elsewhere; it moved by delta.
+    # The other reading: cut mu down to e nu if it is above, and put the mass elsewhere. It moved by delta.
     u = np.linspace(-12, 12, 200_001)
     mu, nu = stats.norm.pdf(u, 1), stats.norm.pdf(u)
     cut = np.minimum(mu, math.e * nu)
@@ -158,7 +158,7 @@ def test_gaussian_noise_has_a_delta_at_every_epsilon():
 
 @pytest.mark.verifies("berthier2019:rr-100")
 def test_a_hundred_answers_of_one_person():
-    """All numbers of yeses among 100 in fractions: the true answer is that of the majority but for 4.4e-8."""
+    """All numbers of yeses among 100, in fractions: the true answer is that of the majority, except with 4.4e-8."""
     yes, no = randomised_response_laws(truth=0.5)
     assert {tuple(sorted(law)) for law in (yes, no)} == {(0.25, 0.75)}
     wrong = [math.comb(100, k) * Fraction(1, 4) ** k * Fraction(3, 4) ** (100 - k) for k in range(101)]
@@ -217,7 +217,7 @@ def test_renyi_differential_privacy_is_in_between():
 
 @pytest.mark.verifies("berthier2019:stability-gap", "berthier2019:stability-noiseless")
 def test_stability_bounds_the_generalization_error_and_needs_no_noise():
-    """Three fair coins, all eight data sets in fractions: error 1/6, stability 5/9; the mean alone moves by 1/n."""
+    """Three fair coins, all eight data sets in fractions: error 1/6, stability 5/9. The mean alone moves by 1/n."""
     n, half = 3, Fraction(1, 2)
 
     def loss(theta, z):
@@ -241,13 +241,13 @@ def test_stability_bounds_the_generalization_error_and_needs_no_noise():
         lambda x: np.array([abs(x[1] / 4 - z) for z in (0, 1)]), sets, adjacency="replace-one", order=INF
     )
     assert got == pytest.approx(0.25, rel=1e-12)
-    assert x[1] != other[1]  # so the two means differ, and whoever sees one knows which
+    assert x[1] != other[1]  # so the two means differ, and reveal the data set
 
 
 @pytest.mark.verifies("berthier2019:stability-passes")
 @pytest.mark.parametrize("rho, gaps", [(1.0, (0.2, 0.6, 2.0)), (0.9, (0.2, 0.3878, 0.4859))])
 def test_outputs_drift_apart_with_the_passes(rho, gaps):
-    """Runs of theta <- rho theta -+ 0.1 on data sets that differ in the last of five records, against sums of gaps."""
+    """Runs of theta <- rho theta -+ 0.1 on data sets that differ in the last of five records, and sums of gaps."""
     n, gamma = 5, 0.1
     for passes, want in zip((1, 3, 10), gaps, strict=True):
         ends = []
@@ -276,7 +276,7 @@ def test_one_output_bounds_nothing_and_many_runs_bound_from_below():
 
 @pytest.mark.verifies("berthier2019:poor-man")
 def test_the_procedure_tells_the_sum_and_two_sums_tell_the_rest():
-    """Z_3, all 27 data sets and all masks: what node 2 receives is uniform, whatever the others hold."""
+    """Z_3, all 27 data sets and all masks. What node 2 receives is uniform, for any values of the others."""
     for x in itertools.product(range(3), repeat=3):
         seen = [ring_views(np.array(x)[:, None], np.array([mask]), 3)[1][1]["received"][0] for mask in range(3)]
         assert sorted(seen) == [0, 1, 2]

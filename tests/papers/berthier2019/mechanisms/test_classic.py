@@ -1,4 +1,4 @@
-"""Laplace and Gaussian noise, randomised response, sensitivities: against quadrature, enumeration and simulation."""
+"""Laplace and Gaussian noise, randomised response, sensitivities, by quadrature, enumeration and simulation."""
 
 import itertools
 import math
@@ -36,7 +36,7 @@ INF = math.inf
 
 @pytest.mark.verifies("berthier2019:def-hist")
 def test_histogram_distance_and_neighbours_by_enumeration():
-    """Histograms over three values against multisets of records: every pair of up to four records."""
+    """Histograms over three values and multisets of records: every pair of up to four records."""
     known = [x for n in range(5) for x in histograms(3, n)]
     assert len({tuple(x) for x in known}) == len(known) == sum(math.comb(n + 2, 2) for n in range(5))
     for x in known:
@@ -51,7 +51,7 @@ def test_histogram_distance_and_neighbours_by_enumeration():
             assert len(found) == len(expected)
             steps = 1 if adjacency == "add-remove" else 2
             assert all(histogram_distance(x, y) == steps for y in found)
-    for x, y in itertools.product(known, repeat=2):  # the distance counts the steps of adding and removing
+    for x, y in itertools.product(known, repeat=2):  # the distance counts additions and removals
         assert (histogram_distance(x, y) == 1) == any((z == y).all() for z in neighbours(x, adjacency="add-remove"))
 
 
@@ -111,7 +111,7 @@ def test_releasing_one_record_is_private_up_to_one_over_n(n):
                 kind = {0: "replace-one", 1: "added", -1: "removed"}[grows]
                 worst[kind] = max(worst[kind], tv)
     assert worst["replace-one"] == Fraction(1, n)
-    assert worst["added"] == Fraction(1, n + 1)  # n counted as the smaller of the two sizes
+    assert worst["added"] == Fraction(1, n + 1)  # n is the smaller of the two sizes
     if n > 1:
         assert worst["removed"] == Fraction(1, n)
     event = max(  # and no event does better
@@ -163,7 +163,7 @@ def test_the_laplace_mechanism_draws_its_law():
 
 @pytest.mark.verifies("berthier2019:prop2.1")
 def test_laplace_noise_in_the_accountant():
-    """100 releases at 0.1: the curve against the Renyi sum of the definition, and below basic composition."""
+    """100 releases at 0.1: the curve equals the Renyi sum of the definition, and is below basic composition."""
     run = classic.laplace_release(l1_sensitivity=3.0, epsilon=0.1, adjacency="add-remove")
     assert run.noise_std == pytest.approx(30 * math.sqrt(2), rel=1e-15)
     g = spend([(run, 100)], delta=1e-5, conversion="mironov2017")
@@ -181,7 +181,10 @@ def test_laplace_noise_in_the_accountant():
 
 @pytest.mark.verifies("berthier2019:def2.2", "berthier2019:prop2.7")
 def test_renyi_curves_and_their_conversion_in_numbers():
-    """Laplace noise by quadrature; the least epsilon over real orders of R alpha, alone in its neighbourhood."""
+    """Laplace noise by quadrature.
+
+    The least epsilon over real orders of R alpha is the only one in its neighbourhood.
+    """
     curve = rdp.laplace(np.array([2.0]), scale=1)[0]
     assert curve == pytest.approx(0.619123629998593, rel=1e-14)
     with mp.workdps(25):
@@ -202,7 +205,7 @@ def test_renyi_curves_and_their_conversion_in_numbers():
 
 @pytest.mark.verifies("berthier2019:def2.1")
 def test_that_epsilon_holds_with_probability_1_less_delta_is_more_than_is_needed():
-    """N(0, 1) and N(1, 1) at epsilon = 1: the loss is above it with probability 0.3085, and delta is 0.1269."""
+    """N(0, 1) and N(1, 1) at epsilon = 1: the loss exceeds it with probability 0.3085, and delta is 0.1269."""
     loss_above = stats.norm.sf(1.5, loc=1)  # the loss of x is x - 1/2, drawn from N(1, 1)
     assert loss_above == pytest.approx(0.308537539, abs=1e-9)
     delta = hockey_stick_gaussian(epsilon=1, noise_multiplier=1)
@@ -236,7 +239,7 @@ def test_delta_of_gaussian_noise(eps, sigma, value):
 
 @pytest.mark.verifies("berthier2019:prop2.2")
 def test_log_delta_to_all_digits_however_small():
-    """Random epsilon and noise against eighty digits; the smallest delta is below e^-100,000."""
+    """Random epsilon and noise, compared with eighty digits. The smallest delta is below e^-100,000."""
     rng = np.random.default_rng(32)
     settings = [(0.0, 1e-3), (0.0, 1e6), (1e-9, 1e4), (690.7, 1.0), (1e-3, 36664.47), (1.0, 450.0), (30.0, 0.2)]
     settings += [(10 ** rng.uniform(-4, 2), 10 ** rng.uniform(-2, 2.5)) for _ in range(60)]
@@ -271,7 +274,7 @@ def test_the_least_gaussian_noise(eps, delta, sigma):
     found = classic.gaussian_scale(epsilon=eps, delta=delta, l2_sensitivity=0.5) / 0.5
     if sigma:
         assert found == pytest.approx(sigma, rel=1e-13)
-    with mp.workdps(400):  # the exact delta is at most delta there, and above it with a relative 1e-11 less noise
+    with mp.workdps(400):  # the exact delta is at most delta there, and exceeds it with a relative 1e-11 less noise
 
         def exact(z):
             mu = 1 / mp.mpf(z)
@@ -332,7 +335,7 @@ def test_epsilon_of_randomised_response(p, eps):
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_answers_and_the_debiased_share_over_many_surveys():
-    """Mean and variance of 2,000 surveys of 300 people; each check fails by chance one time in 10,000 (4 sd)."""
+    """Mean and variance of 2,000 surveys of 300 people. Each check fails by chance one time in 10,000 (4 sd)."""
     rng = np.random.default_rng(34)
     n, p, surveys = 300, 0.5, 2_000
     bits = (np.arange(n) < 60).astype(int)  # a share of 0.2
@@ -395,7 +398,7 @@ def test_randomised_response_in_the_accountant():
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_asking_a_fresh_sample_costs_less():
-    """One of four is asked: the divergence of the two mixtures of answers is within the curve at every order."""
+    """One of four is asked. The divergence of the two mixtures of answers is within the curve at every order."""
     asked = rr.randomised_response_release(truth=0.5, sampling="without-replacement", sampling_rate=0.25)
     bound = choose(asked)
     assert (bound.id, asked.epsilon_infinity) == ("wbk2019:thm9", pytest.approx(math.log(3), rel=1e-14))

@@ -1,4 +1,4 @@
-"""Composition in (epsilon, delta): against every outcome enumerated, exact fractions, and dp-accounting."""
+"""Composition in (epsilon, delta), compared with every outcome enumerated, exact fractions, and dp-accounting."""
 
 import itertools
 import math
@@ -21,9 +21,9 @@ VECTORS = [  # epsilon, k, delta', Theorem 2.1, best possible
 
 
 def enumerated(total, epsilons, deltas):
-    """The hockey-stick divergence of the product of extreme mechanisms, every one of the 4^k outcomes by itself.
+    """The hockey-stick divergence of the product of extreme mechanisms, with all 4^k outcomes enumerated.
 
-    One release gives its world away with probability delta, and else says the right or the wrong bit.
+    One release reveals its data set with probability delta, and otherwise gives the right or the wrong bit.
     """
     e = math.exp(total)
     found = 0.0
@@ -51,7 +51,7 @@ def test_vectors_of_advanced_and_best_composition(eps, k, slack, advanced, best)
     assert (found, delta) == (pytest.approx(advanced, rel=1e-12), slack)
     optimal = composition.optimal_epsilon(slack, epsilon=eps, k=k)
     assert optimal == pytest.approx(best, abs=1e-10)
-    with mp.workdps(60):  # the binomial sum at sixty digits, at and just below the epsilon found
+    with mp.workdps(60):  # the binomial sum at sixty digits, at the found epsilon and just below it
         right = mp.exp(mp.mpf(eps)) / (1 + mp.exp(mp.mpf(eps)))
 
         def delta_at(total):
@@ -72,7 +72,7 @@ def test_theorem_2_1_is_never_below_the_best_possible():
         (0.01, 0.1, 0.5, 1.0, 3.0), (0.0, 1e-6, 0.01), (1, 2, 10, 100, 1000), (1e-12, 1e-5, 0.1, 0.9)
     ):
         total, at = composition.advanced_composition(epsilon=eps, delta=delta, k=k, delta_slack=slack)
-        if total < k * eps and at < 1:  # beyond k epsilon nothing is left but the deltas
+        if total < k * eps and at < 1:  # beyond k epsilon, only the deltas remain
             exact = composition.optimal_delta(total, epsilon=eps, delta=delta, k=k)
             assert exact <= at
             tightest = max(tightest, exact / at)
@@ -93,7 +93,7 @@ def test_from_how_many_releases_on_theorem_2_1_pays(eps, slack, k):
 
 @pytest.mark.verifies("berthier2019:thm2.1")
 def test_without_a_slack_the_theorem_says_nothing():
-    """epsilon' grows without bound as delta' goes to 0, so that delta' = 0 is refused."""
+    """epsilon' grows without bound as delta' goes to 0, so delta' = 0 is refused."""
     totals = [composition.advanced_composition(epsilon=0.1, k=5, delta_slack=10.0**-n)[0] for n in (1, 10, 100, 300)]
     assert totals == sorted(totals)
     assert totals[-1] > 8
@@ -124,14 +124,17 @@ def test_best_composition_is_the_divergence_of_all_outcomes_enumerated():
 
 @pytest.mark.verifies("berthier2019:thm2.1", "berthier2019:postproc")
 def test_no_adaptive_pair_of_private_releases_exceeds_the_best_composition_or_the_sum():
-    """Random mechanisms with two worlds, the second chosen after the first's output, scaled to their exact epsilons."""
+    """Random mechanisms on two data sets.
+
+    The second depends on the first's output. Both are scaled to their epsilons.
+    """
     rng = np.random.default_rng(41)
 
     def private(eps):
-        """Two laws on three outcomes within epsilon of each other, both ways."""
+        """Two laws on three outcomes that are within epsilon of each other, in both orders."""
         q = rng.dirichlet(np.ones(3))
         p = q * np.exp(eps * rng.uniform(-1, 1, 3) / 2)
-        return p / p.sum(), q  # the normaliser is within e^(+-eps/2): the ratio within e^(+-eps)
+        return p / p.sum(), q  # the normaliser is within e^(+-eps/2), so the ratio is within e^(+-eps)
 
     for _ in range(200):
         first, second = rng.uniform(0.05, 1.5, 2)
@@ -170,7 +173,7 @@ def test_the_best_epsilon_of_two_large_ones():
 def test_best_composition_is_between_the_roundings_of_dp_accountings_privacy_losses(eps, k, slack):
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    noise = 2 / (1 + math.exp(eps))  # of two buckets: a fair answer with this probability
+    noise = 2 / (1 + math.exp(eps))  # with two buckets, the answer is fair with this probability
     ours = composition.optimal_epsilon(slack, epsilon=eps, k=k)
     total = 0.7 * ours
     exact = composition.optimal_delta(total, epsilon=eps, k=k)
@@ -187,7 +190,7 @@ def test_best_composition_is_between_the_roundings_of_dp_accountings_privacy_los
 
 
 def test_edges():
-    assert composition.optimal_epsilon(1e-3, epsilon=0.5, delta=1e-3, k=2) == INF  # the deltas alone are too much
+    assert composition.optimal_epsilon(1e-3, epsilon=0.5, delta=1e-3, k=2) == INF  # the deltas alone exceed it
     assert composition.optimal_epsilon(0.9, epsilon=0.01, k=3) == 0.0
     assert composition.optimal_epsilon(1e-300, epsilon=0.01, k=3) == pytest.approx(0.03, rel=1e-12)
     assert composition.optimal_delta(0, epsilon=0.0, delta=1.0, k=4) == 1.0

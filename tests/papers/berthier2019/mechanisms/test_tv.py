@@ -1,4 +1,4 @@
-"""Total-variation privacy and tests of hypotheses: every event, every test, best couplings, quadrature, simulation."""
+"""Total-variation privacy and tests of hypotheses: every event, every test, couplings, quadrature, simulation."""
 
 import itertools
 import math
@@ -31,7 +31,7 @@ def random_laws(rng, k, zeros=False):
 
 @pytest.mark.verifies("berthier2019:def-tv")
 def test_no_coupling_agrees_more_often():
-    """The linear program over all joint laws; and the events, every one."""
+    """The oracles are the linear program over all joint laws, and every event."""
     rng = np.random.default_rng(51)
     marginals = np.vstack([np.kron(np.eye(4), np.ones(4)), np.kron(np.ones(4), np.eye(4))])
     for trial in range(12):
@@ -54,7 +54,7 @@ def test_a_delta_far_below_one_over_n_leaves_no_use():
     assert tv.tv_of_any_two(1e-6, n=1000, adjacency="replace-one") == pytest.approx(1e-3, rel=1e-12)
     assert tv.tv_of_any_two(1e-6, n=1000, adjacency="add-remove") == pytest.approx(2e-3, rel=1e-12)
     assert tv.tv_of_any_two(0.5, n=10, adjacency="replace-one") == 1
-    n, delta = 5, 0.01  # two data sets of n zeros and n ones; every record leaks by itself
+    n, delta = 5, 0.01  # two data sets of n zeros and n ones; every record leaks separately
     exact = 1 - (1 - delta) ** n
     assert 0.97 * n * delta < exact <= tv.tv_of_any_two(delta, n=n, adjacency="replace-one")
 
@@ -103,7 +103,10 @@ def test_the_corrected_laplace_scale_holds_and_no_smaller_one_does(delta, scale)
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_the_printed_scale_holds_for_small_sensitivities_only():
-    """Up to 2 log(1 - delta)^2 / delta, 0.02020185 at delta = 0.01; for a sensitivity of 1 from delta = 0.3365 on."""
+    """It holds up to 2 log(1 - delta)^2 / delta, 0.02020185 at delta = 0.01.
+
+    For a sensitivity of 1, from delta = 0.3365 on.
+    """
 
     def excess(shift, delta):
         b = tv.claimed_laplace_tv_scale(l1_sensitivity=shift, delta=delta)
@@ -117,7 +120,7 @@ def test_the_printed_scale_holds_for_small_sensitivities_only():
 @pytest.mark.verifies("berthier2019:prop2.4")
 @pytest.mark.parametrize("shift, exact", [((1, 0), 0.39347), ((0.75, 0.25), 0.31765), ((0.5, 0.5), 0.24184)])
 def test_laplace_noise_in_the_plane(shift, exact):
-    """By the masses of squares of 0.025; a shift along one axis is the worst of one l1 length."""
+    """By the masses of squares of 0.025. A shift along one axis is the worst for a given l1 norm."""
     edges = np.arange(-500, 561) * 0.025
     lines = [[np.diff(laplace_law(at, 1).cdf(edges)) for at in (0, v)] for v in shift]
     p, q = (np.outer(lines[0][k], lines[1][k]) for k in (0, 1))
@@ -129,7 +132,10 @@ def test_laplace_noise_in_the_plane(shift, exact):
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_the_gap_between_densities_in_the_plane_is_not_what_the_appendix_says():
-    """A.3 at d = 2, b = 0.1, distance 0.01: at most 0.5 is claimed; 2.379 is found, 0.476 without a factor 1/(2b)."""
+    """A.3 at d = 2, b = 0.1, distance 0.01: the claim is at most 0.5.
+
+    We find 2.379, and 0.476 without a factor 1/(2b).
+    """
     b, shift = 0.1, 0.01
     x = np.arange(-0.5, 0.5, 0.001)
     p, q = (np.exp(-np.abs(x - v) / b) / (2 * b) for v in (0, shift))
@@ -138,7 +144,7 @@ def test_the_gap_between_densities_in_the_plane_is_not_what_the_appendix_says():
     assert along * other == pytest.approx(2.37906, abs=1e-4)
     claimed = shift / (2 * b**2)
     assert claimed == pytest.approx(0.5)
-    assert along == pytest.approx(0.476, abs=1e-3)  # the density as displayed lacks one factor, and is below
+    assert along == pytest.approx(0.476, abs=1e-3)  # the displayed density lacks one factor, and is below
     assert integrate.quad(lambda x: math.exp(-abs(x) / b), -8, 8, points=[0])[0] ** 2 == pytest.approx(0.04, rel=1e-9)
 
 
@@ -163,7 +169,7 @@ def test_total_variation_of_gaussian_noise(shift, sigma, value):
 @pytest.mark.verifies("berthier2019:prop2.5")
 @pytest.mark.parametrize("delta, least", [(0.01, 39.8931835816165), (0.1, 3.97894828054527), (0.9, None)])
 def test_gaussian_scale_for_a_total_variation(delta, least):
-    """Proposition 2.5 holds, with at least sqrt(pi/2) = 1.2533 times the noise that is needed."""
+    """Proposition 2.5 holds, with at least sqrt(pi/2) = 1.2533 times the necessary noise."""
     printed = tv.gaussian_tv_scale(l2_sensitivity=1, delta=delta)
     exact = tv.least_gaussian_tv_scale(l2_sensitivity=1, delta=delta)
     if least:
@@ -194,7 +200,10 @@ def test_no_channel_increases_a_divergence():
 
 @pytest.mark.verifies("berthier2019:prop2.3")
 def test_a_map_of_laws_may_tell_apart_what_no_map_of_outputs_can():
-    """f(mu) = the one point mass if mu is A(x), else the other: total variation 1, whatever it was before."""
+    """f(mu) is one point mass if mu is A(x), and otherwise another.
+
+    The total variation becomes 1 for any earlier value.
+    """
     p, q = np.array([0.51, 0.49]), np.array([0.49, 0.51])
     assert total_variation(p, q) == pytest.approx(0.02)
 
@@ -209,7 +218,7 @@ def test_a_map_of_laws_may_tell_apart_what_no_map_of_outputs_can():
 
 
 def joint(first, second):
-    """Law of two releases, the second drawn from second[k] after the first gave k."""
+    """Law of two releases. The second is drawn from second[k] after the first gave k."""
     return (np.asarray(first)[:, None] * np.asarray(second)).ravel()
 
 
@@ -223,7 +232,7 @@ def test_total_variations_add_up_at_most_over_adaptive_releases():
         found = total_variation(joint(p, after_p), joint(q, after_q))
         assert found <= tv.least_compose_tv([first, second]) + 1e-14
         assert tv.least_compose_tv([first, second]) <= tv.compose_tv([first, second])
-    # attained by releases that give the data away with probability delta and nothing else
+    # attained by releases that reveal the data with probability delta and do nothing else
     leak = [(np.array([d, 0, 1 - d]), np.array([0, d, 1 - d])) for d in (0.1, 0.2)]
     p, q = (joint(leak[0][k], np.tile(leak[1][k], (3, 1))) for k in (0, 1))
     assert total_variation(p, q) == pytest.approx(0.28, abs=1e-15)
@@ -281,7 +290,7 @@ def test_two_laplace_releases_obey_the_rule_too_and_steps_with_other_parameters_
 
 @pytest.mark.verifies("berthier2019:gauss-tv-comp", "berthier2019:gauss-tv-only")
 def test_an_adaptive_second_release_is_no_worse_and_other_noise_obeys_the_rule_too():
-    """The second query's distance chosen by the first's output, on a lattice; discrete releases with KL <= 2 d^2."""
+    """The second query's distance depends on the first's output, on a lattice. Discrete releases have KL <= 2 d^2."""
     x = np.arange(-9, 9, 0.03)
     first = [stats.norm.pdf(x) * 0.03, stats.norm.pdf(x - 0.6) * 0.03]
     for chosen in (np.where(x > 0.3, 0.8, 0.2), np.where(x > 0.3, 0.2, 0.8), 0.8 * (np.sin(3 * x) > 0)):
@@ -324,7 +333,7 @@ def test_pinsker():
 
 @pytest.mark.verifies("berthier2019:lecam")
 def test_no_test_makes_fewer_errors():
-    """Every deterministic test on six outcomes, and random ones that are mixtures of them."""
+    """Every deterministic test on six outcomes, and random tests, which are mixtures of them."""
     rng = np.random.default_rng(56)
     for trial in range(12):
         p, q = random_laws(rng, 6, zeros=trial % 3 == 0)
@@ -345,7 +354,7 @@ def test_decisions_may_be_booleans_and_rates_fractions():
 
 @pytest.mark.verifies("berthier2019:lecam", "berthier2019:membership")
 def test_a_simulated_adversary_is_right_as_often_as_le_cam_says():
-    """40,000 Gaussian releases, the likelier data set taken: each check fails by chance one time in 10,000."""
+    """40,000 Gaussian releases, with the likelier data set chosen. Each check fails by chance one time in 10,000."""
     rng, trials, z = np.random.default_rng(57), 20_000, 1.0
     scores = [rng.normal(size=trials), 1 / z + rng.normal(size=trials)]
     right = np.concatenate([scores[0] <= 0.5 / z, scores[1] > 0.5 / z])
@@ -388,7 +397,7 @@ def test_roc_of_laws_is_that_of_scores_with_these_frequencies():
 
 @pytest.mark.verifies("berthier2019:lecam")
 def test_what_epsilon_and_delta_allow_a_test():
-    """Every event of random private pairs obeys the region; giving away, or one random answer, attains it."""
+    """Every event of random private pairs is in the region. Revealing the data, or one random answer, attains it."""
     rng = np.random.default_rng(59)
     for _ in range(40):
         p, q = random_laws(rng, 5)
@@ -403,14 +412,14 @@ def test_what_epsilon_and_delta_allow_a_test():
     p = np.array([delta, 0, (1 - delta) * right, (1 - delta) * (1 - right)])
     q = np.array([0, delta, (1 - delta) * (1 - right), (1 - delta) * right])
     assert total_variation(p, q) == pytest.approx(testing.dp_to_tv(epsilon=eps, delta=delta), rel=1e-14)
-    false_positive, true_positive = (rates[1:] for rates in testing.roc_of_laws(p, q))  # less the test that says 0
+    false_positive, true_positive = (rates[1:] for rates in testing.roc_of_laws(p, q))  # without the test that says 0
     assert 1 - true_positive == pytest.approx(testing.dp_trade_off(false_positive, epsilon=eps, delta=delta), abs=1e-14)
     assert testing.dp_trade_off([0.0, 0.5], epsilon=1e4).tolist() == [1.0, 0.0]
 
 
 @pytest.mark.verifies("berthier2019:eps10")
 def test_what_epsilon_10_means():
-    """A ratio of up to 22,026 between densities; one random answer attains it, and is found out but 5 times in 10^5."""
+    """The ratio of densities is up to 22,026. One random answer attains it, and is detected except 5 times in 10^5."""
     right = math.exp(10) / (1 + math.exp(10))
     p, q = np.array([right, 1 - right]), np.array([1 - right, right])
     assert (p / q).max() == pytest.approx(22026.465795, abs=1e-5)

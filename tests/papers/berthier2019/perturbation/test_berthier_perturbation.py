@@ -1,4 +1,4 @@
-"""Figures 3, 4, 6, 7 and 8 of Berthier (2019), run: the contraction pictures and the variance under noise feedback."""
+"""Figures 3, 4, 6, 7 and 8 of Berthier (2019), run: the contraction pictures and the variance with noise feedback."""
 
 from fractions import Fraction
 
@@ -32,7 +32,7 @@ EVERY_CASE = pytest.mark.parametrize("case", CASES)
 
 @pytest.fixture
 def few_pairs(monkeypatch):
-    """Four pairs a place, in place of a hundred."""
+    """Four pairs for each place, instead of a hundred."""
     largest_gaps.cache_clear()
     monkeypatch.setattr(figures, "PAIRS", 4)
     yield
@@ -49,7 +49,7 @@ def test_figures_are_found_by_their_alias_and_by_the_statement(name):
 @pytest.mark.verifies("berthier2019:fig3", "berthier2019:fig4")
 @EVERY_CASE
 def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
-    """The bound by exact fractions, step by step; the worst pair by the real loop."""
+    """The bound uses exact fractions, step by step, and the worst pair the real loop."""
     rows = gap_rows(case)
     gamma, beta, mu = (Fraction(str(v)) for v in (CASES[case].gamma, CASES[case].beta, CASES[case].mu))
     factor = {"strongly convex": 1 - gamma * mu, "convex": Fraction(1), "non-convex": 1 + gamma * beta}[case]
@@ -68,7 +68,7 @@ def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
 
 
 def test_a_step_that_stretches_more_than_is_said_is_seen(monkeypatch, few_pairs):
-    """Non-convex losses under the bound for convex ones: outside, simulated pairs too."""
+    """Non-convex losses exceed the bound for convex ones, and so do simulated pairs."""
     monkeypatch.setattr(figures, "stretch", lambda case: 1.0)
     rows = gap_rows("non-convex")
     assert [row["verdict"] for row in rows[:4]] == ["outside: a gap above the bound"] * 4
@@ -78,7 +78,7 @@ def test_a_step_that_stretches_more_than_is_said_is_seen(monkeypatch, few_pairs)
 
 @EVERY_CASE
 def test_the_losses_are_what_the_bound_asks_for(case):
-    """Central differences: gradients of norm L = 1 at most beside the ridge, curvature between mu and beta."""
+    """Central differences: gradients of norm at most L = 1 without the ridge, curvature between mu and beta."""
     rng, h = np.random.default_rng(1), 1e-5
     gradients, others = random_pair(case, 7, rng)
     assert [i for i in range(N) if gradients[i] is not others[i]] == [6]
@@ -95,7 +95,10 @@ def test_the_losses_are_what_the_bound_asks_for(case):
 
 
 def test_the_curves_of_privacy_are_those_of_gaussians_on_the_worst_gap():
-    """Strongly convex: order 2 of N(gap, 1) from N(0, 1), exp of it by quadrature. Convex and not: 4 at the last."""
+    """Strongly convex: order 2 of N(gap, 1) from N(0, 1), exp of it by quadrature.
+
+    Convex and non-convex: 4 at the last.
+    """
     grid = np.linspace(-12, 16, 40001)
     curve = privacy_curves("strongly convex")["noise N(0, 1) on the output"]
     for t in (1, 25, 40):
@@ -122,8 +125,10 @@ def test_the_rows_are_the_recorded_numbers():
 
 
 def test_variances_by_impulses_are_those_of_simulated_runs():
-    """40,000 runs, 12 comparisons at 5 standard errors: false alarm below 1e-5; 9.8 of them, a
-    variance 7 % off, are missed with probability 1e-6."""
+    """40,000 runs and 12 comparisons at 5 standard errors have a false alarm below 1e-5.
+
+    A variance that is 9.8 of them, or 7 %, off is missed with probability 1e-6.
+    """
     noise = 1.3 * np.random.default_rng(9).standard_normal((6, 40_000))
     for feedback in (False, True):
         found = update(feedback_figures.ALPHAS, noise, gamma=0.5, feedback=feedback).var(axis=1)

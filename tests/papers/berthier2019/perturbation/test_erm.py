@@ -43,7 +43,7 @@ LOSSES = pytest.mark.parametrize("loss", ["logistic", "least-squares"])
 
 
 def draw(loss, *, n=7, d=3, lam=0.2, radius=2.0, seed=0):
-    """A problem whose records lie in the unit ball, its first record on the edge of it."""
+    """A problem with records in the unit ball, of which the first is on the boundary."""
     rng = np.random.default_rng(seed)
     x = clip_l2(rng.standard_normal((n, d)), 1.0)
     x[0] /= np.linalg.norm(x[0])
@@ -63,7 +63,7 @@ def one_record(problem, x, y):
 @pytest.mark.verifies("berthier2019:erm")
 @LOSSES
 def test_gradients_and_curvature_are_the_differences_of_the_loss_written_by_hand(loss):
-    """Central differences of a loss typed from its definition, record by record, in extended precision."""
+    """Central differences of a loss that is written from its definition, record by record, in extended precision."""
     problem = draw(loss)
     theta = np.array([0.3, -1.1, 0.7])
 
@@ -182,7 +182,7 @@ def test_the_minimiser_is_that_of_an_independent_search():
     with mpmath.workdps(30):
         want = np.array(mpmath.findroot(equations, (0, 0, 0)).tolist(), float)[:, 0]
     np.testing.assert_allclose(minimise(problem, eta=eta), want, atol=1e-8)  # tolerance / mu = 5e-9
-    # Noise far beyond the gradients' size, from which Newton's steps alone would not find back.
+    # Noise far above the size of the gradients, from which Newton's steps alone would not return.
     problem = draw("logistic", lam=1e-3)
     theta = minimise(problem, eta=np.array([5.0, -3.0, 2.0]))
     assert np.linalg.norm(problem.gradient(theta) + np.array([5.0, -3.0, 2.0])) < 1e-9
@@ -225,7 +225,7 @@ def test_the_noise_moves_the_minimiser_by_at_most_its_norm_over_the_strong_conve
 
 @pytest.mark.verifies("berthier2019:objpert-close")
 def test_without_strong_convexity_the_noise_can_take_the_minimiser_away_and_a_regulariser_gives_it_back():
-    """Two equal records (1, 0): along (0, 1) the loss is constant, and the noise makes it fall for ever."""
+    """For two equal records (1, 0), the loss is constant along (0, 1), and the noise lets it decrease for ever."""
     settings = {"loss": "least-squares", "x": np.array([[1.0, 0], [1, 0]]), "y": np.ones(2), "x_bound": 1.0}
     eta = np.array([0.0, 0.3])
     flat = Problem(**settings, lam=0.0)
@@ -238,7 +238,7 @@ def test_without_strong_convexity_the_noise_can_take_the_minimiser_away_and_a_re
 
 @pytest.mark.verifies("berthier2019:objpert")
 def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_laplace_noise():
-    """The minimiser by a library's scalar search; the law by its ratio on a grid; epsilon exact."""
+    """The minimiser is by a library's scalar search, the law by its ratio on a grid, and epsilon is exact."""
     rng, x, R, b = np.random.default_rng(1), np.array([0.0, 0.4, 1.0, 0.9]), 1.0, 0.5
     problem = Problem(loss="least-squares", x=np.ones((4, 1)), y=x, lam=0.0, x_bound=1.0, y_bound=R)
     theta, eta = objective_perturbation(problem, b=b, rng=rng)
@@ -258,8 +258,12 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
 @pytest.mark.verifies("berthier2019:objpert")
 @pytest.mark.parametrize("law", ["entries", "norm"])
 def test_the_two_laws_of_the_noise_and_their_size(law):
-    """Mean of |eta|_1 (entries: d b) or |eta|_2 (norm: d b), 1000 draws, 5 standard errors: false alarm 6e-7;
-    9.8 of them, a mean size 18 % off, are missed with probability 1e-6."""
+    """The mean of |eta|_1 (entries: d b) or |eta|_2 (norm: d b) is over 1000 draws.
+
+    At 5 standard errors, the false alarm is 6e-7.
+
+    A mean size that is 9.8 of them, or 18 %, off is missed with probability 1e-6.
+    """
     problem = Problem(loss="least-squares", x=np.eye(3), y=np.zeros(3), lam=0.5, x_bound=1.0)
     rng = np.random.default_rng(0)
     drawn = np.array([objective_perturbation(problem, b=0.7, law=law, rng=rng)[1] for _ in range(1000)])
@@ -308,7 +312,7 @@ def test_no_epsilon_is_claimed_for_any_other_objective():
 
 @pytest.mark.verifies("berthier2019:objpert")
 def test_six_iterates_under_one_noise_give_the_second_moments_of_the_records_away():
-    """Differences cancel the noise, however large: I - gamma H to 1e-13, and x x^T from it."""
+    """Differences cancel any noise: I - gamma H to 1e-13, and x x^T from it."""
     problem = draw("least-squares", n=5)
     gamma, H = 0.7, problem.x.T @ problem.x / 5 + 0.2 * np.eye(3)
     for scale in (0.0, 1.0, 1e3):
@@ -322,7 +326,7 @@ def test_six_iterates_under_one_noise_give_the_second_moments_of_the_records_awa
     with pytest.raises(ValueError, match=r"need at least d \+ 2 = 5 iterates, got 4"):
         released_contraction(path[:4])
     far = objective_descent(problem, eta=eta, gamma=gamma, steps=400, theta0=np.zeros(3))[-1]
-    np.testing.assert_allclose(far, minimise(problem, eta=eta), rtol=1e-12)  # what converges is what is released
+    np.testing.assert_allclose(far, minimise(problem, eta=eta), rtol=1e-12)  # the limit is the release
 
 
 # --- the contraction, and noise on the output -------------------------------------------------------------------
@@ -370,7 +374,7 @@ def test_the_gap_of_two_passes_is_within_the_bound_at_every_step(loss):
 
 @pytest.mark.verifies("berthier2019:outpert")
 def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
-    """Losses (theta - x)^2 / 2 from 0: far from its record a clipped step is one move by gamma L, whatever theta is."""
+    """Losses (theta - x)^2 / 2 from 0: far from its record, a clipped step moves by gamma L for any theta."""
     gamma, L, n = 0.1, 1.0, 10
 
     def steps(first, bound):
@@ -408,7 +412,7 @@ def test_the_curve_of_a_shuffled_pass_to_15_digits_and_against_the_mixture_itsel
     assert got == pytest.approx(float(mpmath.log(sum(mpmath.exp(s**2) for s in exact) / 10)), rel=1e-13)
     assert np.max(gaps**2) == pytest.approx(0.04)
     assert np.mean(gaps**2) == pytest.approx(0.0184931230612512)
-    # Quadrature: the true divergence of the averages over the place, each pair a gap apart, is no larger.
+    # By quadrature, the true divergence of the averages over the place, with each pair a gap apart, is not larger.
     for alpha, sigma in ((2.0, 0.3), (5.0, 0.5)):
 
         def integrand(u, alpha=alpha, sigma=sigma):
@@ -529,7 +533,10 @@ def test_with_the_same_noise_two_passes_never_part_but_where_their_records_diffe
 
 @pytest.mark.verifies("berthier2019:gradpert")
 def test_a_longer_step_stretches_distances():
-    """2.1 / beta on beta u^2 / 2: 1.1 times. The bound 2 / beta is sharp, and a loss need not be strongly convex."""
+    """2.1 / beta on beta u^2 / 2 stretches 1.1 times.
+
+    The bound 2 / beta is sharp, and a loss need not be strongly convex.
+    """
     pair = np.array([[1.0], [0.0]])
     for gamma, stretched in ((1.05, 1.1), (1.0, 1.0), (0.5, 0.0)):  # beta = 2
         after = [sgd_pass([lambda u: 2 * u], theta0=theta, gamma=gamma)[-1, 0] for theta in pair]

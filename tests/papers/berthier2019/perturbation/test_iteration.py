@@ -1,4 +1,4 @@
-"""Amplification by iteration against convex programs, exact Gaussian laws, exact densities and sums at many digits."""
+"""Amplification by iteration: convex programs, exact Gaussian laws, exact densities and sums at many digits."""
 
 import math
 
@@ -78,7 +78,7 @@ def test_noise_reduces_the_shift_of_gaussians_exactly():
 
 @pytest.mark.verifies("berthier2019:lem3.3")
 def test_noise_reduces_the_shift_of_random_laws():
-    """On the integers, moved by whole cells, with two-sided geometric noise: R_alpha is one move's divergence."""
+    """On the integers, moved by whole cells, with two-sided geometric noise: R_alpha is the divergence of one move."""
     rng, nearest, k = np.random.default_rng(33), 0.0, np.arange(-30, 31)
     for trial in range(21):
         alpha, ratio = (1.5, 2, 4)[trial % 3], rng.uniform(0.1, 0.3)
@@ -113,14 +113,14 @@ def test_lipschitz_steps_of_random_laws():
 @pytest.mark.verifies("berthier2019:lem3.4")
 @pytest.mark.parametrize(("z", "C", "s"), [(1.0, 1.5, 0.25), (0.5, 2.0, 3.0), (3.0, 0.5, 1.0)])
 def test_the_shift_after_a_step_is_attained(z, C, s):
-    """Two points z apart, a map that stretches by C, and a second map that lands s farther: their images' distance."""
+    """Two points z apart, a map that stretches by C, and a second map that ends s farther: their images' distance."""
     images = C * np.array([0.0, z]) + np.array([0.0, s])
     assert after_step(z, 0.5, C=C, s=s) == (images[1] - images[0], 0.5)
 
 
 @pytest.mark.verifies("berthier2019:lem3.4")
 def test_a_step_without_a_lipschitz_constant_may_lose_everything():
-    """Two points closer than z are sent far apart: the shifted divergence goes from 0 to more than any bound."""
+    """Two points closer than z are sent far apart. The shifted divergence rises from 0 above any bound."""
     near, far = np.eye(2), np.eye(9)[[0, 8]]
     assert shifted_by_plans(*near, 1, 2).tolist() == [0, 0]
     assert shifted_by_plans(*far, 7, 2)[0] == math.inf
@@ -155,7 +155,7 @@ def test_theorem_3_5_on_affine_steps_of_all_kinds():
 @pytest.mark.verifies("berthier2019:thm3.6", "berthier2019:thm3.5")
 @pytest.mark.parametrize("alpha, L, sigma, C, n, t, bound, exact", SETTINGS)
 def test_theorem_3_6(alpha, L, sigma, C, n, t, bound, exact):
-    """R22, R23, E-I: the quadratic program with z >= 0 gives the closed form; affine steps reach it at t = 1 only."""
+    """R22, R23, E-I: the quadratic program with z >= 0 gives the closed form. Affine steps reach it only at t = 1."""
     closed = float(rdp_iteration(alpha, L, sigma, C, n, t))
     assert closed == pytest.approx(bound, rel=1e-12)
     gamma = 0.25
@@ -206,7 +206,7 @@ def smooth_pass(signs, sigma, L=1.0, beta=1.0, gamma=0.4):
 @pytest.mark.verifies("berthier2019:thm3.6", "berthier2019:sec3.3.2-mean", "berthier2019:lem3.1")
 @pytest.mark.parametrize("sigma", [1.0, 2.5])
 def test_a_non_convex_pass_stays_below_the_bounds(sigma):
-    """Exact densities of a smooth non-convex objective, each position of the record, shuffled, and stopped early."""
+    """Exact densities of a smooth non-convex objective, for each place of the record, shuffled, and stopped early."""
     C, n, orders = 1 + 0.4, 4, (1.5, 2.0, 6.0)
     common, record, other = 2.0, 0.0, math.pi  # phases; at 0 the two gradients are L and -L
     densities = {r: [] for r in (record, other)}
@@ -240,9 +240,9 @@ def test_a_non_convex_pass_stays_below_the_bounds(sigma):
 
 @pytest.mark.verifies("berthier2019:thm3.6")
 def test_what_clipping_does_to_the_lipschitz_constant():
-    """Clipped gradients of a convex quadratic in the plane: steps may expand, but by no more than 1 + gamma beta.
+    """Clipped gradients of a convex quadratic in the plane: steps may expand, but by at most 1 + gamma beta.
 
-    So C = 1 for convex losses needs gradients that are bounded by themselves; the report's C does not.
+    So C = 1 for convex losses needs gradients that are bounded without a clip. The report's C does not.
     """
     H, L = np.diag([1.0, 100.0]), 0.1
     gamma = 1 / 100
@@ -260,7 +260,7 @@ def test_what_clipping_does_to_the_lipschitz_constant():
 
 @pytest.mark.verifies("berthier2019:sec3.3.2-mean", "berthier2019:weak-convexity", "berthier2019:lem3.1")
 def test_the_three_averages_at_the_recorded_numbers():
-    """R25, E-M: where the doubled mean is allowed the softmax is smaller; where it is not, it can be larger."""
+    """R25, E-M: if the doubled mean is allowed, the softmax is smaller. Otherwise it can be larger."""
     value = {m: float(rdp_shuffled_epoch(2, 1, 2, 1.001, 1000, method=m)) for m in ("softmax", "mean", "max")}
     assert value == pytest.approx({"softmax": 0.009675578021636, "mean": 0.0172755484, "max": 1.0}, rel=1e-8)
     assert float(rdp_shuffled_epoch(2, 1, 2, 1.01, 100)) == pytest.approx(0.071401754990632, rel=1e-12)
@@ -364,7 +364,7 @@ def test_the_rates_of_the_sum():
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_the_printed_rates_beside_the_sum_that_the_proof_bounds():
-    """log n / sqrt n is above S from n = 5 on; log n / n is below it for every n: at 1000 by 20 %."""
+    """log n / sqrt n is above S from n = 5 on. log n / n is below it for every n, at 1000 by 20 %."""
     for n in range(2, 400):
         assert (mean_share(1 + n**-0.5, n) > math.log(n) / math.sqrt(n)) == (n in (2, 3, 4))
         assert mean_share(1 + 1 / n, n) > math.log(n) / n
@@ -408,8 +408,10 @@ def test_proposition_3_1_holds_in_the_limit_without_a_condition_on_sigma():
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_proposition_3_1_holds_where_we_say_it_does():
-    """y = (alpha - 1) 2 alpha L^2 / sigma^2 = 1, the smallest sigma allowed and the largest ratio, below n = 110; the
-    inequalities of the proof from there on."""
+    """y = (alpha - 1) 2 alpha L^2 / sigma^2 = 1 is the smallest sigma allowed and the largest ratio.
+
+    It is used below n = 110, and the inequalities of the proof from there on.
+    """
     for rate, power, smallest in (("1/sqrt(n)", 0.5, 2), ("1/n", 1.0, 4)):
         for n in range(2, 110):
             soft = float(rdp_shuffled_epoch(2, 1, 2, 1 + n**-power, n))
@@ -465,7 +467,7 @@ def test_the_accountant_counts_passes_and_refuses_released_iterates():
 
 
 def test_a_pass_over_one_record_is_one_release():
-    """alpha (2 L)^2 / (2 sigma^2), whatever the Lipschitz constant of a step."""
+    """alpha (2 L)^2 / (2 sigma^2), for any Lipschitz constant of a step."""
     assert [float(rdp_iteration(3, 1, 2, C, 1, 1)) for C in (0, 0.5, 2)] == [1.5] * 3
 
 

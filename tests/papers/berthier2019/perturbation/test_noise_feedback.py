@@ -1,4 +1,4 @@
-"""Noise feedback (Berthier 2019, Section 3.4): the rule, the laws of its iterates, and what they hide."""
+"""Noise feedback (Berthier 2019, Section 3.4): the rule, the laws of its iterates, and what they protect."""
 
 import math
 from dataclasses import replace
@@ -51,7 +51,7 @@ def column(values):
 
 
 def unrolled(a, gamma, feedback, first=0):
-    """Coefficients of eta_first, .., eta_T in theta_T, by pushing each noise through the steps after it. Any ring."""
+    """Coefficients of eta_first, .., eta_T in theta_T, by passing each noise through the later steps. Any ring."""
     eye = np.eye(len(a[0]), dtype=int) if np.ndim(a[0]) else 1
     push = (lambda u, v: u @ v) if np.ndim(a[0]) else (lambda u, v: u * v)
     coefficients = []
@@ -90,7 +90,10 @@ def test_the_mean_is_the_path_without_noise():
 
 @pytest.mark.verifies("berthier2019:prop3.3", "berthier2019:A.6")
 def test_the_printed_recursion_is_far_below_the_variance():
-    """0.076 to 0.82 for 1.69 to 2.10; if eta_0 is drawn too, as one line says, S_1 = 2 sigma^2, further away still."""
+    """0.076 to 0.82 instead of 1.69 to 2.10.
+
+    If eta_0 is drawn too, as one line says, S_1 = 2 sigma^2, which is even further off.
+    """
     printed = claimed_feedback_covariances(column(A), **ROW)[1:, 0, 0]
     np.testing.assert_allclose(printed, PRINTED, rtol=2e-6)
     assert (printed < 0.4 * np.array(NUMBERS["feedback"])).all()
@@ -124,8 +127,10 @@ def test_in_three_dimensions_with_matrices_that_do_not_commute():
 @pytest.mark.verifies("berthier2019:prop3.2", "berthier2019:prop3.3")
 @pytest.mark.parametrize("scheme", NUMBERS)
 def test_simulated_updates_have_these_variances_and_means(scheme):
-    """100,000 paths of the update as printed; 12 comparisons at 5 standard errors, false alarm below 1e-5; 9.8 of
-    them, a variance 4.4 % off, are missed with probability 1e-6."""
+    """100,000 paths of the printed update and 12 comparisons at 5 standard errors have a false alarm below 1e-5.
+
+    A variance that is 9.8 of them, or 4.4 %, off is missed with probability 1e-6.
+    """
     rng, N = np.random.default_rng(11), 100_000
     theta, before = np.full(N, 2.0), np.zeros(N)
     for t in range(6):
@@ -140,7 +145,7 @@ def test_simulated_updates_have_these_variances_and_means(scheme):
 
 @pytest.mark.verifies("berthier2019:prop3.2")
 def test_noise_on_the_gradient_is_gamma_times_smaller_on_the_iterate():
-    """The sentence says noise on the gradient, the display noise on the iterate: the two readings, unrolled."""
+    """The sentence puts noise on the gradient, the display puts it on the iterate: the two readings, unrolled."""
     on_gradient = [GAMMA * c for c in unrolled(A, GAMMA, False, 1)]
     want = SIGMA2 * sum(c**2 for c in on_gradient)
     got = affine_covariances(column(A), gamma=0.5, sigma=0.5 * 1.3)[-1, 0, 0]
@@ -155,7 +160,7 @@ def test_noise_on_the_gradient_is_gamma_times_smaller_on_the_iterate():
 @given(seed=st.integers(0, 10**6))
 @settings(derandomize=True, deadline=None, max_examples=40)
 def test_with_feedback_too_the_variance_is_at_least_that_of_the_noise(seed):
-    """From the unrolled maps, not the recursion; any gamma, gamma |a| < 1 or not."""
+    """From the unrolled maps, not the recursion, for any gamma, with gamma |a| < 1 or not."""
     rng = np.random.default_rng(seed)
     T, gamma = int(rng.integers(1, 6)), rng.uniform(0.05, 1.5)
     roots = rng.standard_normal((T, 3, 2)) * rng.uniform(0, 1, (T, 1, 1))
@@ -192,14 +197,14 @@ def test_fixed_points_and_what_twenty_steps_hide():
     ]
     np.testing.assert_allclose(spent, (0.192851, 0.950868, 9.64253), rtol=3e-6)
     assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # the price; 50 by the printed recursion
-    assert spent[1] < renyi_gaussian(1.0, 1.0, 0.0, 1.0, alpha=2)  # less than by the noise of the last step alone
+    assert spent[1] < renyi_gaussian(1.0, 1.0, 0.0, 1.0, alpha=2)  # less than from the noise of the last step alone
 
 
 @pytest.mark.verifies("berthier2019:nf-update")
 def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fresh_noise():
     """Conditioning in the joint Gaussian law of the unrolled iterates: mean theta_0 - gamma sum g_s, variance sigma^2.
 
-    Given theta_t alone the law is Gaussian too, where gradients are affine, and its variance is above sigma^2.
+    For affine gradients, the law given theta_t alone is also Gaussian, and its variance is above sigma^2.
     """
     a = [float(v) for v in A]
     maps = np.zeros((6, 6))  # theta_T - m_T in eta_1 .. eta_6
@@ -211,7 +216,7 @@ def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fr
         np.testing.assert_allclose(weights, -0.5 * np.array(a[1 : t + 1]), atol=1e-10)  # -gamma a_s on theta_s
         assert S[t, t] - weights @ S[:t, t] == pytest.approx(1.69, rel=1e-12)
     alone = [S[t, t] - S[t, t - 1] ** 2 / S[t - 1, t - 1] for t in range(1, 6)]
-    assert alone[0] == pytest.approx(1.69, rel=1e-12)  # theta_1 tells eta_1
+    assert alone[0] == pytest.approx(1.69, rel=1e-12)  # theta_1 reveals eta_1
     assert min(alone[1:]) > 1.69 * 1.01
 
 
@@ -266,7 +271,7 @@ def last_iterate_law(problem, order, gamma, sigma, grid):
 @pytest.mark.verifies("berthier2019:sec3.4.3", "ours:last-iterate")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0), "shuffled"])
 def test_the_last_iterate_of_a_convex_pass_is_protected_as_by_noise_on_the_output(order):
-    """Logistic losses in one dimension, not affine, by quadrature; the record that differs comes first or last."""
+    """Logistic losses in one dimension, not affine, by quadrature. The record that differs comes first or last."""
     gamma, sigma, grid = 2.0, 0.8, np.linspace(-9, 9, 4001)
     laws = []
     for label in (0.0, 1.0):
@@ -305,7 +310,7 @@ def linear(rng):
 @pytest.mark.verifies("berthier2019:nf-update")
 @pytest.mark.parametrize("noise_on", ["gradient", "iterate"])
 def test_trained_by_the_loop_every_iterate_is_the_printed_update(noise_on):
-    """theta_{t+1} = theta_t - gamma grad - eta_{t+1} + eta_t by hand, the noise drawn again from the streams."""
+    """theta_{t+1} = theta_t - gamma grad - eta_{t+1} + eta_t by hand, with the noise drawn again from the streams."""
     rng, streams, gamma, sigma = np.random.default_rng(0), Streams(3), 0.25, 0.7
     x, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
     net = linear(streams("init"))
@@ -331,8 +336,12 @@ def test_trained_by_the_loop_every_iterate_is_the_printed_update(noise_on):
 
 @pytest.mark.verifies("berthier2019:nf-update", "berthier2019:prop3.3")
 def test_runs_of_the_rule_have_the_corrected_variance():
-    """400 runs of three steps: 3 comparisons of the mean variance of 4 x 2 entries, 5 standard errors, false
-    alarm 2e-6; 9.8 of them are missed with probability 1e-6."""
+    """400 runs of three steps, 3 comparisons of the mean variance of 4 x 2 entries.
+
+    At 5 standard errors, the false alarm is 2e-6.
+
+    A variance that is 9.8 of them off is missed with probability 1e-6.
+    """
     x = np.random.default_rng(1).standard_normal((2, 1))
     second = np.array([[x[0, 0] ** 2, x[0, 0]], [x[0, 0], 1.0]])
     second = (second + np.array([[x[1, 0] ** 2, x[1, 0]], [x[1, 0], 1.0]])) / 2

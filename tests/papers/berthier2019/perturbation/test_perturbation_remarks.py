@@ -1,4 +1,4 @@
-"""What Berthier (2019) says in passing of section 3: clipping, Langevin noise, Lemma 3.1, the constant C, feedback."""
+"""Remarks of Berthier (2019) on section 3: clipping, Langevin noise, Lemma 3.1, the constant C, feedback."""
 
 import math
 from fractions import Fraction
@@ -19,7 +19,7 @@ from tests.oracles.chance import follows, has_rate, has_variance
 
 @pytest.mark.verifies("berthier2019:rem-clip")
 def test_clipped_gradients_cancel_elsewhere():
-    """Records 0, 0, 10 at L = 1: the root of the mean clipped gradient is where Huber's loss is least."""
+    """Records 0, 0, 10 at L = 1: the root of the mean clipped gradient is the minimum of Huber's loss."""
     records = np.array([0.0, 0.0, 10.0])
 
     def mean_clipped(theta):
@@ -38,7 +38,7 @@ def test_clipped_gradients_cancel_elsewhere():
 @pytest.mark.verifies("berthier2019:rem-langevin")
 @pytest.mark.parametrize("gamma, noise", [(1000**-0.5, 0.251), (1e-3, 1.414), (1e-4, 4.472)])
 def test_the_noise_of_langevin_dynamics_depends_on_the_learning_rate(gamma, noise):
-    """sqrt(2 / (n gamma)) on the gradient leaves the variance 1/n of the posterior of a mean, up to gamma / 2."""
+    """sqrt(2 / (n gamma)) on the gradient gives the variance 1/n of the posterior of a mean, up to gamma / 2."""
     n, steps = 1000, int(12 / gamma)
     sigma = math.sqrt(2 / (n * gamma))
     assert sigma == pytest.approx(noise, abs=5e-4)
@@ -51,7 +51,10 @@ def test_the_noise_of_langevin_dynamics_depends_on_the_learning_rate(gamma, nois
 @pytest.mark.verifies("berthier2019:rem-softmax")
 @pytest.mark.parametrize("n, of_mean, of_largest", [(10, 0.543, 0.948), (100, 0.568, 0.896), (1000, 0.560, 0.845)])
 def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_largest):
-    """The divergences of Theorem 3.6 typed here; in the regime below twice the mean, outside it near the largest."""
+    """The divergences of Theorem 3.6, written here.
+
+    In the regime below twice the mean, and outside it near the largest.
+    """
     C = 1 + 1 / n
     share = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])
     calm, loud = 2 * 2 * share / 2.0**2, 2 * 2 * share / 0.3**2  # 2 alpha L^2 / sigma^2 at alpha = 2
@@ -65,7 +68,7 @@ def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_lar
 
 @pytest.mark.verifies("berthier2019:rem-softmax")
 def test_no_weakest_guarantee_dominates_a_mixture_with_much_noise():
-    """Gaussians as far from N(0, 1) as Theorem 3.6 allows at each place: the mixture's divergence by quadrature."""
+    """Gaussians as far from N(0, 1) as Theorem 3.6 allows at each place. The mixture's divergence is by quadrature."""
     n, order = 30, 2
     C = 1 + 1 / n
     D = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])  # sigma = 2 L: the last place has 1
@@ -84,7 +87,7 @@ def test_no_weakest_guarantee_dominates_a_mixture_with_much_noise():
 
 @pytest.mark.verifies("berthier2019:sec3.3.3")
 def test_the_mean_share_grows_with_C():
-    """In fractions, the ratio as one over a geometric sum; for C > 1 it tends to 1 - 1/C^2."""
+    """In fractions, with the ratio as one over a geometric sum. For C > 1, it tends to 1 - 1/C^2."""
 
     def exactly(C, n):
         x = 1 / Fraction(C) ** 2
@@ -106,7 +109,7 @@ def test_the_mean_share_grows_with_C():
 @pytest.mark.verifies("berthier2019:rem-feedback-private")
 @pytest.mark.parametrize("gamma, std, divergence", [(0.1, 0.20520, 0.950), (0.01, 0.02005, 0.995)])
 def test_feedback_on_the_gradient_converges_and_the_last_iterate_is_private(gamma, std, divergence):
-    """Unrolled as a sum of independent noises: theta = y - eta_T; a gap of 2 gamma L in the last step, L = 1."""
+    """Unrolled as a sum of independent noises: theta = y - eta_T, with a gap of 2 gamma L in the last step, L = 1."""
     T, sigma = 2000, 2.0
     weights = np.zeros(T + 1)  # of eta_1 .. eta_T in theta_T
     for t in range(T):
@@ -128,7 +131,7 @@ def test_feedback_on_the_gradient_converges_and_the_last_iterate_is_private(gamm
 
 @pytest.mark.verifies("berthier2019:rem-feedback-private")
 def test_who_sees_a_converged_last_iterate_guesses_the_last_record_hardly_better_than_from_one_release():
-    """20,000 runs with either record, by the update itself; the guess is the likelier of the two."""
+    """20,000 runs with either record, by the update itself. The guess is the likelier of the two."""
     T, gamma, sigma, L, runs = 200, 0.05, 2.0, 1.0, 20_000
     rng = np.random.default_rng(11)
     ends = []
@@ -164,7 +167,10 @@ def test_the_gradient_of_linear_regression():
 @pytest.mark.verifies("berthier2019:rem-largest-rate")
 @pytest.mark.parametrize("gamma, floor", [(0.1, 0.0526316), (1.0, 1.0), (1.9, 19.0)])
 def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
-    """Squares of the weights of all noises, N(0, 1) on the gradient of (theta - x)^2 / 2; the cost is one for all."""
+    """Squares of the weights of all noises, N(0, 1) on the gradient of (theta - x)^2 / 2.
+
+    The cost is the same for all.
+    """
     weights = gamma * (1 - gamma) ** np.arange(600.0)
     got = affine_covariances(np.ones((600, 1, 1)), gamma=gamma, sigma=gamma)[-1, 0, 0]
     assert got == pytest.approx((weights**2).sum(), rel=1e-9)
@@ -193,7 +199,7 @@ def test_algorithm_1_ends_nearer_at_a_rate_far_below_the_largest():
 
 @pytest.mark.verifies("berthier2019:rem-largest-rate")
 def test_the_guarantee_of_the_last_iterate_depends_on_the_rate():
-    """On losses of smoothness 1: through C = 1 + gamma the bound grows with the rate; one step's curve has no rate."""
+    """For losses of smoothness 1, the bound grows with the rate through C = 1 + gamma. One step's curve has no rate."""
     last = [float(rdp_shuffled_epoch(2, 1.0, 4.0, 1 + gamma, 1000)) for gamma in (0.001, 0.01, 0.1)]
     assert last == sorted(last)
     assert last[-1] > 10 * last[0]

@@ -1,4 +1,4 @@
-"""The masked ring sum: secrecy by enumeration, what colluding nodes learn, and what real noise gives away."""
+"""The masked ring sum: secrecy by enumeration, the knowledge of colluding nodes, and the leak of real noise."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ def seen(views, nodes):
 
 
 def laws(n, nodes):
-    """{(what the nodes hold, S): set of laws of what they see, one for each data set with these}; uniform masks."""
+    """{(the nodes' numbers, S): set of laws of what they see, one for each data set with these}; uniform masks."""
     found = {}
     for data in itertools.product(range(MODULUS), repeat=n):
         x = np.array(data)[:, None]
@@ -54,8 +54,9 @@ def test_what_a_node_sees_depends_on_its_own_number_and_the_sum_alone(node):
 
 @pytest.mark.verifies("berthier2019:ring")
 def test_the_neighbours_of_a_node_learn_its_number_together():
-    """Four nodes: 1 and 3 know v_2 - v_1 = x_2, so each of their laws belongs to one x_2; nodes 2 and 3 learn only
-    x_1 + x_4, which the sum tells them; and two nodes of three learn the third's number from the sum.
+    """Four nodes: 1 and 3 know v_2 - v_1 = x_2, so each of their laws belongs to one x_2.
+
+    Nodes 2 and 3 learn only x_1 + x_4, which the sum reveals. Two nodes of three learn the third's number from the sum.
     """
     for x in itertools.product(range(MODULUS), repeat=4):
         _, views = ring_views(np.array(x)[:, None], np.array([3]), MODULUS)
@@ -90,8 +91,10 @@ def test_the_sum_is_that_of_python_integers(modulus):
 
 @pytest.mark.verifies("berthier2019:ring")
 def test_the_mask_is_uniform_and_new_for_every_coordinate():
-    """What node 2 receives of 2,500 vectors of two: 25 pairs, equally often by a chi2 test, false alarm rate 1e-6;
-    chances that are a quarter off in the mean square are missed with that rate."""
+    """Node 2 receives 25 pairs from 2,500 vectors of two, equally often by a chi2 test with false alarm rate 1e-6.
+
+    Probabilities that are a quarter off in the mean square are missed with that rate.
+    """
     x, rng = np.full((3, 5000), 2), np.random.default_rng(8)
     received = ring_sum(x, MODULUS, rng)[1][1]["received"].reshape(2500, 2)
     counts = np.bincount(received @ [MODULUS, 1], minlength=25)

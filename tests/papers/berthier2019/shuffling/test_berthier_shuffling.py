@@ -19,7 +19,7 @@ HALF = Fraction(1, 2)
 
 
 def gradient_walk(first, second):
-    """Two steps of size one down slopes of 1 and -1, placed so that equal losses walk there and back."""
+    """Two steps of size one along derivatives of 1 and -1, such that equal losses go there and back."""
     slope = {1: lambda u: -1 if u == 0 else 1, 2: lambda u: 1 if u == 0 else -1}
     theta = 0 - slope[first](0)
     return theta - slope[second](theta)
@@ -55,7 +55,7 @@ def test_the_two_epsilons_of_the_text():
 
 @pytest.mark.verifies("berthier2019:sec4.5")
 def test_the_two_numbers_leave_one_structure():
-    """Of the 81 ways in which the four orders of losses can end, 6 give 7/4 and 4: ends named otherwise."""
+    """Of the 81 ways in which the four orders of losses can end, 6 give 7/4 and 4. They differ only in names."""
 
     def largest_ratio(ends, replacement):
         laws = []
@@ -92,7 +92,7 @@ def test_total_variation_and_renyi_of_the_toy(replacement, tv, D):
     ],
 )
 def test_the_same_with_quadratic_losses_and_noise(sigma, replacement, D):
-    """D_2 from one Gaussian is the log of a sum over pairs of centres; and the laws by Monte Carlo."""
+    """D_2 from one Gaussian is the log of a sum over pairs of centres, and the laws are by Monte Carlo."""
     weights, centres = noisy_toy((1, 2), replacement=replacement)
     assert noisy_toy((1, 1), replacement=replacement) == ([1.0], [0.0])
     closed = sum(

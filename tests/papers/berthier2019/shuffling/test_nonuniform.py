@@ -1,4 +1,4 @@
-"""Subsampling with unequal weights against exact finite mechanisms, quadrature of mixtures and sums at many digits."""
+"""Subsampling with unequal weights: exact finite mechanisms, quadrature of mixtures and sums at many digits."""
 
 import math
 
@@ -72,7 +72,7 @@ def test_lemma_4_1_on_finite_mechanisms():
 
 @pytest.mark.verifies("berthier2019:lem4.1")
 def test_ternary_divergence_of_gaussian_mixtures():
-    """On a grid of masses. Means in [-1, 1], noise 2: at order 2 all triples stay below 4 (e^x - 1), x = 1."""
+    """On a grid of masses, with means in [-1, 1] and noise 2, all triples at order 2 are below 4 (e^x - 1), x = 1."""
     grid = np.linspace(-22, 22, 4401)
 
     def masses(means, weights):
@@ -129,7 +129,7 @@ def test_theorem_4_2_at_the_recorded_numbers(c, z, alpha, bound, with_min):
     "alpha, printed, right, factor", [(2, 0.00400428184, 6.8731037e-6, 582.6), (8, 0.00231640095, 2.78196195e-5, 83.3)]
 )
 def test_the_misprint_of_theorem_4_2(alpha, printed, right, factor):
-    """E-H, R20: from j = 1 the bound is true, of the order c, and hundreds of times the one meant."""
+    """E-H, R20: from j = 1 the bound is true, of order c, and hundreds of times the intended one."""
     values = [float(f([alpha], c=1e-3, curve=curve(1))[0]) for f in (printed_nonuniform, subsampled_nonuniform)]
     assert values == pytest.approx([printed, right], rel=1e-8)
     assert values[0] / values[1] == pytest.approx(factor, abs=0.05)
@@ -193,8 +193,11 @@ def test_the_exact_divergence_of_one_record_among_many(n, alpha, exact):
 
 @pytest.mark.verifies("berthier2019:thm4.2")
 def test_weights_that_depend_on_the_data_void_theorem_4_2():
-    """The report's hypothesis. 100 records, half at -1 and half at +1, and weights of 1/50 on the half that one record
-    points to: the output tells which half, with no gain at all."""
+    """This is the report's hypothesis.
+
+    There are 100 records, half at -1 and half at +1, and weights of 1/50 on the half that one record names. The output
+    reveals which half, with no amplification at all.
+    """
     bound = float(subsampled_nonuniform([2], c=1 / 50, curve=curve(1))[0])  # sigma = 2
     half = np.where(np.arange(100) % 2 == 0, 1.0, -1.0)
     weights = [np.where(half == side, 1 / 50, 0.0) for side in (1, -1)]
@@ -209,7 +212,10 @@ def test_weights_that_depend_on_the_data_void_theorem_4_2():
 
 @pytest.mark.verifies("berthier2019:rem-8sigma")
 def test_from_which_noise_on_the_factor_8_holds():
-    """Sensitivity 1: from sigma^2 = 0.7959 on. Sensitivity 2 L: 32 L^2 in place of 8, from sigma^2 = 3.1836 L^2 on."""
+    """With sensitivity 1, from sigma^2 = 0.7959 on.
+
+    With sensitivity 2 L, 32 L^2 replaces 8, from sigma^2 = 3.1836 L^2 on.
+    """
     limit = high_noise_limit()
     assert limit == pytest.approx(optimize.brentq(lambda x: math.expm1(x) - 2 * x, 0.5, 3), rel=1e-12)
     assert limit == pytest.approx(1.256431, abs=1e-6)
@@ -220,7 +226,7 @@ def test_from_which_noise_on_the_factor_8_holds():
         two = float(gaussian(np.array([2.0]), noise_multiplier=sigma / 2)[0])
         assert 4 * math.expm1(two) > 8 / sigma**2
         assert 4 * math.expm1(two) <= 32 / sigma**2
-    # the rate that the report reads off it, n steps of 1/n each: n times the bound tends to a constant over n
+    # the report derives this rate with n steps of 1/n each: n times the bound tends to a constant over n
     rates = [n * n * float(subsampled_nonuniform([2], c=1 / n, curve=curve(2))[0]) for n in (10**3, 10**5)]
     assert rates == pytest.approx([4 * math.expm1(0.25)] * 2, rel=1e-5)
 

@@ -1,4 +1,4 @@
-"""The conjectures on SGD with shuffling as printed, the bound behind them with every term, and what accountants do."""
+"""The conjectures on SGD with shuffling as printed, the bound behind them with every term, and the accountants."""
 
 import ast
 import math
@@ -131,7 +131,7 @@ def test_the_bound_of_a_step(c, noise, alpha, uncapped, capped):
 
 @pytest.mark.verifies("berthier2019:conj1")
 def test_the_literal_conjecture_follows_from_the_bound():
-    """Step t + 1 has c = 1 / (n - t); C = 16, and the remainder has a constant that depends on the order."""
+    """Step t + 1 has c = 1 / (n - t). C = 16, and the remainder has a constant that depends on the order."""
     assert 2 * math.expm1(1.256431) <= 4 * 1.256431 < 2 * math.expm1(1.256432) + 1e-5
     alphas = np.arange(2, 11)
     for sigma in (2.0, 2.5, 10.0):
@@ -183,7 +183,7 @@ def test_the_leading_term_alone_fails_at_large_orders(n, alpha, exact, holds):
 
 @pytest.mark.verifies("berthier2019:conj1")
 def test_up_to_which_order_sixteen_is_enough_without_a_remainder():
-    """D_alpha sigma^2 / (alpha L^2 c^2) at c = 1 / m; 16 is enough for every m up to order 5, not at 6."""
+    """D_alpha sigma^2 / (alpha L^2 c^2) at c = 1 / m: 16 is enough for every m up to order 5, but not at 6."""
     m = np.arange(1, 300)
     D = np.array([worst_pair(np.arange(2, 7), c=1 / k, x=1.0) for k in m])
     constant = 4 * D * m[:, None] ** 2 / np.arange(2, 7)
@@ -238,13 +238,13 @@ def test_without_the_cap_a_part_of_a_pass_costs_no_more_than_its_share():
     share = np.array(
         [corrected_pass_rdp(range(2, 20), n=50, k=k, L=1.0, sigma=2.0, cap=False) / k for k in range(1, 46, 4)]
     )
-    assert (np.diff(share, axis=0) >= 0).all()  # the curve of k steps over k never falls
+    assert (np.diff(share, axis=0) >= 0).all()  # the curve of k steps divided by k never falls
 
 
 def divergence_of_a_pass(n, k, alpha, x):
-    """Exactly, for k steps over n records of gradients -L, one of which was L: the moments of a mixture of Gaussians.
+    """The exact value for k steps over n records of gradients -L, one of which was L, by moments of a mixture.
 
-    The outputs are N(-L, .)^k under D', and under D record 0 is at each of the k places with probability 1 / n.
+    The outputs are N(-L, .)^k under D'. Under D, record 0 is at each of the k places with probability 1 / n.
     """
     counts = np.array(np.meshgrid(*[range(alpha + 1)] * (k + 1))).reshape(k + 1, -1).T
     counts = counts[counts.sum(axis=1) == alpha]  # how often record 0 is at each place, or nowhere
@@ -260,7 +260,10 @@ def divergence_of_a_pass(n, k, alpha, x):
 @pytest.mark.parametrize("noise", [0.5, 1.0, 2.0, 6.0])
 @pytest.mark.parametrize(("n", "tau"), [(1, 1), (2, 0.5), (2, 1), (3, 0.4), (3, 0.7), (3, 1), (5, 0.8), (40, 0.1)])
 def test_a_run_spends_no_more_than_is_said_wherever_it_stops(n, tau, noise, cap):
-    """Whole passes and the part of the last one, whose divergences add up: with linear losses they are independent."""
+    """Whole passes and the part of the last one.
+
+    Their divergences add up, because they are independent for linear losses.
+    """
     L, orders, k = 1.5, (2, 3, 4), math.floor(tau * n + 1e-9)
     exact = {
         steps: np.array([divergence_of_a_pass(n, steps, a, 4 / noise**2) for a in orders]) for steps in range(1, k + 1)
@@ -290,7 +293,7 @@ def hockey_stick_of_a_first_step(epsilon, n, x):
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-8])
 @pytest.mark.parametrize("n", [2, 3, 10, 100])
 def test_no_delta_of_a_run_of_one_step_is_above_what_is_said(n, delta):
-    """One step of a pass over all records, as a share 1 / n of it: at its epsilon the true delta is at most delta."""
+    """For one step of a pass over all records, as a share 1 / n of it, the true delta at its epsilon is in bounds."""
     for sigma in (0.5, 1.0, 2.0, 5.0):
         for conversion in ("mironov2017", "canonne2020"):
             spent = corrected_epsilon(n=n, e=1 / n, tau=1, L=1.0, sigma=sigma, delta=delta, conversion=conversion)
@@ -301,7 +304,7 @@ def test_no_delta_of_a_run_of_one_step_is_above_what_is_said(n, delta):
 @pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 @pytest.mark.parametrize("cap", [True, False])
 def test_a_run_is_the_sum_of_its_steps(cap):
-    """Step by step at thirty digits, over random settings; a pass known in full is no dearer than one release."""
+    """Step by step at thirty digits, over random settings. A pass known in full costs at most one release."""
     draws = np.random.default_rng(5)
     for _ in range(30):
         n, tau = int(draws.integers(1, 60)), float(draws.uniform(0.02, 1))
@@ -339,7 +342,10 @@ def test_the_cap_of_a_pass_is_the_full_release():
     ],
 )
 def test_whole_passes_stay_below_the_sum_of_their_steps(gradients, k, alpha, exact):
-    """Linear losses and sigma = 2 L; the closed form is for one gradient of 1 that becomes -1, as the others (R32)."""
+    """Linear losses and sigma = 2 L.
+
+    The closed form is for one gradient of 1 that becomes -1, like the others (R32).
+    """
     n = len(gradients)
     found = pass_renyi([float(g) for g in gradients], -1.0, k=k, sigma=2.0, alpha=alpha)
     assert found == pytest.approx(exact, rel=2e-6)
@@ -361,7 +367,7 @@ def test_the_worst_pass_of_two_steps_over_three_records():
 
 
 def test_the_divergence_of_a_pass_has_no_origin_and_no_unit():
-    """Gradients moved by 400, and in a unit a thousandth as large: the same, as the definition says."""
+    """Gradients moved by 400, and in a unit a thousandth as large, give the same, as the definition requires."""
     gradients, replaced = np.array([1.0, -1.0, 10.0]), -10.0
     want = pass_renyi(gradients, replaced, k=1, sigma=1.0, alpha=2)
     assert pass_renyi(gradients + 400, replaced + 400, k=1, sigma=1.0, alpha=2) == pytest.approx(want, rel=1e-10)
@@ -379,7 +385,7 @@ def test_step_by_step_is_lossy():
 
 
 def test_growth_with_the_epochs():
-    """Roughly linear for every term kept; like a square root for the leading term."""
+    """The growth is roughly linear with every term, and like a square root for the leading term."""
     lead = [conjectured_epsilon(e=e, tau=0.001, **RUN)[0] for e in range(1, 51)]
     full = [corrected_epsilon(e=e, tau=0.001, orders=FEW, **RUN).epsilon for e in range(1, 51)]
     slopes = [math.log(conjectured_epsilon(e=e * 1.001, tau=0.001, **RUN)[0] / lead[e - 1]) for e in (1, 50)]
@@ -414,7 +420,10 @@ SETTINGS = {
     ],
 )
 def test_the_accountants_of_sampling_with_replacement(adjacency, conversion, epsilons):
-    """tau = 1 / n is sampling with replacement; the method of [1] counts another adjacency, and comes out smaller."""
+    """tau = 1 / n is sampling with replacement.
+
+    The method of [1] counts another adjacency, and gives a smaller value.
+    """
     given = {"law": "gaussian", "adjacency": adjacency, "noise_std": 2.0, "sampling_rate": 1e-3}
     for e, expected in zip((1, 10, 50), epsilons, strict=True):
         spent = accountant.epsilon(
@@ -425,7 +434,7 @@ def test_the_accountants_of_sampling_with_replacement(adjacency, conversion, eps
 
 @pytest.mark.slow
 def test_what_a_draw_with_replacement_really_spends():
-    """Privacy losses of the worst pair we know: the leading term's .388 is above, though no bound gives it."""
+    """Privacy losses of the worst known pair: the leading term's .388 is above them, though no bound gives it."""
     from dp_accounting import dp_event
     from dp_accounting.pld import PLDAccountant
 
@@ -451,7 +460,7 @@ def shuffled(sigma=2.0, n=1000):
 
 @pytest.mark.verifies("berthier2019:conj1", "berthier2019:conj2")
 def test_a_whole_pass_has_a_bound_without_any_conjecture():
-    """By the permutation known: 2 alpha L^2 / sigma^2 a pass; R + 2 (R l)^(1/2) at the best order, R = 1/2."""
+    """By the known permutation: 2 alpha L^2 / sigma^2 per pass, and R + 2 (R l)^(1/2) at the best order, R = 1/2."""
     best = 1 + math.sqrt(2 * LOG)
     exact = accountant.epsilon([(shuffled(), 1000)], delta=1e-4, conversion="mironov2017", orders=[2, best, 9])
     assert (exact.bound, exact.uses) == ("lee2020:lem1", 1)
@@ -499,12 +508,12 @@ def test_no_accountant_imports_a_conjecture():
 
 @pytest.mark.parametrize("gap", [0.02, 1.0, 9.0])
 def test_a_pass_over_one_record_is_one_gaussian(gap):
-    """alpha gap^2 / (2 sigma^2), whether the gradients are near each other or far apart, in units of the noise."""
+    """alpha gap^2 / (2 sigma^2), for gradients near each other or far apart, in units of the noise."""
     assert pass_renyi([gap / 2], -gap / 2, k=1, sigma=1.0, alpha=3) == pytest.approx(1.5 * gap**2, rel=1e-6, abs=1e-9)
 
 
 def test_the_conjecture_has_a_last_step():
-    """With n - t + 1 = 1 and 2: four times the step before."""
+    """With n - t + 1 = 1 and 2, the last step has four times the value of the step before."""
     last, before = (conjectured_step_rdp([3.0], n=5, t=t, L=1.0, sigma=2.0)[0] for t in (5, 4))
     assert last == pytest.approx(4 * before, rel=1e-14)
 

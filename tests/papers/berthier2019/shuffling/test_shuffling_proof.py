@@ -1,4 +1,4 @@
-"""The proof of Conjecture 1, object by object, against the sum over all orders of the records in exact fractions."""
+"""The proof of Conjecture 1, object by object, compared with the sum over all orders of the records in fractions."""
 
 import itertools
 import math
@@ -110,7 +110,7 @@ def test_the_decomposition_is_exact(shape, times):
 
 @pytest.mark.verifies("berthier2019:conj1")
 def test_the_mass_that_is_not_common_is_attained():
-    """A pass under D whose outputs say that record 0 is unused, and under D' that it is used: c = 1 / (n - m)."""
+    """A pass under D whose outputs show that record 0 is unused, and under D' that it is used: c = 1 / (n - m)."""
     phi = [[Fraction(1, 10**12), Fraction(1), Fraction(1), Fraction(1)]]
     p, q = beliefs(phi), beliefs([[Fraction(10**12), *phi[0][1:]]])
     assert Fraction(1, 3) - Fraction(1, 10**9) < non_common_mass(p, q) <= Fraction(1, 3)
@@ -120,8 +120,10 @@ def test_the_mass_that_is_not_common_is_attained():
 @pytest.mark.verifies("berthier2019:conj1")
 @pytest.mark.parametrize("zeros", [False, True])
 def test_adaptive_mechanisms_for_every_history(zeros):
-    """n = 4, two possible outputs a step, kernels that depend on all outputs before: the law of the next output is
-    that of the decomposition, from the joint law of whole passes."""
+    """n = 4, two possible outputs in a step, and kernels that depend on all earlier outputs.
+
+    The law of the next output is that of the decomposition, from the joint law of whole passes.
+    """
     rng = np.random.default_rng(3)
     n, kernels = 4, {}
 
@@ -239,7 +241,7 @@ def densities(outputs, gradients):
 @pytest.mark.verifies("berthier2019:conj1", "berthier2019:sec4.4.2-belief", "ours:conjecture-1")
 @pytest.mark.parametrize("times", [100, pytest.param(5_000, marks=pytest.mark.nightly)])
 def test_no_gaussian_step_exceeds_the_bound(times):
-    """Random and extreme gradients in [-L, L] and histories; divergences by the trapezoidal rule on a fine grid."""
+    """Random and extreme gradients in [-L, L] and histories. Divergences are by the trapezoidal rule on a fine grid."""
     rng, L, closest = np.random.default_rng(6), 0.5, 0.0
     theta = np.arange(-14, 14, 0.1)
     for _ in range(times):
@@ -271,8 +273,10 @@ def test_the_worst_centres_by_quadrature():
 @pytest.mark.verifies("berthier2019:conj1")
 @pytest.mark.parametrize("x", [0.1, 0.5, 1.0, 1.2564, 2.0])
 def test_the_second_moment_over_the_ball(x):
-    """The integral of (N_a - N_b)^2 / N_r is at most e^x - 1 for centres in a ball of radius sigma x^(1/2) / 2; on
-    20,000 triples in the plane, and attained."""
+    """The integral of (N_a - N_b)^2 / N_r is at most e^x - 1 for centres in a ball of radius sigma x^(1/2) / 2.
+
+    This is tested on 20,000 triples in the plane, and is attained.
+    """
     rng = np.random.default_rng(7)
     angle, radius = rng.uniform(0, 2 * np.pi, (2, 3, 20_000))
     radius = np.sqrt(x) / 2 * np.minimum(radius / np.pi, 1)  # half of them on the edge
@@ -287,7 +291,7 @@ def test_the_second_moment_over_the_ball(x):
 
 @pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 def test_batches_of_two_break_the_decomposition():
-    """n = 6, the second of two batches: 5/6 is not common, where the weight of a record is 2/4."""
+    """For n = 6 and the second of two batches, 5/6 is not common, but the weight of a record is 2/4."""
     n, b, rare = 6, 2, Fraction(1, 10**12)
     first = {frozenset({0, 1}): Fraction(1), frozenset({2, 3}): rare}
     p, q = next_batch(first, n=n, b=b), next_batch({frozenset({2, 3}): rare}, n=n, b=b)
@@ -341,7 +345,7 @@ PAIRS = list(itertools.combinations(range(6), 2))
 
 
 def test_twenty_records_are_enumerated():
-    """One output of the same density under each: nobody is likelier than before to come next."""
+    """With one output of the same density under each, no record is likelier than before to come next."""
     assert beliefs([[1] * 20]) == [Fraction(1, 20)] * 20
 
 
