@@ -240,7 +240,7 @@ def test_batches_of_another_scheme_or_rate_are_refused(sampling, rate):
     batches = WithoutReplacement(*data(), 5, streams)
     loop = train.train(net, bound(), batches, SGD(0.1), streams, mechanism=stated(sampling, rate))
     with pytest.raises(
-        ValueError, match=f"'without-replacement' at rate 0.41.*, and a mechanism for '{sampling}' at rate"
+        ValueError, match=f"needs batches by '{sampling}' at rate .*, got batches by 'without-replacement' at rate 0.41"
     ):
         next(loop)
     assert same_bits(arrays(net), before)

@@ -125,7 +125,7 @@ def brief(first: str, *others: str) -> list[str]:
 
     Examples
     --------
-    >>> brief("The paper: more.", "Here, less.", "word " * 30)
+    >>> brief("The paper: more.", "Here, less.", "word " * 40)
     ['The paper: more.', 'Here, less.']
     """
     kept = [first]

@@ -223,7 +223,11 @@ WRONG = [
     (("eq", "lee2021:eq5"), "did you mean the document lee2020 or balle2018?", None),
     (("eq", "eq5"), "lee2020:eq5", None),
     (("eq", "lee2020:eq5", "--certificate"), "lee2020:eq5 has no certificate: the verdict is holds", None),
-    (("eq", "dpulr2024:prop3", "--certificate"), "dpulr2024:prop3 has no certificate: it is an approximation", None),
+    (
+        ("eq", "dpulr2024:prop3", "--certificate"),
+        "dpulr2024:prop3 has no certificate: the claim is an approximation",
+        None,
+    ),
     (("eq", "lee2020", "--certificate"), "--certificate prints one file: give one statement, not ", None),
     (("eq", "--certificate"), "--certificate prints one file: give one statement, not 0", None),
     (("errata", "ohana2022"), "did you mean the document ohana2021 or ", None),

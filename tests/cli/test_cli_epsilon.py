@@ -587,7 +587,10 @@ BAD = [
     ({"q": None, "n": "100", "batch": "0"}, "--batch must be between 1 and the number of records, 100, got 0"),
     ({"q": None, "n": "0", "batch": "0"}, "--n must be between 1 and"),
     ({"q": None, "n": "9" * 400, "batch": "1"}, "--n must be between 1 and 1e+15, got 999"),
-    ({"sampling": "none"}, "every step under --sampling none uses all records, got 0.01: leave the rate out"),
+    (
+        {"sampling": "none"},
+        "the sampling rate must be 1, got 0.01. Every step under --sampling none uses all records. Leave the rate out",
+    ),
     ({"sampling": "shuffle"}, f"--sampling must be one of {', '.join(SCHEMES)}, got"),
     ({"sampling": None}, "missing option '--sampling'"),
     ({"adjacency": None}, "missing option '--adjacency'"),

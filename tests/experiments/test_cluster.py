@@ -169,7 +169,8 @@ def test_without_dask_the_sentence_says_what_to_install(monkeypatch, capsys, tmp
     assert main.main([*typed, "--scheduler", "tcp://127.0.0.1:1"]) == 1
     said = capsys.readouterr().err
     assert re.fullmatch(
-        r"nfa: backend dask needs dask\[distributed\], which .*: pip install 'noisy-feedback-alignment\[sweep\]'\n",
+        r"nfa: backend dask needs dask\[distributed\], which .*\."
+        r" Install it with pip install 'noisy-feedback-alignment\[sweep\]'\n",
         said,
     )
     assert not (tmp_path / "out").exists()

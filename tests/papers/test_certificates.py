@@ -199,8 +199,12 @@ def test_an_altered_number_by_hand():
     for right, wrong, sentence in (
         ("EPSILON, DELTA = 10,", "EPSILON, DELTA = 1,", "not a counterexample: c² must be above 2 log(1.25/delta)"),
         ('"0.4845"', '"0.48"', "not a counterexample: c² must be above 2 log(1.25/delta)"),
-        ('"0.4845"', '"0.6"', "not refuted: this event needs a delta of at most the claimed 1e-05"),
-        ('"2.847"', '"2"', "not refuted: this event needs a delta of at most the claimed 1e-05"),
+        (
+            '"0.4845"',
+            '"0.6"',
+            "not refuted: the smallest delta that this event allows is at most the claimed delta 1e-05",
+        ),
+        ('"2.847"', '"2"', "not refuted: the smallest delta that this event allows is at most the claimed delta 1e-05"),
     ):
         assert source.count(right) == 1
         assert outcome(ast.parse(source.replace(right, wrong))) == (sentence, "")

@@ -149,12 +149,12 @@ def test_a_row_that_is_not_there_is_that_of_the_reading_that_is_changed():
 def test_the_report_says_which_reading_falls_as_the_paper_does():
     text = "\n".join(bp_noise.notes(ROWS))
     assert "| the paper's | 75.22 | 70.71 | 66.78 | 8.44 | 3.93 | - |" in text
-    assert "- In every column with noise within 1 point of the paper: sqrt(m) times the noise." in text
-    assert "- In the column sigma = 0 within 1 point: no clip at sigma 0." in text
-    assert "loses 3.93 points; within 1 point of that: none." in text
+    assert "- Readings within 1 point of the paper in every column with noise: sqrt(m) times the noise." in text
+    assert "- Readings within 1 point in the column sigma = 0: no clip at sigma 0." in text
+    assert "loses 3.93 points. Readings within 1 point of this loss: none." in text
     told = "\n".join(bp_noise.notes(rows(base=(75.0, 71.0, 66.5))))
-    assert "- In the column sigma = 0 within 1 point: as Table 1 here." in told
-    assert "within 1 point of that: as Table 1 here." in told
+    assert "- Readings within 1 point in the column sigma = 0: as Table 1 here." in told
+    assert "within 1 point of this loss: as Table 1 here." in told
 
 
 def test_the_papers_row_is_that_of_table_1():
@@ -192,7 +192,7 @@ def test_one_of_22_readings_comes_within_a_point_of_the_printed_row():
     assert of["no clip at sigma 0"]["0"] == 75.47
     within = [reading for reading, own in of.items() if all(abs(own[s] - ROW[s]) <= 1 for s in own if s != "0")]
     assert within == [nearest] == [found[0]["reading"]]
-    assert f"- In every column with noise within 1 point of the paper: {nearest}." in bp_noise.notes(rows)
+    assert f"- Readings within 1 point of the paper in every column with noise: {nearest}." in bp_noise.notes(rows)
 
 
 @pytest.fixture
@@ -219,7 +219,7 @@ def test_the_whole_of_it_small(tiny, tmp_path):
     result = reproduce(tiny.id, scale="demo", out=tmp_path / "out")
     text = (tmp_path / "out" / "REPORT.md").read_text()
     assert "## Does BP fall as in the paper?" in text
-    assert "- **error not scaled**: tau_f bounds what is projected" in text
+    assert "- **error not scaled**: tau_f bounds the projected error" in text
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert len(result.rows) == len(tiny.cells("demo", [1])) == 10
     assert all(0 <= row["held out"] <= 100 for row in result.rows)

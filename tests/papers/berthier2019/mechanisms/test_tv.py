@@ -468,7 +468,7 @@ def test_stability_is_loss_range_times_tanh(eps):
         (lambda: tv.tv_of_any_two(0.1, n=1, adjacency="near"), "adjacency must be one of replace-one, add-remove"),
         (lambda: tv.best_coupling([0.5, 0.6], [0.5, 0.5]), "p must hold probabilities that add up to 1"),
         (lambda: tv.apply_channel([[1, 1]], [1]), "channel must hold probabilities that add up to 1"),
-        (lambda: tv.apply_channel([[1, 0]], [0.5, 0.5]), "channel (r, r') and p (r,) must fit"),
+        (lambda: tv.apply_channel([[1, 0]], [0.5, 0.5]), "channel (r, r') and p (r,) must have the same length r"),
         (lambda: tv.apply_channel([[1, 0], [0, 1]], [0.5, 0.6]), "p must hold probabilities that add up to 1"),
         (lambda: tv.compose_tv([]), "deltas must contain one number for each release"),
         (lambda: tv.compose_gaussian_tv([0.1, 2]), "deltas must be in [0, 1], got 2"),
