@@ -1,7 +1,7 @@
-"""A seeded search of random settings at the edges of the accountant, and what it found, as JSON.
+"""A seeded search of random settings at the limits of the accountant, with its findings as JSON.
 
-``python -m tests.trust.accountant_edges`` writes results/trust-accountants/edges.json in some minutes;
-tests/privacy/test_accountant_edges.py looks at the same settings, some of them or all.
+``python -m tests.trust.accountant_edges`` writes results/trust-accountants/edges.json in some minutes.
+tests/privacy/test_accountant_edges.py tests some or all of the same settings.
 """
 
 import argparse
@@ -27,16 +27,16 @@ from nfa.sampling import SCHEMES
 from tests.oracles import accountant as oracles
 
 SEED = 2024
-HIGHEST = {"wbk2019:thm27": 256, "ours:zero-out-drawn": 256}  # of the orders; 10^4 elsewhere
+HIGHEST = {"wbk2019:thm27": 256, "ours:zero-out-drawn": 256}  # of the orders; 10^4 otherwise
 WITHOUT_SAMPLING = ("lee2020:lem1", "berthier2019:prop2.1", "berthier2019:rr")
-BELOW = 1e-12  # how far, relatively, an epsilon may lie below the theorem
-AGREE = 1e-7  # how far, relatively, from dp-accounting
-WHOLE = ("mironov2019:sec3.3",)  # asked at integers alone: test_smallest_epsilon.py has integrals for other orders
+BELOW = 1e-12  # allowed relative difference of an epsilon below the theorem
+AGREE = 1e-7  # allowed relative difference from dp-accounting
+WHOLE = ("mironov2019:sec3.3",)  # only at integers; test_smallest_epsilon.py has integrals for other orders
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One call of the accountant; q = m / n, and `noise` is the noise multiplier, or the truth of an answer."""
+    """One call of the accountant. q = m / n, and `noise` is the noise multiplier, or the truth of an answer."""
 
     sampling: str
     adjacency: str
@@ -66,7 +66,7 @@ class Setting:
         )
 
     def spend(self):
-        """The accountant's answer; a warning other than that of the grid's end is an error."""
+        """The accountant's result. A warning other than that of the grid's end is an error."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
@@ -79,7 +79,7 @@ class Setting:
             )
 
     def uses(self) -> int:
-        """How often a record is used, from the whole numbers n and m."""
+        """The number of uses of a record, from the whole numbers n and m."""
         return -(-self.steps // (self.n // self.m)) if self.sampling == "epoch-partition" else self.steps
 
 
@@ -130,7 +130,7 @@ def draw(seed: int, i: int) -> Setting:
     m = int(size(0, 3))
     n = m if rng.random() < 0.05 else max(m, round(m / size(-9, 0)))
     noise = size(-3, 6)
-    if bound == "mironov2019:thm11":  # mostly where it covers something
+    if bound == "mironov2019:thm11":  # mostly settings that it covers
         n, noise = max(n, 5 * m), size(math.log10(4), 6)
     if law == "classic":
         noise = math.tanh(size(-6, 1.2) / 2)
@@ -172,7 +172,7 @@ def _some(sampling, adjacency, law, m, n, noise):
 
 
 def look(setting: Setting, *, peers: bool = True) -> dict:
-    """What the accountant says of a setting, beside the theorem at eighty digits, its neighbours and dp-accounting."""
+    """The accountant's result for a setting, and the theorem at eighty digits, its neighbours and dp-accounting."""
     found: dict = {"faults": [], "below": 0.0, "above": 0.0, "epsilon": None, "peer": None}
     try:
         g = setting.spend()
@@ -195,14 +195,17 @@ def look(setting: Setting, *, peers: bool = True) -> dict:
 
 
 def compare(setting: Setting, g, found: dict) -> dict:
-    """Put the largest relative gaps, below and above, into `found`; the exact curve at the orders looked at."""
+    """Store the largest relative differences, below and above, in `found`.
+
+    Return the exact curve at the tested orders.
+    """
     law = {
         "gaussian": oracles.gaussian,
         "laplace": oracles.laplace,
         "classic": oracles.randomised_response,
     }[setting.law](setting.noise)
     places = range(len(g.orders))
-    if setting.orders is None:  # of a whole grid: its ends, its middle, and the order that was chosen
+    if setting.orders is None:  # of a whole grid: its ends, its middle, and the chosen order
         places = {0, len(g.orders) // 2, len(g.orders) - 1, int(np.argmin(np.abs(g.orders - (g.order or 2))))}
     exact = {}
     for k in sorted(places):
@@ -223,13 +226,14 @@ def compare(setting: Setting, g, found: dict) -> dict:
 
 
 def falls(setting: Setting, reached: float) -> list[str]:
-    """In what the epsilon falls though the theorem's rises: steps, 1 / delta, q, 1 / noise or the truth of an answer.
+    """The variables in which the epsilon falls although the theorem's rises: steps, 1 / delta, q, 1 / noise or truth.
 
-    All theorems rise in all four. Steps multiply a curve, and 1 / delta enters by its logarithm. Every term of the sums
-    without replacement rises in q and in the moments. The sums over Poisson batches are expectations, over a binomial
-    number l, of e^{(l-1) epsilon(l)} or three times that, which rises in l, and l rises in q. Moments rise as the noise
-    falls: the likelihood ratio of two laws further apart is larger in convex order. The closed form is
-    2 q^2 alpha / z^2, and both its conditions on alpha get stricter as q rises or z falls, where they can hold.
+    All theorems increase in all four. Steps multiply a curve, and 1 / delta enters by its logarithm. Every term of the
+    sums without replacement increases in q and in the moments. The sums over Poisson batches are expectations, over a
+    binomial number l, of e^{(l-1) epsilon(l)} or three times that, which increases in l, and l increases in q. Moments
+    increase as the noise decreases, because the likelihood ratio of two laws further apart is larger in convex order.
+    The closed form is 2 q^2 alpha / z^2. Both its conditions on alpha get stricter as q increases or z decreases, if
+    they can hold.
     """
     dearer = {"steps": replace(setting, steps=2 * setting.steps + 1)}
     dearer["1/delta"] = replace(setting, delta=max(setting.delta * 0.7, 1e-300))
@@ -250,7 +254,7 @@ def falls(setting: Setting, reached: float) -> list[str]:
 
 
 def beside_dp_accounting(setting: Setting, g, exact: dict) -> dict | None:
-    """The theorem that both have, how far curves and epsilons are apart, and who is off by eighty digits."""
+    """The common theorem, the differences of curves and epsilons, and which program is wrong by eighty digits."""
     try:
         theirs = dp_accounting(setting, tuple(exact), g.bound)
     except OverflowError:  # theirs
@@ -276,7 +280,7 @@ def beside_dp_accounting(setting: Setting, g, exact: dict) -> dict | None:
 
 
 def conversion_apart(setting: Setting, g, theirs: list[float]) -> list[float]:
-    """How far dp-accounting's epsilon is from ours, where both take the conversion of canonne2020.
+    """The difference of dp-accounting's epsilon from ours, if both use the conversion of canonne2020.
 
     Theirs gives 0 for a curve so low that another theorem does, and no number for orders up to 1.01.
     """
@@ -293,7 +297,7 @@ def conversion_apart(setting: Setting, g, theirs: list[float]) -> list[float]:
 
 
 def dp_accounting(setting: Setting, orders, bound: str) -> list[float] | None:
-    """The Renyi curve of everything spent as dp-accounting has it; None where it has no such theorem."""
+    """The Renyi curve of all steps in dp-accounting; None if it has no such theorem."""
     from dp_accounting import NeighboringRelation, dp_event
     from dp_accounting.rdp import RdpAccountant
 
@@ -320,14 +324,14 @@ def dp_accounting(setting: Setting, orders, bound: str) -> list[float] | None:
 
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.minimum(curve(event), curve(whole)).tolist()  # as ours takes the smaller
+        return np.minimum(curve(event), curve(whole)).tolist()  # takes the smaller, as ours
 
 
 # --- many settings
 
 
 def search(count: int, *, seed: int = SEED, peers: bool = True) -> dict:
-    """Look at `count` settings: how many, the worst gaps, every fault, and the account with dp-accounting."""
+    """Test `count` settings: their number, the largest differences, every fault, and the comparison of programs."""
     start = time.monotonic()
     worst = {"below": (0.0, None), "above": (0.0, None)}
     faults, infinite, refused, kinds = [], 0, 0, set()

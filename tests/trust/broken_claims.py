@@ -1,4 +1,4 @@
-"""Broken rules (broken_rules.py, broken_joint.py) with what they state, to be audited, and what is refused at once."""
+"""Broken rules (broken_rules.py, broken_joint.py) with their statements, for audits, and claims that are refused."""
 
 import inspect
 from collections.abc import Callable
@@ -37,7 +37,7 @@ DFA = {"m": 4, "sigma": 0.1, "tau_e": 0.2, "tau_h": 0.9}
 
 
 def taken(function: Callable, known: dict) -> dict:
-    """Of what is known, what a function takes by name."""
+    """The known values that a function takes by name."""
     return {name: known[name] for name in inspect.signature(function).parameters if name in known}
 
 
@@ -66,7 +66,7 @@ def claim(name: str, rule: Callable, mechanism: Callable, hyper: dict, adjacency
 
 
 def broken() -> dict[str, Claim]:
-    """The broken rules that state a mechanism, by name; each under the neighbours at which it breaks."""
+    """The broken rules that state a mechanism, by name, each with the neighbours for which it breaks."""
     net = dense(ops.tanh, (4, 3, 2))
     deep = dense(ops.sigmoid, (3, 4, 4, 2))
     found = {}
@@ -95,7 +95,7 @@ def broken() -> dict[str, Claim]:
 
 
 def unseen_in_means() -> dict[str, Claim]:
-    """The rules of broken_noise.py by name: no answer without noise is too far from another, but for outliers'."""
+    """The rules of broken_noise.py by name. Without noise, no results differ too much, except for outliers'."""
     net = dense(ops.tanh, (4, 3, 2))
     return {
         rule.__name__: claim(rule.__name__, rule, broken_rules.mechanism, SGD, adjacency, net)
@@ -104,7 +104,7 @@ def unseen_in_means() -> dict[str, Claim]:
 
 
 def refused() -> dict[str, Callable]:
-    """What is refused before it can be wrong, by name."""
+    """Claims that are refused before they can be wrong, by name."""
     net = dense(ops.tanh)
     x, y = np.zeros((8, 3)), np.eye(2)[np.zeros(8, int)]
     streams = Streams(SEED)
@@ -147,7 +147,7 @@ def refused() -> dict[str, Callable]:
 
 
 def caught(one: Claim, *, seed: int = SEED, trials: int = 500, draws=60, climbs=1, evaluations=200) -> dict:
-    """By what a broken rule is caught: the search, the noise on each number, the game on what the search found."""
+    """How a broken rule is caught: by the search, the noise on each number, or the game on the search's result."""
     report = own_rule.audit(
         one, AuditOptions(seed=seed, trials=trials, delta=DELTA), draws=draws, climbs=climbs, evaluations=evaluations
     )
@@ -166,7 +166,7 @@ def caught(one: Claim, *, seed: int = SEED, trials: int = 500, draws=60, climbs=
 
 
 def refusal(call: Callable) -> str:
-    """The sentence of the refusal, of which there must be one."""
+    """The message of the refusal, which must occur."""
     try:
         call()
     except (NoGuarantee, ValueError) as refused:

@@ -1,6 +1,6 @@
-"""Joint-clip DFA as it is got wrong, each with one mistake; all state what `broken_rules.mechanism` states.
+"""Joint-clip DFA with typical mistakes, one in each rule. All state the mechanism `broken_rules.mechanism`.
 
-For fully connected networks, written out: every example's direction, then its length, then the sum.
+The rules are for fully connected networks, written out: every example's direction, then its norm, then the sum.
 """
 
 import numpy as np
@@ -10,11 +10,14 @@ from nfa.mechanism import Mechanism
 from nfa.network import forward
 from tests.trust.broken_rules import answer, gaussian, lengths, weighted
 
-T = 0.5  # the share of the largest entry from which on a ternary error sees
+T = 0.5  # share of the largest entry from which a ternary error is not 0
 
 
 def signs(e, threshold):
-    """-1, 0 and 1, for what is at least as large as the threshold, one for each row or one for all."""
+    """-1, 0 and 1, for entries at least as large as the threshold.
+
+    There is one threshold for each row, or one for all.
+    """
     return np.sign(e) * (np.abs(e) >= threshold)
 
 
@@ -37,7 +40,7 @@ def errors(net, x, y):
 
 
 def clipped(parts, net, *, C, m, sigma, rng):
-    """One clip over all of it, a public m."""
+    """One clip over all of it, and a public m."""
     return answer(weighted(parts, clip_factor(lengths(parts), C)), net, m=m, sigma=sigma, rng=rng)
 
 
@@ -45,7 +48,7 @@ def clipped(parts, net, *, C, m, sigma, rng):
 
 
 def layers_clipped_apart(net, x, y, *, B, C, m, sigma, rng):
-    """Each layer's part to C, counted once."""
+    """Each layer's part is clipped to C, but counted only once."""
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
     pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
@@ -54,21 +57,21 @@ def layers_clipped_apart(net, x, y, *, B, C, m, sigma, rng):
 
 
 def length_without_biases(net, x, y, *, B, C, m, sigma, rng):
-    """Biases are shortened with the weights, but not counted."""
+    """Biases are scaled down with the weights, but not counted in the norm."""
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
     return answer(weighted(parts, clip_factor(lengths(parts[::2]), C)), net, m=m, sigma=sigma, rng=rng)
 
 
 def clipped_before_the_feedback(net, x, y, *, B, C, m, sigma, rng):
-    """The error to C, as if what comes of it were no longer."""
+    """The error is clipped to C, as if the later vectors had no larger norm."""
     z, h, e = errors(net, x, y)
     e = clip_l2(e, C)
     return answer(directions(net, z, h, e, e, B), net, m=m, sigma=sigma, rng=rng)
 
 
 def top_not_clipped(net, x, y, *, B, C, m, sigma, rng):
-    """The layers that feedback teaches are clipped together, the top, which takes the error itself, is not."""
+    """The layers that feedback teaches are clipped together. The top, which uses the error itself, is not clipped."""
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
     hidden = weighted(parts[:-2], clip_factor(lengths(parts[:-2]), C))
@@ -76,7 +79,7 @@ def top_not_clipped(net, x, y, *, B, C, m, sigma, rng):
 
 
 def divided_by_those_there(net, x, y, *, B, C, m, sigma, rng):
-    """The actual batch size in place of the public one."""
+    """Divided by the actual batch size instead of the public one."""
     z, h, e = errors(net, x, y)
     return clipped(directions(net, z, h, e, e, B), net, C=C, m=max(len(x), 1), sigma=sigma, rng=rng)
 
@@ -85,14 +88,14 @@ def divided_by_those_there(net, x, y, *, B, C, m, sigma, rng):
 
 
 def threshold_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
-    """Ternary errors by the largest entry of the batch."""
+    """Ternary errors use the largest entry of the batch."""
     z, h, e = errors(net, x, y)
     taught = lengths([e])[:, None] * signs(e, T * np.abs(e).max(initial=0))
     return clipped(directions(net, z, h, e, taught, B), net, C=C, m=m, sigma=sigma, rng=rng)
 
 
 def length_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
-    """What the device answers is multiplied by the mean length of the batch's errors."""
+    """The device's answer is multiplied by the mean norm of the batch's errors."""
     z, h, e = errors(net, x, y)
     taught = (lengths([e]).mean() if len(x) else 0) * signs(e, T * largest(e))
     return clipped(directions(net, z, h, e, taught, B), net, C=C, m=m, sigma=sigma, rng=rng)
@@ -121,5 +124,5 @@ RULES = (
 
 
 def replacement_counted_once(*, C, m, sigma, adjacency, **where) -> Mechanism:
-    """C / m for a record replaced, half of what it is."""
+    """C / m for a record replaced, which is half of the correct value."""
     return gaussian(C / m, adjacency, sigma, **where)

@@ -1,7 +1,7 @@
-"""Private rules whose mistake no mean shows, each with one: spread, correlation, rare steps, steps together, outliers.
+"""Private rules with one mistake each that no mean reveals: spread, correlation, rare steps, several steps, outliers.
 
-All are `tests.trust.broken_rules.sound` but for that, and state what it states. The first two kinds never have less
-noise than stated on a number by itself.
+All are `tests.trust.broken_rules.sound` except for the mistake, and state its mechanism. The first two kinds never have
+less noise than stated on a single number.
 """
 
 import math
@@ -13,7 +13,7 @@ from tests.trust.broken_rules import answer, fresh, gradients, lengths, sound, w
 
 
 def odd(y):
-    """Whether an odd number of records has the first label: a record with another label decides it."""
+    """Whether an odd number of records has the first label. A record with another label changes this."""
     return bool(round(float(y[:, 0].sum())) % 2)
 
 
@@ -31,22 +31,22 @@ def as_one(rng, shapes, sigma):
 
 
 def noise_by_size(net, x, y, *, sigma, **rest):
-    """More noise where the records are larger."""
+    """The noise is larger if the records are larger."""
     return sound(net, x, y, sigma=sigma * (1 + np.abs(x).max(initial=0)), **rest)
 
 
 def noise_by_number(net, x, y, *, sigma, **rest):
-    """As much for each record as for none."""
+    """The noise depends on the number of records: for each record as much as for none."""
     return sound(net, x, y, sigma=sigma * math.sqrt(1 + len(x)), **rest)
 
 
 def noise_by_label(net, x, y, *, sigma, **rest):
-    """Half as much again where the labels are odd."""
+    """The noise is half as large again if the labels are odd."""
     return sound(net, x, y, sigma=sigma * (1.5 if odd(y) else 1), **rest)
 
 
 def top_by_label(net, x, y, **rest):
-    """Twice as much on the top layer alone where the labels are odd."""
+    """The noise on the top layer alone is doubled if the labels are odd."""
 
     def noise(rng, shapes, sigma):
         sizes = [sigma * (2 if odd(y) and i >= len(shapes) - 2 else 1) for i in range(len(shapes))]
@@ -56,7 +56,7 @@ def top_by_label(net, x, y, **rest):
 
 
 def noise_for_outliers(net, x, y, *, sigma, **rest):
-    """Twice as much where a record is beyond 1,000."""
+    """The noise is doubled if a record is beyond 1,000."""
     return sound(net, x, y, sigma=sigma * (2 if np.abs(x).max(initial=0) > 1e3 else 1), **rest)
 
 
@@ -64,7 +64,7 @@ def noise_for_outliers(net, x, y, *, sigma, **rest):
 
 
 def pairs_by_label(net, x, y, **rest):
-    """Neighbouring numbers are correlated by 0.7, or by -0.7 where the labels are odd."""
+    """Neighbouring numbers are correlated by 0.7, or by -0.7 if the labels are odd."""
 
     def noise(rng, shapes, sigma):
         v = as_one(rng, shapes, sigma)
@@ -77,7 +77,7 @@ def pairs_by_label(net, x, y, **rest):
 
 
 def common_by_number(net, x, y, **rest):
-    """Beside the stated noise a common one, whose sign alternates where the number of records is odd."""
+    """Besides the stated noise there is a common noise, whose sign alternates if the number of records is odd."""
 
     def noise(rng, shapes, sigma):
         v = as_one(rng, shapes, sigma)
@@ -88,7 +88,7 @@ def common_by_number(net, x, y, **rest):
 
 
 def along_the_gradient(net, x, y, *, C, m, sigma, rng):
-    """Beside the stated noise some along the sum of the gradients."""
+    """Besides the stated noise there is some along the sum of the gradients."""
     parts = gradients(net, x, y)
     parts = weighted(parts, clip_factor(lengths(parts), C))
 
@@ -118,13 +118,13 @@ def seldom_silent_biases(net, x, y, **rest):
 
 
 def sometimes_little(net, x, y, *, sigma, rng, **rest):
-    """One step in ten has a tenth of the noise, the others a little more: as much as stated on the average."""
+    """One step in ten has a tenth of the noise, and the others have slightly more. The average is as stated."""
     size = 0.1 if rng.random() < 0.1 else math.sqrt((1 - 0.001) / 0.9)
     return sound(net, x, y, sigma=sigma * size, rng=rng, **rest)
 
 
 def seldom_repeated(net, x, y, *, state, **rest):
-    """One step in ten has the noise of the step before."""
+    """One step in ten has the noise of the previous step."""
 
     def noise(rng, shapes, sigma):
         again = "last" in state and rng.random() < 0.1
@@ -158,17 +158,17 @@ def _taken_back(net, x, y, share, state, **rest):
 
 
 def taken_back(net, x, y, *, state, **rest):
-    """Every step takes back the noise of the step before."""
+    """Every step subtracts the noise of the previous step."""
     return _taken_back(net, x, y, 1.0, state, **rest)
 
 
 def partly_taken_back(net, x, y, *, state, **rest):
-    """Eight tenths of it."""
+    """Every step subtracts eight tenths of it."""
     return _taken_back(net, x, y, 0.8, state, **rest)
 
 
 def every_other(net, x, y, *, state, **rest):
-    """Two draws in turn."""
+    """Two draws are used alternately."""
 
     def noise(rng, shapes, sigma):
         kept = state.setdefault("kept", [])
@@ -201,7 +201,7 @@ def rolled(net, x, y, *, state, **rest):
 
 
 def slowly_changing(net, x, y, *, state, **rest):
-    """Noise whose correlation with that of the step before is 0.95."""
+    """The correlation with the noise of the previous step is 0.95."""
 
     def noise(rng, shapes, sigma):
         now = fresh(rng, shapes, sigma)
@@ -214,14 +214,14 @@ def slowly_changing(net, x, y, *, state, **rest):
 
 
 def at_first_only(net, x, y, *, state, sigma, **rest):
-    """Noise at the first step alone."""
+    """Only the first step has noise."""
     first = not state
     state["begun"] = True
     return sound(net, x, y, sigma=sigma * first, **rest)
 
 
 def remembered(net, x, y, *, state, C, **rest):
-    """The sum of clipped gradients of all steps so far, under the noise of one."""
+    """The sum of the clipped gradients of all steps so far, with the noise of one."""
     parts = gradients(net, x, y)
     total = [g.sum(axis=0, keepdims=True) for g in weighted(parts, clip_factor(lengths(parts), C))]
     state["sum"] = [g + before for g, before in zip(total, state.get("sum", [0] * len(total)), strict=True)]
@@ -232,7 +232,7 @@ def remembered(net, x, y, *, state, C, **rest):
 
 
 def overflow_passes(net, x, y, *, C, **rest):
-    """A squared norm that overflows is taken for none."""
+    """A squared norm that overflows counts as 0."""
     parts = gradients(net, x, y)
     squares = sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts)
     factor = np.where(np.isfinite(squares), clip_factor(np.sqrt(squares), C), 1.0)
@@ -240,7 +240,7 @@ def overflow_passes(net, x, y, *, C, **rest):
 
 
 def nan_for_outliers(net, x, y, *, C, **rest):
-    """Gradients are divided by their squared norms, and infinity by infinity is nan."""
+    """Gradients are divided by their squared norms, and infinity divided by infinity is nan."""
     parts = gradients(net, x, y)
     squares = sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts)
     unit = [g * (np.sqrt(squares) / squares).reshape(-1, *[1] * (g.ndim - 1)) for g in parts]

@@ -1,7 +1,7 @@
-"""Private rules as they are got wrong, each with one mistake; all state the mechanism at the end of this file.
+"""Private rules with typical mistakes, one in each rule. All state the mechanism at the end of this file.
 
-Backpropagation with every record's gradient clipped and noise on the average, which `sound` gets right. A few others
-are right as rules, and state what is wrong.
+The rules use backpropagation, clip every record's gradient and add noise to the average. `sound` does this correctly.
+Some others are correct rules with a wrong statement.
 """
 
 import math
@@ -31,14 +31,14 @@ def gradients(net, x, y):
 
 
 def lengths(parts):
-    """The norm of each record's gradient in all these parts; what is nan counts as infinite."""
+    """The norm of each record's gradient over all these parts. nan counts as infinite."""
     with np.errstate(over="ignore"):
         norms = np.sqrt(sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts))
     return np.where(np.isnan(norms), np.inf, norms)
 
 
 def weighted(parts, factor):
-    """Each record's gradient times its factor; 0 takes it out, whatever it is."""
+    """Each record's gradient times its factor. A factor of 0 removes it, even if it is not finite."""
     out = [g.copy() for g in parts]
     for g in out:
         g[factor == 0] = 0
@@ -51,7 +51,7 @@ def fresh(rng, shapes, sigma):
 
 
 def answer(parts, net, *, m, sigma, rng, noise=fresh):
-    """The sum over records by m, and noise, in the shape of a rule's answer."""
+    """The sum over records divided by m, plus noise, in the form of a rule's result."""
     total = [g.sum(axis=0) / m for g in parts]
     total = [g + eta for g, eta in zip(total, noise(rng, [g.shape for g in total], sigma), strict=True)]
     return [None, *total[::2]], [None, *total[1::2]]
@@ -67,18 +67,18 @@ def sound(net, x, y, *, C, m, sigma, rng, noise=fresh):
 
 
 def doubled_clip(net, x, y, *, C, **rest):
-    """2 C for C."""
+    """The clip uses 2 C in place of C."""
     return sound(net, x, y, C=2 * C, **rest)
 
 
 def bias_forgotten(net, x, y, *, C, **rest):
-    """Biases are shrunk with the weights, but not counted in the norm."""
+    """Biases are scaled down with the weights, but not counted in the norm."""
     parts = gradients(net, x, y)
     return answer(weighted(parts, clip_factor(lengths(parts[::2]), C)), net, **rest)
 
 
 def each_layer_to_C(net, x, y, *, C, **rest):
-    """A clip for every layer, counted once."""
+    """Each layer has its own clip, but is counted only once."""
     parts = gradients(net, x, y)
     pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
     return answer([g for pair in pairs for g in weighted(pair, clip_factor(lengths(pair), C))], net, **rest)
@@ -96,14 +96,14 @@ def clip_after_averaging(net, x, y, *, C, m, **rest):
 
 
 def norm_of_the_batch(net, x, y, *, C, **rest):
-    """One factor for all, by the mean of the norms."""
+    """All records have one factor, from the mean of the norms."""
     parts = gradients(net, x, y)
     mean = lengths(parts).mean(keepdims=True) if len(x) else np.zeros(1)
     return answer(weighted(parts, np.repeat(clip_factor(mean, C), len(x))), net, **rest)
 
 
 def clip_at_the_median(net, x, y, *, C, **rest):
-    """The bound adapts to the batch: its median norm, C at least."""
+    """The bound adapts to the batch: its median norm, but at least C."""
     parts = gradients(net, x, y)
     norms = lengths(parts)
     bound = max(C, float(np.median(norms))) if len(x) else C
@@ -111,7 +111,7 @@ def clip_at_the_median(net, x, y, *, C, **rest):
 
 
 def centred(net, x, y, *, C, **rest):
-    """The batch's mean is taken off each record's gradient before the clip."""
+    """The batch's mean is subtracted from each record's gradient before the clip."""
     parts = gradients(net, x, y)
     means = [g.mean(axis=0) if len(x) else 0 for g in parts]
     parts = [g - mean for g, mean in zip(parts, means, strict=True)]
@@ -119,7 +119,7 @@ def centred(net, x, y, *, C, **rest):
 
 
 def divided_by_len(net, x, y, *, m, **rest):
-    """The actual batch size in place of the public one."""
+    """Divided by the actual batch size instead of the public one."""
     return sound(net, x, y, m=max(len(x), 1), **rest)
 
 
@@ -127,7 +127,7 @@ def divided_by_len(net, x, y, *, m, **rest):
 
 
 def noise_on_the_sum(net, x, y, *, m, sigma, **rest):
-    """Noise of the mean's size on the sum, which is divided afterwards."""
+    """The noise for the mean is added to the sum, which is divided afterwards."""
     return sound(net, x, y, m=m, sigma=sigma / m, **rest)
 
 
@@ -137,12 +137,12 @@ def noise_halved(net, x, y, *, sigma, **rest):
 
 
 def noise_by_records(net, x, y, *, m, sigma, **rest):
-    """Noise that comes with the records, as large as it should be for m of them."""
+    """The noise comes from the records. It has the correct size for m records."""
     return sound(net, x, y, m=m, sigma=sigma * math.sqrt(len(x) / m), **rest)
 
 
 def one_draw_for_all(net, x, y, **rest):
-    """The same draws for every layer, cut to its shape."""
+    """The same draws are used for every layer, cut to its shape."""
 
     def repeated(rng, shapes, sigma):
         draws = sigma * rng.standard_normal(max(map(math.prod, shapes)))
@@ -152,7 +152,7 @@ def one_draw_for_all(net, x, y, **rest):
 
 
 def weights_alone(net, x, y, **rest):
-    """No noise on biases."""
+    """Biases have no noise."""
 
     def some(rng, shapes, sigma):
         return [sigma * rng.standard_normal(shape) * (len(shape) > 1) for shape in shapes]
@@ -166,7 +166,7 @@ def own_seed(net, x, y, *, rng, **rest):
 
 
 def nothing_for_nobody(net, x, y, **rest):
-    """An empty batch is answered by zeros."""
+    """The result of an empty batch is zeros."""
     dW, db = sound(net, x, y, **rest)
     if len(x) == 0:
         return [None, *(0 * W for W in dW[1:])], [None, *(0 * b for b in db[1:])]
@@ -195,7 +195,7 @@ def gaussian(sensitivity, adjacency, sigma, sampling="none", sampling_rate=1.0):
 
 
 def mechanism(*, C, m, sigma, adjacency, sampling="none", sampling_rate=1.0):
-    """What `sound` releases, and all rules above say that they do."""
+    """The release of `sound`, which all rules above claim."""
     return gaussian(clipped_sensitivity(C=C, m=m, adjacency=adjacency), adjacency, sigma, sampling, sampling_rate)
 
 
@@ -205,7 +205,7 @@ def stated_half(*, C, m, sigma, adjacency, **where):
 
 
 def stated_for_another(*, C, m, sigma, adjacency, **where):
-    """The sensitivity of a record added, whatever the neighbours."""
+    """The sensitivity for a record added, for any neighbours."""
     return gaussian(clipped_sensitivity(C=C, m=m, adjacency="add-remove"), adjacency, sigma, **where)
 
 
@@ -218,7 +218,7 @@ def top_forgotten(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
 
 
 def expected_projection(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
-    """DP-DFA with the root mean square of ||B e|| over directions of e for its bound."""
+    """DP-DFA with a bound from the root mean square of ||B e|| over directions of e."""
     layers = layer_bounds(net, B)
     for l in range(1, net.L):
         mean = float(np.linalg.norm(B[l])) / math.sqrt(B[l].shape[1])
@@ -228,7 +228,7 @@ def expected_projection(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
 
 
 def biases_forgotten(*, net, m, sigma, tau_e, tau_h, B, adjacency, **where):
-    """DP-DFA with the sensitivity of its weights alone."""
+    """DP-DFA with only the sensitivity of its weights."""
     layers = [LayerBound(gain_dz=one.gain_dz, gain_b=0.0) for one in layer_bounds(net, B)]
     moved = corrected_dfa_sensitivity(layers, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return gaussian(moved, adjacency, sigma, **where)
@@ -241,11 +241,11 @@ def columns_counted_once(*, net, m, sigma, adjacency, **where):
 
 
 def label_bound(*, net, m, sigma, adjacency, **where):
-    """Photonic DFA under noise in every direction, with a label's share of it for a whole record's."""
+    """Photonic DFA with noise in every direction. It uses the sensitivity for a label for a whole record."""
     said = isotropic_mechanism(net=net, m=m, s=sigma, adjacency="add-remove", sampling="none", sampling_rate=1.0)
     return gaussian(said.sensitivity, adjacency, sigma, **where)
 
 
 def error_unclipped(net, x, y, *, tau_e, **rest):
-    """DP-DFA whose error is not clipped, though its mechanism says so."""
+    """DP-DFA without the clip of the error, though its mechanism assumes it."""
     return dp_dfa(net, x, y, tau_e=math.inf, **rest)

@@ -1,9 +1,9 @@
-"""Mutants of the lines that are a statement: a small change to such a line, and one of the statement's own tests fails.
+"""Mutants of the lines of a statement: after a small change to such a line, one of the statement's own tests must fail.
 
-``python -m tests.trust.marked`` tries a seeded sample; ``--share 1`` tries every change, in hours of a core. The tests
-are those that are marked with the statement's id, without the nightly ones, and no others: what a reader runs with
-``pytest --eq ID``. Each attempt is a fork in a copy of the tree, as of tests/trust/mutants.py, whose list says of
-survivors why they are harmless.
+``python -m tests.trust.marked`` tests a seeded sample. ``--share 1`` tests every change, in hours on one core. It runs
+only the tests that are marked with the statement's id, without the nightly ones, as ``pytest --eq ID`` does. Each
+attempt is a fork in a copy of the tree, like those of tests/trust/mutants.py. Its list explains why survivors are
+harmless.
 """
 
 import argparse
@@ -39,7 +39,7 @@ WRITTEN = {
 LEFT_OUT = "sqrt square log exp abs log1p expm1 sign".split()  # functions of one argument: f(x) becomes x
 OTHER = {"min": "max", "minimum": "maximum", "sum": "mean", "floor": "ceil", "ones": "zeros", "sin": "cos"}
 OTHER |= {new: old for old, new in OTHER.items()}
-COMMUTATIVE = "min max minimum maximum hypot logaddexp".split()  # the order of their two arguments is free
+COMMUTATIVE = "min max minimum maximum hypot logaddexp".split()  # the order of their two arguments does not matter
 COMPOUND = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp)
 
 
@@ -75,11 +75,11 @@ def replacements(text: str, lines: set[int]):
         return at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
 
     def operand(node) -> str:
-        """An expression's text, to be put where another one stood."""
+        """An expression's text, to replace another one."""
         return f"({text[slice(*span(node))]})" if isinstance(node, COMPOUND) else text[slice(*span(node))]
 
     def between(left, right, op):
-        """Where an operator stands between two expressions."""
+        """The position of an operator between two expressions."""
         here = text.find(WRITTEN[type(op)], span(left)[1], span(right)[0])
         return here, here + len(WRITTEN[type(op)])
 
@@ -131,7 +131,7 @@ def replacements(text: str, lines: set[int]):
 
 
 def changes_of(item) -> list[Change]:
-    """Every change to the lines that are the statement."""
+    """Every change to the lines of the statement."""
     found = {}
     for code, anchor in item.anchors:
         file = source_of(code)[0]
@@ -148,7 +148,7 @@ def changes_of(item) -> list[Change]:
 
 
 class Own(Listener):
-    """A statement's own tests but the nightly ones, those that are slow at the end."""
+    """A statement's own tests without the nightly ones. Slow tests come last."""
 
     def pytest_collection_modifyitems(self, items):
         import nfa
@@ -168,7 +168,7 @@ def tried(work: Path, change: Change) -> dict:
 
     def run(write):
         for name in [name for name in sys.modules if name.partition(".")[0] in ("nfa", "tests")]:
-            del sys.modules[name]  # this process knows the unchanged ones
+            del sys.modules[name]  # this process has imported the unchanged modules
         listener = Own(tree, None)
         code = pytest_here(tree, ["-x", *tests], listener)
         write("".join(listener.failed[:1]))
@@ -190,7 +190,7 @@ TREES: dict[int, Path] = {}
 
 
 def tree_of(work: Path) -> Path:
-    """A copy of the tree for this process alone."""
+    """A copy of the tree for this process only."""
     if os.getpid() not in TREES:
         TREES[os.getpid()] = copy_tree(Path(tempfile.mkdtemp(dir=work)) / "tree")
     return TREES[os.getpid()]

@@ -1,4 +1,4 @@
-"""The kinds of network, neighbours and clips on which each rule that states a mechanism is searched."""
+"""The kinds of network, neighbours and clips for the search of each rule that states a mechanism."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from tests.trust.mechanism_rules import (
 )
 
 RECORDS = ("replace-one", "add-remove", "replace-label")
-BETA = 4.0  # spectral norm of feedback, so that sigmoid layers count as much as the top
+BETA = 4.0  # spectral norm of feedback, so that sigmoid layers matter as much as the top
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Setting:
     rule : name in nfa.rules
     about : str
     adjacency : str
-    attained : whether the docstring of the sensitivity says that it is, for such a network
+    attained : whether the docstring of the sensitivity states that it is attained, for such a network
     answer, stated : as for `nfa.audit.worst_neighbours.search`
     draw : function rng -> NeighbourPair
     """
@@ -57,9 +57,9 @@ SIZES = ("C", "L", "m", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max", "tau_h_mi
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A rule on a kind of network, with its hyper-parameters; see `Setting` for the rest.
+    """A rule on a kind of network, with its hyper-parameters. See `Setting` for the rest.
 
-    norm, one of them: the spectral norm at which feedback is held, so that the ascent cannot shrink it to nothing.
+    norm is the spectral norm of the feedback, so that the ascent cannot reduce it to nothing.
     """
 
     rule: str
@@ -72,7 +72,7 @@ class Kind:
     attained: bool = True
 
     def held(self, B: list) -> list:
-        """The feedback at its norm, if it has one."""
+        """The feedback scaled to its norm, if it has one."""
         norm = self.hyper.get("norm")
         return [M if M is None or norm is None else norm * M / np.linalg.norm(M, 2) for M in B]
 
@@ -92,9 +92,9 @@ class Kind:
         )
 
     def other(self, rng: np.random.Generator, dtype: type) -> "Kind":
-        """The same with every size among the hyper-parameters moved by a factor of its own, in another dtype.
+        """The same kind with random sizes for all hyper-parameters, in another dtype.
 
-        The factor is 10^u, u uniform in [-3, 3]; lower and upper clips keep their order.
+        Each factor is 10^u, with u uniform in [-3, 3]. Lower and upper clips keep their order.
         """
         hyper = dict(self.hyper)
         for name in SIZES:
@@ -110,7 +110,7 @@ class Kind:
 
 
 def kinds() -> list[Kind]:
-    """All that are searched."""
+    """All kinds that are searched."""
     found = []
 
     def setting(rule, about, net, adjacency, *, others=1, B=(), attained=True, **hyper):
@@ -182,7 +182,7 @@ def kinds() -> list[Kind]:
             ),
         ):
             if adjacency == "add-remove" and "ridge_clipped" in hyper:
-                continue  # with no record there is no ridge either
+                continue  # with no record, there is no ridge either
             found.append(setting("shuffled_sgd", about, net, adjacency, others=0, L=0.3, **hyper))
     for adjacency in ("replace-one", "add-remove"):
         for about, net, hyper in (
@@ -216,14 +216,14 @@ def kinds() -> list[Kind]:
 
 
 def plain(rule: str, adjacency: str) -> list[Kind]:
-    """For a rule that has none above: fully connected networks, its settings by their names or meanings."""
+    """For a rule without a kind above: fully connected networks, with settings by their names or meanings."""
     spec, found = SEARCHED[rule], []
     for about, net in {"3-4-2 tanh": dense(ops.tanh), "3-3-3-2 gelu, residual": residual(ops.gelu)}.items():
         B = fed(net) if "B" in spec.given else []
         hyper = values(spec, {"m": 3, spec.noise: 1.0}, bound=0.3, positive=1.0, noise=1.0, count=2)
         try:
             says(rule, net, B, hyper, 1.0, adjacency)
-        except (NoGuarantee, ValueError):  # under this adjacency it states nothing
+        except (NoGuarantee, ValueError):  # under this adjacency, it states nothing
             continue
         kind = Kind(rule=rule, about=about, net=net, adjacency=adjacency, hyper=hyper, B=tuple(B), attained=False)
         found.append(kind)
@@ -231,7 +231,7 @@ def plain(rule: str, adjacency: str) -> list[Kind]:
 
 
 def joint() -> list[tuple[str, Net, dict]]:
-    """Networks of `dp_dfa_joint`, with what is carried, through matrices of any norm or through OPUs of any medium."""
+    """Networks of `dp_dfa_joint`, with the carried signals, through matrices of any norm or OPUs with any medium."""
     ternary, label = {"carries": "ternary"}, {"carries": "label"}
     light = {"project": by_light}
     return [

@@ -1,4 +1,4 @@
-"""The rules that state a mechanism, as a search sees them: networks, what a rule releases, and what it says of it."""
+"""The rules that state a mechanism, for a search: networks, the release of a rule, and its statement."""
 
 import numpy as np
 
@@ -44,19 +44,19 @@ def fed(net: Net, scale: float = 0.9, at: str = "h") -> list:
 
 
 def layerwise(net: Net) -> list:
-    """Random matrices in the place of transposed weights, for a rule that takes V; the same for equal shapes."""
+    """Random matrices in place of transposed weights, for a rule that takes V. They are the same for equal shapes."""
     return feedback.draw_layerwise(net, law="normal", scale=0.7, rng=np.random.default_rng(2))
 
 
 def media(net: Net) -> list:
-    """In the place of feedback, the media of OPUs: numbers that `by_light` reads."""
+    """The media of OPUs in place of feedback, as numbers that `by_light` reads."""
     draw = np.random.default_rng(1).standard_normal
     n_L = net.shape_h[net.L][0]
     return [None, *(draw((net.shape_h[l][0], 2 * (n_L + 1))) for l in range(1, net.L)), None]
 
 
 def by_light(c, M, *, rng):
-    """The projection by an ideal OPU whose medium is M: real parts of its columns, then imaginary, the anchor last."""
+    """The projection by an ideal OPU with the medium M: real parts of its columns, then imaginary, the anchor last."""
     re, im = np.split(M, 2, axis=1)
     opu = OPU(re.shape[1] - 1, len(M), rng=np.random.default_rng(0), n_anchor=1)
     opu.medium = re + 1j * im
@@ -66,7 +66,7 @@ def by_light(c, M, *, rng):
 # --- rules: the answer without noise, and what the mechanism states of it
 
 BY_HAND = {"output_perturbation"}  # thousands of records come near its bound: tests/rules/test_output_perturbation.py
-# Every rule whose mechanism returns a sensitivity, under the name that says whom it protects where it has another.
+# Every rule whose mechanism returns a sensitivity, with a name for the protected records if it is not the default.
 SEARCHED = {
     other: spec(other)
     for name in names()
@@ -76,12 +76,12 @@ SEARCHED = {
 
 
 def taken(rule: RuleSpec, known: dict) -> dict:
-    """Of what is known, what the rule takes by name."""
+    """The known values that the rule takes by name."""
     return {name: value for name, value in known.items() if name in rule.given or rule.setting(name)}
 
 
 def run(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> tuple[list, list]:
-    """One call of a rule, its noise included."""
+    """One call of a rule, including its noise."""
     rule = SEARCHED[name]
     return rule.function(net, x, y, rng=rng, **taken(rule, {**hyper, "B": B, "V": layerwise(net), rule.noise: noise}))
 
@@ -93,10 +93,10 @@ def says(name: str, net: Net, B: list, hyper: dict, noise: float, adjacency: str
 
 
 def released(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> np.ndarray:
-    """What the guarantee speaks of, as one vector.
+    """The release that the guarantee covers, as one vector.
 
-    The direction, all layers together; for `pdfa_label` what the noise is added to, the projected errors of the one
-    record, seen where they enter the network; nothing where `shuffled_sgd` has no record.
+    It is the direction, all layers together. For `pdfa_label` it is the projected errors of the one record, to which
+    the noise is added, read where they enter the network. For `shuffled_sgd` without a record, it is empty.
     """
     if name == "shuffled_sgd" and len(x) == 0:
         return np.zeros(net.n_parameters)
@@ -105,7 +105,7 @@ def released(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng)
     seen, pull, net = [], net.pull, net.copy()
     net.pull = lambda l, z, v, at="h": (seen.append(v.ravel().copy()), pull(l, z, v, at))[1]
     _, db = run(name, net, B, x, y, {**hyper, "m": 1, "bias": "one"}, noise, rng)
-    return np.concatenate([*seen, db[net.L]])  # at the top the bias shows them
+    return np.concatenate([*seen, db[net.L]])  # at the top, the bias contains them
 
 
 def coupled(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng, seed=0):

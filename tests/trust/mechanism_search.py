@@ -1,10 +1,10 @@
-"""A search for neighbours that move a rule by more than its mechanism says, audits of sound rules, and broken rules.
+"""A search for neighbours that move a rule beyond its mechanism, audits of sound rules, and broken rules.
 
-``python -m tests.trust.mechanism_search`` writes results/trust-mechanisms/search.json, in hours on one core; with
-``--missing`` it adds what the file lacks, a new rule and its mistakes, and takes the rest over. The games take most of
-the time (``--no-games``).
-tests/trust/test_mechanism_search.py looks at some of the same settings, or all. They are in mechanism_kinds.py, what a
-rule releases and states in mechanism_rules.py, broken rules in broken_claims.py.
+``python -m tests.trust.mechanism_search`` writes results/trust-mechanisms/search.json, in hours on one core. With
+``--missing``, it adds the rules that the file lacks, with their mistakes, and keeps the rest. The games take most of
+the time (``--no-games``). tests/trust/test_mechanism_search.py tests some or all of the same settings. They are in
+mechanism_kinds.py, the releases and statements of the rules in mechanism_rules.py, and broken rules in
+broken_claims.py.
 """
 
 import argparse
@@ -37,17 +37,17 @@ from tests.trust.broken_claims import broken, caught, refusal, refused, unseen_i
 from tests.trust.mechanism_kinds import Kind, kinds
 from tests.trust.mechanism_rules import DELTA, SEARCHED, SEED, coupled, released, says
 
-ROUNDING = 1e-12  # how far above the stated sensitivity, relatively, float64 may come
-ROUNDING_32 = 1e-5  # and float32
+ROUNDING = 1e-12  # allowed relative excess over the stated sensitivity in float64
+ROUNDING_32 = 1e-5  # and in float32
 TIGHT = 0.99
-GIVEN = np.random.Generator(np.random.PCG64(0))  # asked for nothing where no noise is added
+GIVEN = np.random.Generator(np.random.PCG64(0))  # not used if no noise is added
 
 
 # --- the search
 
 
 def look(kind: Kind, seed, *, draws=60, climbs=1, evaluations=300) -> dict:
-    """Search one; where the sensitivity is said to be attained and is not come near, again and longer."""
+    """Search one kind. If its sensitivity is stated as attained but is not nearly reached, search again and longer."""
     one, rng = kind.setting(), np.random.default_rng(seed)
     found = search(one.answer, one.stated, one.draw, draws=draws, climbs=climbs, evaluations=evaluations, rng=rng)
     drawn = found.drawn
@@ -62,7 +62,10 @@ def look(kind: Kind, seed, *, draws=60, climbs=1, evaluations=300) -> dict:
 
 
 def search_all(*, seed: int = SEED, done: Collection[str] = ()) -> dict:
-    """Every kind as it is, and with other sizes in either dtype; the largest ratios of each rule not done already."""
+    """Every kind as it is, and with other sizes in either dtype.
+
+    Returns the largest ratios of each rule not in ``done``.
+    """
     found: dict[str, dict] = {}
     for i, kind in enumerate(kinds()):
         if kind.rule in done:
@@ -81,8 +84,8 @@ def search_all(*, seed: int = SEED, done: Collection[str] = ()) -> dict:
 
 # --- audits of sound rules
 
-TRIALS = 60  # a side
-DEEPER = {"trials": 2000, "draws": 30, "climbs": 1, "evaluations": 150}  # for rules that no mean gives away
+TRIALS = 60  # on each side
+DEEPER = {"trials": 2000, "draws": 30, "climbs": 1, "evaluations": 150}  # for rules whose mistakes no mean reveals
 
 
 def worst(rule: str) -> tuple[Kind, NeighbourPair, float]:
@@ -100,10 +103,10 @@ def worst(rule: str) -> tuple[Kind, NeighbourPair, float]:
 
 
 def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> dict:
-    """Audits at 95 % of one step on neighbours that attain the sensitivity, noise as large as it.
+    """Audits at 95 % of one step on neighbours that attain the sensitivity, with noise of the same size.
 
-    Each is held against the exact epsilon of the stated sensitivity and noise, which no true claim goes below, and
-    against the accountant's. The score is the projection on the line through the two answers without noise.
+    Each is compared with the exact epsilon of the stated sensitivity and noise, which no true claim can be below, and
+    with the accountant's. The score is the projection on the line through the two results without noise.
     """
     kind, pair, ratio = worst(rule)
     one, B = kind.setting(), kind.held(pair.B)
@@ -143,7 +146,7 @@ def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> 
 
 
 def as_claim(kind: Kind, pair: NeighbourPair) -> Claim:
-    """A sound rule at a pair that `worst` found, ready for the games of `nfa audit --rule`; what it releases is W[1].
+    """A sound rule on a pair from `worst`, for the games of `nfa audit --rule`. Its release is W[1].
 
     Its noise is as large as its sensitivity.
     """
@@ -165,7 +168,7 @@ def as_claim(kind: Kind, pair: NeighbourPair) -> Claim:
 
 
 def games_on(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> dict:
-    """All games of `nfa audit --rule` at 95 % on neighbours that attain the sensitivity, `count` times over."""
+    """All games of `nfa audit --rule` at 95 % on neighbours that attain the sensitivity, `count` times."""
     kind, pair, _ = worst(rule)
     one = as_claim(kind, pair)
     pairs = {"furthest apart": pair, "the same, other runs": pair}
@@ -187,11 +190,11 @@ def most_false_alarms(count: int, doubt: float = 0.05) -> int:
 
 
 def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
-    """How far, of the stated sensitivity, a second record moves DP-SGD where ReLUs stand at 0 up to rounding.
+    """The relative move of DP-SGD from a second record if ReLUs are at 0 up to rounding.
 
-    Whether a product with one record rounds as one with two is the linear algebra library's affair; the second answer
-    says whether it did not here. The first record's units are at 0 in the one batch and a last bit beside it in the
-    other, so that its gradient turns from the biases of the output to the weights below.
+    The linear algebra library determines whether a product with one record rounds like one with two. The second result
+    tells whether it did not here. The first record's units are at 0 in one batch, and differ by a last bit in the
+    other. So its gradient moves from the biases of the output to the weights below.
     """
     largest, differs = 0.0, False
     for seed in range(tries):
@@ -212,7 +215,7 @@ def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
 def record(
     *, seed: int = SEED, count: int = 500, had: dict | None = None, played: Collection[str] = tuple(SEARCHED)
 ) -> dict:
-    """All of it, or what an earlier record does not have, with what that has."""
+    """All results, or those that an earlier record lacks, together with its content."""
     had = {name: {} for name in ("search", "audits", "games", "broken", "unseen_in_means")} | (had or {})
     start = time.monotonic()
 

@@ -1,15 +1,15 @@
-"""Mutation testing: a small change is made to the code, and one of the fast tests must fail.
+"""Mutation testing: after a small change to the code, one of the fast tests must fail.
 
 ``python -m tests.trust.mutants`` draws a seeded sample and writes results/trust-mutants/mutants.json in an hour or two
-of one core; ``--again FILE`` tries the survivors of an earlier run with the tests as they are now, and keeps what was
-found before the sample had led to new tests.
+on one core. ``--again FILE`` tests the survivors of an earlier run with the current tests, and keeps the results from
+before the sample led to new tests.
 
 A mutant is one changed file (tests/trust/mutations.py) in a copy of the tree. Its tests are those that reach the
-changed statement, by a run under coverage with one context a test; the test file that covers most of the changed
-module goes first, then the quickest. Every attempt is a fork of a process that holds NumPy, SciPy and pytest but
-nothing of nfa. Kernels are not compiled here (NUMBA_DISABLE_JIT=1), or nothing of them would be covered. At the end
-the tests that failed run once more on the unchanged tree, where they must pass. tests/trust/mutants.toml says of
-survivors why they are harmless.
+changed statement, by a run under coverage with one context for each test. The test file that covers most of the changed
+module goes first, then the quickest. Every attempt is a fork of a process that has loaded NumPy, SciPy and pytest but
+nothing of nfa. Kernels are not compiled here (NUMBA_DISABLE_JIT=1), because otherwise none of their lines would be
+covered. At the end, the tests that failed run once more on the unchanged tree, where they must pass.
+tests/trust/mutants.toml explains why survivors are harmless.
 """
 
 import argparse
@@ -49,15 +49,15 @@ HARMLESS = ROOT / "tests" / "trust" / "mutants.toml"
 SEED = 2028
 WARM = """numpy scipy.special scipy.stats scipy.optimize scipy.integrate mpmath hypothesis.extra.numpy numba
 matplotlib.pyplot dp_accounting torch pytest coverage joblib typer rich""".split()
-LONGEST = 5  # seconds that a test may take under coverage; a longer one is not used
-SECONDS = 60  # of tests that one mutant has to stand, by their times under coverage
+LONGEST = 5  # seconds of a test under coverage; slower tests are not used
+SECONDS = 60  # of tests for one mutant, by their times under coverage
 
 
 # What reaches it.
 
 
 class Listener:
-    """Keeps the wanted tests, quickest first; writes down which passed and how long they took."""
+    """Keeps the wanted tests, quickest first, and notes which passed and how long they took."""
 
     def __init__(self, tree: Path, wanted: dict[str, float] | None, coverage=None):
         self.tree, self.wanted, self.coverage, self.times, self.failed = tree, wanted, coverage, {}, []
@@ -67,7 +67,7 @@ class Listener:
 
         signal.signal(signal.SIGVTALRM, out_of_time)
 
-        few = [hypothesis.Phase.explicit, hypothesis.Phase.generate]  # the smallest example interests nobody here
+        few = [hypothesis.Phase.explicit, hypothesis.Phase.generate]  # nobody needs the smallest example here
         hypothesis.settings.register_profile("mutants", hypothesis.settings.get_profile("nfa"), phases=few)
         hypothesis.settings.load_profile("mutants")
 
@@ -101,14 +101,14 @@ def out_of_time(*_):
 
 
 def pytest_here(tree: Path, more: list[str], listener) -> int:
-    """Run pytest in a copy of the tree; the caller is a fork with nothing of nfa in it."""
+    """Run pytest in a copy of the tree. The caller is a fork without any module of nfa."""
     import pytest
 
     os.chdir(tree)
     sys.path[:] = [path for path in sys.path if not Path(path or ".").resolve().is_relative_to(ROOT)] + SITE
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         arguments = ["-q", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider", f"--basetemp={tree}.tmp", *more]
-        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis is there already
+        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis is imported already
         return int(pytest.main(arguments, plugins=[listener]))
 
 
@@ -116,7 +116,7 @@ SITE = [path for path in sys.path if "site-packages" in path]
 
 
 def forked(work, seconds: float) -> tuple[int | None, str]:
-    """(exit code, what it wrote) of `work(write)` in a fork; None for the code after `seconds` of processor time."""
+    """(exit code, output) of `work(write)` in a fork. The code is None after `seconds` of processor time."""
     import resource
 
     read, write = os.pipe()
@@ -137,7 +137,7 @@ def forked(work, seconds: float) -> tuple[int | None, str]:
     while (done := os.waitpid(pid, os.WNOHANG)) == (0, 0) and time.monotonic() < end:
         time.sleep(0.01)
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, signal.SIGKILL)  # and what it started
+        os.killpg(pid, signal.SIGKILL)  # and the processes that it started
     status = done[1] if done[0] else os.waitpid(pid, 0)[1]
     with open(read, errors="replace") as pipe:
         said = pipe.read(4096)
@@ -145,7 +145,7 @@ def forked(work, seconds: float) -> tuple[int | None, str]:
 
 
 def copy_tree(to: Path) -> Path:
-    """A copy of the tree in the layout of an installation, compiled so that a changed file is always seen."""
+    """A copy of the tree in the layout of an installation, compiled so that a changed file is always detected."""
     ignore = shutil.ignore_patterns(".*", "build", "runs", "dist", "*.egg-info", "__pycache__", "mutants")
     shutil.copytree(ROOT, to, ignore=ignore, symlinks=True)
     for name in ("kernels", "data"):
@@ -161,11 +161,11 @@ def warm_up():
     for name in WARM:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    gc.freeze()  # what is there need not be searched for garbage in every fork
+    gc.freeze()  # forks need not search the present objects for garbage
 
 
 def baseline(work: Path, files: list[str]) -> None:
-    """One run of the fast tests under coverage; leaves work/coverage and work/times.json."""
+    """One run of the fast tests under coverage. It writes work/coverage and work/times.json."""
     tree = copy_tree(work / "baseline")
 
     def under_coverage(write):
@@ -223,7 +223,7 @@ def around(change: Change) -> list[range]:
 
 
 def tests_of(work: Path, change: Change) -> dict[str, dict[str, float]]:
-    """{test file: {test: seconds}}: what reaches the changed statement; if nothing does, its function; or the file."""
+    """{test file: {test: seconds}} of the tests that reach the changed statement, or else its function, or the file."""
     lines, times = reached(work)
     here = lines.get(change.file, {})
     for some in around(change):
@@ -241,7 +241,7 @@ def tests_of(work: Path, change: Change) -> dict[str, dict[str, float]]:
 
 
 def attempt(tree: Path, file: str, wanted: dict[str, float]) -> tuple[int | None, str]:
-    """(exit code, the test that failed) of some tests of one file; None for the code is out of time."""
+    """(exit code, the test that failed) of some tests of one file. The code is None if they ran out of time."""
 
     def work(write):
         listener = Listener(tree, wanted)
@@ -256,7 +256,7 @@ def attempt(tree: Path, file: str, wanted: dict[str, float]) -> tuple[int | None
 
 
 def noticed(work: Path, change: Change) -> dict:
-    """Make the change in this process's tree and try the tests that reach it."""
+    """Make the change in this process's tree and run the tests that reach it."""
     tree, start, spent, tests = worker_tree(work), time.perf_counter(), 0.0, 0
     old, new = (ROOT / change.file).read_text(), changed(change)
     differ = [x for x in difflib.ndiff(old.splitlines(), new.splitlines()) if x[0] in "+-"]
@@ -281,7 +281,7 @@ def noticed(work: Path, change: Change) -> dict:
 
 @cache
 def worker_tree(work: Path) -> Path:
-    """A tree for this process alone, where pytest has compiled the tests."""
+    """A tree for this process only, in which pytest has compiled the tests."""
     tree = copy_tree(Path(tempfile.mkdtemp(dir=work)) / "tree")
 
     def collect(write):
@@ -293,7 +293,7 @@ def worker_tree(work: Path) -> Path:
 
 
 def control(work: Path, records: list[dict]) -> list[str]:
-    """The tests that failed on a mutant and fail on the unchanged tree as well; there should be none."""
+    """The tests that failed on a mutant and also fail on the unchanged tree. There should be none."""
     _, times = reached(work)
     killers = {r["killed"] for r in records if r["killed"] in times}
     wrong = []
@@ -305,7 +305,7 @@ def control(work: Path, records: list[dict]) -> list[str]:
 
 
 def counted(records: list[dict]) -> dict:
-    """How many were killed, with the Clopper-Pearson interval at 95 %."""
+    """The number of killed mutants, with the Clopper-Pearson interval at 95 %."""
     from scipy.stats import binomtest
 
     n, k = len(records), sum(r["killed"] is not None for r in records)
@@ -314,7 +314,7 @@ def counted(records: list[dict]) -> dict:
 
 
 def report(totals: dict[str, int], records: list[dict], earlier: dict) -> dict:
-    """What is written down: counts by file, by tool, of all; each survivor, and why it is harmless if that is known."""
+    """The report: counts by file, by tool and in total, and each survivor with the reason why it is harmless."""
     known = tomllib.loads(HARMLESS.read_text())["harmless"]
     why = {(h["file"], h["old"], h["new"]): h["why"] for h in known}
     records = sorted(records, key=lambda r: (r["file"], r["number"]))
@@ -346,7 +346,7 @@ def name_of(record: dict) -> str:
 
 
 def taken_over(sample: list[Change], earlier: dict) -> tuple[list[dict], list[Change]]:
-    """What an earlier result, if there is one, says of changes that were noticed; and those that are to be tried."""
+    """The results of an earlier run for detected changes, if any, and the changes that remain to be tested."""
     changes = [(c, {"file": c.file, "number": c.number, "line": c.first}) for c in sample]
     killed = earlier.get("killed", {})
     if earlier and {name_of(r) for _, r in changes} != {*killed, *map(name_of, earlier["survivors"])}:
@@ -356,13 +356,13 @@ def taken_over(sample: list[Change], earlier: dict) -> tuple[list[dict], list[Ch
 
 
 def try_all(work: Path, changes: list[Change], jobs: int):
-    """The record of each change, as they come; what is tried is kept in the folder, and not tried again."""
+    """Yield the record of each change. Results are stored in the folder, and not computed again."""
     kept = work / "tried.jsonl"
     done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     todo = {(c.file, c.number): c for c in changes}
     yield from (r for r in done if todo.pop((r["file"], r["number"]), None))
     changes[:] = todo.values()
-    reached(work)  # once, before the processes part
+    reached(work)  # once, before the processes start
     with get_context("fork").Pool(jobs, initializer=use, initargs=(work, changes)) as pool, kept.open("a") as log:
         for record in pool.imap_unordered(noticed_there, range(len(changes))):
             log.write(json.dumps(record) + "\n")
@@ -371,7 +371,7 @@ def try_all(work: Path, changes: list[Change], jobs: int):
 
 
 def use(work: Path, changes: list[Change]):
-    """In each process: what `noticed_there` works on. A change is inherited, because it cannot be sent."""
+    """In each process, set what `noticed_there` uses. A change is inherited, because it cannot be sent."""
     global HERE
     HERE = work, changes
 
@@ -393,7 +393,7 @@ def main():
     args = parser.parse_args()
     os.chdir(ROOT)
     os.environ |= ENVIRONMENT
-    sys.dont_write_bytecode = True  # a changed file can have the time and size of the one before it
+    sys.dont_write_bytecode = True  # a changed file can have the time and size of the previous one
     totals, sample = draw(SEED, args.share)
     earlier = json.loads(args.again.read_text()) if args.again else {}
     records, todo = taken_over(sample, earlier)

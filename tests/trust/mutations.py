@@ -1,7 +1,7 @@
-"""Which small changes can be made to the code, and a seeded sample of them: what tests/trust/mutants.py tries.
+"""The possible small changes to the code, and a seeded sample of them, for tests/trust/mutants.py.
 
-mutmut proposes the changes to the plain NumPy modules, cosmic-ray those to the kernels. Left out are docstrings,
-annotations, decorators, whatever is inside a `raise` or a warning, and strings with a blank in them: prose.
+mutmut proposes the changes to the plain NumPy modules, and cosmic-ray those to the kernels. Docstrings, annotations,
+decorators, the content of a `raise` or a warning, and strings with a blank (prose) are left out.
 """
 
 import ast
@@ -14,7 +14,7 @@ PLAIN = [
     *("nfa/rules/*.py", "nfa/privacy/*.py", "nfa/sensitivity/*.py"),
     *(f"nfa/{name}.py" for name in ("clip", "sampling", "feedback/matrices", "optim")),
 ]
-SAMPLES = {"plain": (PLAIN, 520), "kernels": (["kernels/*.py"], 120)}  # where, and how many mutants of each
+SAMPLES = {"plain": (PLAIN, 520), "kernels": (["kernels/*.py"], 120)}  # the files, and the number of mutants of each
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Change:
     number: int
     first: int
     last: int
-    how: object  # what the tool needs to make it
+    how: object  # data that the tool needs to make it
 
 
 def prose(node) -> bool:
-    """Is it a string for a reader: one with a blank in it?"""
+    """Whether it is a string for a reader, which has a blank in it."""
     import libcst as cst
 
     strings = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
@@ -37,7 +37,7 @@ def prose(node) -> bool:
 
 
 def plain_changes(file: str) -> list[Change]:
-    """What mutmut proposes for a module, in decorated functions too, but for messages."""
+    """The changes that mutmut proposes for a module, also in decorated functions, except in messages."""
     import libcst as cst
     from libcst.metadata import MetadataWrapper, ParentNodeProvider, PositionProvider
     from mutmut.mutation import file_mutation
@@ -78,7 +78,7 @@ def plain_changes(file: str) -> list[Change]:
 
 
 def of_bodies(text: str) -> set[int]:
-    """The lines of functions' bodies, but for each raise and, of an inner function, its decorators and head."""
+    """The lines of functions' bodies, without each raise and, for an inner function, its decorators and head."""
     bodies, left_out = set(), set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
@@ -92,7 +92,7 @@ def of_bodies(text: str) -> set[int]:
 
 
 def kernel_changes(file: str) -> list[Change]:
-    """What cosmic-ray proposes for the bodies of a kernel module's functions, but for messages."""
+    """The changes that cosmic-ray proposes for the bodies of a kernel module's functions, except in messages."""
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.operators.provider import OperatorProvider
 
@@ -126,7 +126,7 @@ PROPOSED = {"plain": plain_changes, "kernels": kernel_changes}
 
 
 def draw(seed: int, share: float = 1.0, proposed=PROPOSED) -> tuple[dict[str, int], list[Change]]:
-    """How many changes each file has, and a sample: of each file a number in proportion, at random; in random order."""
+    """The number of changes of each file, and a random sample with a proportional number from each file, shuffled."""
     rng, totals, sample = random.Random(seed), {}, []
     for group, (patterns, size) in SAMPLES.items():
         files = sorted({str(path.relative_to(ROOT)) for pattern in patterns for path in ROOT.glob(pattern)})
@@ -135,7 +135,7 @@ def draw(seed: int, share: float = 1.0, proposed=PROPOSED) -> tuple[dict[str, in
         totals |= {file: len(changes) for file, changes in every.items()}
         exact = {file: round(share * size) * len(c) / sum(map(len, every.values())) for file, c in every.items()}
         quota = {file: int(x) for file, x in exact.items()}
-        most = sorted(exact, key=lambda file: quota[file] - exact[file])  # the largest remainders get what is left
+        most = sorted(exact, key=lambda file: quota[file] - exact[file])  # the largest remainders get the rest
         for file in most[: round(share * size) - sum(quota.values())]:
             quota[file] += 1
         for file in files:

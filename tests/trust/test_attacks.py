@@ -1,4 +1,4 @@
-"""Attacks on the guarantees, as the page tutorials/attacks.md lists them: the truth by a computation of its own."""
+"""Attacks on the guarantees, as listed on the page tutorials/attacks.md. Separate computations give the true values."""
 
 import math
 from fractions import Fraction
@@ -33,7 +33,7 @@ def length(dW, db):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.bool_])
 def test_pixels_that_are_no_floats_are_refused(dtype):
-    """The squares of 255 wrap around in uint8: unrefused, an image passes every clip, 1731 times longer than C."""
+    """The squares of 255 wrap around in uint8. If allowed, an image passes every clip with a norm 1731 times C."""
     net = network.mlp([784, 3], ops.relu, rng=np.random.default_rng(0), dtype=np.float32)
     x = np.ones((1, 784), dtype)
     with pytest.raises(ValueError, match="x must hold floats, because"):
@@ -42,7 +42,7 @@ def test_pixels_that_are_no_floats_are_refused(dtype):
 
 @pytest.mark.parametrize("std", [6.9e-46, 1e-40, 1e37])
 def test_noise_that_a_dtype_does_not_have_is_refused(std):
-    """Below the normal floats the noise is one of few values; near the largest, whether sums overflow tells a count."""
+    """Below the normal floats, the noise has few values. Near the largest, an overflow of sums reveals a count."""
     out = np.zeros(4, np.float32)
     with pytest.raises(ValueError, match="the standard deviation of float32 noise must be 0 or between"):
         noise.add_normal(out, std, np.random.default_rng(0))
@@ -60,13 +60,13 @@ def one_weight(x, y, rule, **settings):
 
 
 def test_a_weight_below_the_normal_floats_is_none():
-    """Rounded to the next of the few floats there, it lets a record exceed C / m, or L, nearly twice."""
+    """If it were rounded to the next of the few floats there, a record could exceed C / m, or L, nearly twice."""
     assert one_weight(1e19, -1, dp_sgd, C=1e-15, m=1.4e11, sigma=0.0) <= 1e-15 / 1.4e11
     assert one_weight(1e18, -1, shuffled_sgd, L=7.1e-28, sigma=0.0) <= 7.1e-28
 
 
 def test_positions_of_a_convolution_that_cancel_are_clipped_by_what_is_added():
-    """dz orthogonal to all that the positions see: what is left is rounding, of the norm as of the sum it is for."""
+    """dz is orthogonal to everything that the positions read. The rest is rounding, of the norm as of its sum."""
     r, most = np.random.default_rng(0), 0.0
     map_ = network.Conv2d(64, (3, 2)).bind((33, 5, 5))  # its norms come from the positions' Gram matrices
     for _ in range(40):
@@ -98,7 +98,7 @@ def test_amplified_pure_epsilons_are_rounded_up(eps, q):
 
 
 def test_a_rate_that_no_coin_has_is_refused():
-    """`random()` is a multiple of 2^-53, so a record is drawn with at least that probability, whatever q."""
+    """`random()` is a multiple of 2^-53, so a record is drawn with at least that probability, for any q."""
     x = np.zeros((3, 1))
     with pytest.raises(ValueError, match=r"the sampling rate q must be at least 2\^-30"):
         sampling.Poisson(x, x, 1e-300, noise.Streams(0))
@@ -121,7 +121,7 @@ def test_rows_that_are_no_numbers_are_clipped_to_0(clip):
 
 
 def test_clips_and_normalisers_beyond_a_dtypes_digits_are_refused(clip):
-    """In float32 a row of norm 1e-45 over m = 1.99 is rounded up to the same number again, 1.99 times as far."""
+    """In float32, a row of norm 1e-45 over m = 1.99 is rounded up to the same number again, 1.99 times too far."""
     with pytest.raises(
         ValueError, match=r"the clipping bound c must be at least 9\.86e-32 for float32 arrays, got 1e-45"
     ):

@@ -1,6 +1,6 @@
-"""The fuzzer's own parts, without the fuzzer: what it starts from is read, and each kind of finding would be one.
+"""The fuzzer's own parts, without the fuzzer: the initial files are read, and each kind of finding is detected.
 
-`python -m tests.trust.fuzz` fuzzes; what it found is tested where the reader is (tests/data/test_data_readers.py and
+`python -m tests.trust.fuzz` fuzzes. Tests of its findings are with the reader (tests/data/test_data_readers.py and
 others).
 """
 
@@ -17,7 +17,7 @@ EVERY = pytest.mark.parametrize("name", READERS)
 
 @EVERY
 def test_what_fuzzing_starts_from_is_read(name, tmp_path):
-    """Half of the seeds at least, or only refusals would be explored."""
+    """At least half of the seeds are read. Otherwise only refusals would be explored."""
     reader, taken = READERS[name], 0
     for data in reader.seeds():
         assert len(data) <= reader.longest
@@ -32,7 +32,7 @@ def test_what_fuzzing_starts_from_is_read(name, tmp_path):
 
 @EVERY
 def test_damaged_seeds_are_no_findings(name, tmp_path):
-    """Thirty seeded damages of each: bytes changed, cut out or put in."""
+    """Thirty seeded damages of each: bytes changed, removed or inserted."""
     reader, rng = READERS[name], np.random.default_rng(8)
     for _ in range(30):
         data = bytearray(rng.choice(np.array(reader.seeds(), object)))

@@ -1,4 +1,4 @@
-"""Mechanisms keep their promise: searches for neighbours that move a rule by more, audits, and broken rules caught."""
+"""Mechanisms hold: searches for neighbours that move a rule further, audits, and broken rules, which are caught."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from tests.trust.mechanism_rules import BY_HAND, DELTA, SEARCHED, SEED
 
 RECORDED = json.loads((ROOT / "results" / "trust-mechanisms" / "search.json").read_text())
 RULES = list(SEARCHED)
-KEPT = [name for name in RULES if name in RECORDED["search"]]  # a new rule is searched here before its record is kept
+KEPT = [name for name in RULES if name in RECORDED["search"]]  # a new rule is searched here before its record exists
 BROKEN = broken()
 UNSEEN = unseen_in_means()
 VALUE = r"\[\w+:[^]]+\]|'[^']+'|\d[\d.e-]*\d"  # an id of the ledger, a name in quotes, a number of several digits
@@ -32,7 +32,7 @@ rng = np.random.default_rng
 
 
 def first(rule):
-    """The first kind of a rule on a fully connected network, one that attains its sensitivity where one is said to."""
+    """The first kind of a rule on a fully connected network, if possible one that attains its sensitivity."""
     own = [kind for kind in kinds() if kind.rule == rule and len(kind.net.shape_h[0]) == 1]
     return next((kind for kind in own if kind.attained), own[0])
 
@@ -65,7 +65,7 @@ def test_the_whole_search_holds():
 
 
 def judge(found):
-    """Never above, up to rounding; within 1 % wherever the sensitivity is said to be attained."""
+    """Never above, up to rounding, and within 1 % if the sensitivity is stated as attained."""
     searched = [kind for kind in kinds() if kind.rule in found]
     assert list(found) == list(dict.fromkeys(kind.rule for kind in searched))
     assert sum(one["searched"] for one in found.values()) == 3 * len(searched)
@@ -82,7 +82,7 @@ def test_the_recorded_search_holds():
 
 
 def test_every_rule_that_states_a_sensitivity_is_searched():
-    """Those whose file has a mechanism that returns one, as its text says."""
+    """These are the rules whose file has a mechanism that returns one, by its text."""
     rules = ROOT / "nfa" / "rules"
     states = re.compile(r"^def mechanism\([^)]*\) -> Mechanism:", re.MULTILINE)
     stating = {path.stem for path in rules.glob("*.py") if states.search(path.read_text())}
@@ -95,7 +95,7 @@ def test_every_rule_that_states_a_sensitivity_is_searched():
 
 @pytest.mark.parametrize("dtype, C", [(np.float64, 1e-170), (np.float32, 1e-24)])
 def test_a_clip_whose_square_vanishes_is_refused_or_kept(dtype, C):
-    """A gradient of 1e4 C, whose squared norm is 0 in the dtype, passed the clip as it was."""
+    """A gradient of 1e4 C, whose squared norm is 0 in the dtype, passed the clip unchanged."""
     net = mlp((3, 4, 2), ops.tanh, rng=rng(0), dtype=dtype, loss=ops.squared_error)
     x = np.ones((1, 3), dtype)
     net.W[2][:], net.b[2][:] = 0, 0
@@ -115,7 +115,7 @@ def test_a_clip_whose_square_vanishes_is_refused_or_kept(dtype, C):
 
 
 def test_rounding_that_depends_on_the_batch_can_move_a_rule_by_more():
-    """What a mechanism takes for granted: where the library rounds one row as it does two, it holds here too."""
+    """A mechanism assumes this. If the library rounds one row like two, it holds here too."""
     moved, differs = ms.rounded_otherwise(tries=5)
     assert moved > 1.5 if differs else moved <= 1 + ms.ROUNDING
     assert RECORDED["rounding_beside_a_kink"] == pytest.approx(np.sqrt(5), rel=1e-3)
@@ -126,7 +126,7 @@ def test_rounding_that_depends_on_the_batch_can_move_a_rule_by_more():
 
 @pytest.mark.slow
 def test_sound_rules_are_not_refuted_beyond_the_stated_rate():
-    """30 audits; the record has 500 for each rule."""
+    """30 audits. The record has 500 for each rule."""
     told = ms.audits("dp_sgd", 30)
     assert told["above_exact"] <= ms.most_false_alarms(30, 1e-3)
     assert 0.2 * told["exact_epsilon"] < told["median_bound"] < told["exact_epsilon"]
@@ -143,7 +143,10 @@ def test_500_audits_of_a_sound_rule(rule):
 @pytest.mark.nightly
 @pytest.mark.parametrize("rule", KEPT)
 def test_500_times_all_games_of_the_command_on_a_sound_rule(rule):
-    """On spread, correlation, repetition and several steps too; at 95 %, as many as binomial(500, 0.05) has."""
+    """This includes spread, correlation, repetition and several steps.
+
+    At 95 %, at most as many as binomial(500, 0.05).
+    """
     assert ms.games_on(rule, 500)["refuted"] <= RECORDED["most_false_alarms"]
 
 
@@ -168,15 +171,18 @@ def test_the_recorded_audits_hold():
 
 
 def trials(name):
-    """A side. Half of the noise is the least that a game alone refutes; the others have a quarter of it, or none."""
+    """On each side.
+
+    Half of the noise is the smallest mistake that a game refutes. The others have a quarter, or none.
+    """
     return 3000 if name == "noise_halved" else 1000
 
 
 @pytest.mark.parametrize("name, times", [("noise_halved", 2), ("noise_on_the_sum", 4)])
 def test_the_power_of_the_game_that_refutes_a_broken_rule(name, times):
-    """With noise so many times too small it misses with probability below 1e-6, were its direction 5 % off the best.
+    """If the noise is this many times too small, the game misses with probability below 1e-6, for a direction 5 % off.
 
-    The event is that of the middle between the two means; the confidence of each of four bounds together is 95 %.
+    The event is that of the middle between the two means. The confidence of the four bounds together is 95 %.
     """
     pair = BROKEN[name].draw(rng(0))
     stated = 1 / BROKEN[name].mechanism(pair.net, pair.B).noise_multiplier
@@ -223,7 +229,7 @@ def test_the_recorded_broken_rules_are_caught():
 
 @pytest.mark.parametrize("name", refused())
 def test_what_cannot_be_right_is_refused(name):
-    """With the recorded exception, ledger id and values; the words of a message may change."""
+    """With the recorded exception, ledger id and values. The words of a message may change."""
     sentence, recorded = refusal(refused()[name]), RECORDED["refused"][name]
     assert sentence
     assert sentence.partition(":")[0] == recorded.partition(":")[0]

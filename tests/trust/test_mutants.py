@@ -1,4 +1,4 @@
-"""Mutants: what they do without its tools: the sample, an earlier result, and the list of harmless changes."""
+"""The parts of mutation testing without its tools: the sample, an earlier result, and the list of harmless changes."""
 
 import tomllib
 from collections import Counter
@@ -13,7 +13,7 @@ from tests.trust.mutations import Change, draw, of_bodies
 
 
 def test_every_harmless_change_is_to_lines_that_are_there():
-    """tests/trust/mutants.toml: each has its reason, and none is left over from lines that are gone."""
+    """In tests/trust/mutants.toml, each change has its reason, and none is for lines that no longer exist."""
     harmless = tomllib.loads((ROOT / "tests" / "trust" / "mutants.toml").read_text())["harmless"]
     for change in harmless:
         lines = [line.strip() for line in (ROOT / change["file"]).read_text().splitlines()]
@@ -24,13 +24,13 @@ def test_every_harmless_change_is_to_lines_that_are_there():
 
 
 def every_line(file):
-    """A change for every line of a file, where mutmut or cosmic-ray would propose others."""
+    """A change for every line of a file, in place of those that mutmut or cosmic-ray would propose."""
     lines = (ROOT / file).read_text().splitlines()
     return [Change(file, i, i + 1, i + 1, None) for i in range(len(lines))]
 
 
 def test_a_sample_has_its_size_and_of_each_file_a_share():
-    """A tenth of 520 and of 120, by largest remainders; another seed draws others."""
+    """A tenth of 520 and of 120, by largest remainders. Another seed draws others."""
     proposed = {"plain": every_line, "kernels": every_line}
     totals, sample = draw(1, 0.1, proposed)
     assert totals == {file: len(every_line(file)) for file in totals if every_line(file)}
@@ -98,7 +98,7 @@ def changed(line):
 
 
 def test_a_marked_line_loses_either_operand_and_two_arguments_or_factors_change_places():
-    """The forms are written by hand; an operand keeps its parentheses, and raises and three arguments stay."""
+    """The forms are written by hand. An operand keeps its parentheses, and raises and three arguments stay."""
     assert changed("y = (a + b) * c") == {
         "y = (a + b) / c",
         "y = (a + b)",

@@ -1,7 +1,7 @@
-"""Records whose pass leaves the range of floats move no rule by more than it says: NaN, infinity, lost squares.
+"""Records whose pass leaves the range of floats move no rule further than stated: NaN, infinity, lost squares.
 
-Every rule of nfa.rules whose mechanism states a sensitivity is asked: a new one needs no line here. The oracle is the
-stated sensitivity alone.
+The tests include every rule of nfa.rules whose mechanism states a sensitivity, so a new rule needs no line here. The
+oracle is the stated sensitivity alone.
 """
 
 import numpy as np
@@ -23,13 +23,13 @@ SETTINGS = {
     "C": 0.3, "m": 3, "sigma": 0.5, "sigma_0": 1.0, "s": 1.0, "K": 2, "L": 0.3, "tau": 0.2, "tau_e": 0.2, "tau_h": 0.9,
     "tau_B": 0.5, "tau_h_max": 0.8, "lam": 0.5,
 }  # fmt: skip
-ROUNDING = {np.float32: 1e-5, np.float64: 1e-12}  # relatively, above the stated sensitivity
+ROUNDING = {np.float32: 1e-5, np.float64: 1e-12}  # relative, above the stated sensitivity
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
 PRIVATE = {name: spec(name) for name in names() if name not in ALIASES and spec(name).returns is Mechanism}
-SOFTMAX_ALONE = {"output_perturbation"}  # states nothing under another loss
-BY_KERNELS = " by kernels"  # after the name of a rule that is given the clips' kernels
+SOFTMAX_ALONE = {"output_perturbation"}  # it states nothing for another loss
+BY_KERNELS = " by kernels"  # suffix of a rule that gets the clips' kernels
 CARRYING = {f"dp_dfa_joint carrying {what}": {"carries": what} for what in ("ternary", "label")}
 CLIPPED = [name for name, rule in PRIVATE.items() if "clip_l2" in rule.given]
 RULES = pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def conv(c_out, pool=None, image=(2, 5, 5), k=3):
 
 
 def wide(k, **how):
-    """A convolution that sees few positions of many channels: its norms come by way of Gram matrices."""
+    """A convolution that reads few positions of many channels, so its norms use Gram matrices."""
     return Net((4, 4, 4), [(Conv2d(12, k), ops.identity), (Dense(2),)], **how)
 
 
@@ -89,7 +89,7 @@ def known(name, net, B):
 
 
 def also(name):
-    """The kernels that a rule is given, or what it carries, if its name says so."""
+    """The kernels that a rule gets, or its carried signal, if its name says so."""
     if not name.endswith(BY_KERNELS):
         return CARRYING.get(name, {})
     kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
@@ -102,12 +102,12 @@ def bare(name):
 
 
 def summed(name, net, B, x, y):
-    """The direction without noise, or what stands in its place where the noise is not on the sum; 0 for no record."""
+    """The direction without noise, or the vector that gets the noise if this is not the sum; 0 for no record."""
     more, name = also(name), bare(name)
     rule = PRIVATE[name]
     own = known(name, net, B) | more | ({"weigh": coupled} if "weigh" in rule.given else {})
     del own["net"]
-    if name in SOFTMAX_ALONE:  # the noise is added before large weights round the way from them, which tells no more
+    if name in SOFTMAX_ALONE:  # the noise is added before large weights round the difference from them
         net = net.copy()
         net.W[1][:], net.b[1][:] = 0, 0
     with np.errstate(all="ignore"):
@@ -124,7 +124,7 @@ def stated(name, net, B, adjacency):
 
 
 def judge(name, net, B, x, y, *, told=""):
-    """Add, replace, relabel and zero out the last record of (x, y), which may be as wild as it likes."""
+    """Add, replace, relabel and zero out the last record of (x, y), which may have any values."""
     tolerance = 1 + ROUNDING[x.dtype.type]
     ordinary = rng(3).standard_normal((1, *net.shape_h[0])).astype(x.dtype)
     one = name == "shuffled_sgd"  # a batch is one record
@@ -156,14 +156,14 @@ def judge(name, net, B, x, y, *, told=""):
 
 
 def overflowing(dtype):
-    """A number whose square is not in the dtype, and one near its largest."""
+    """A number whose square overflows the dtype, and one near its largest."""
     return (dtype(1e25), dtype(3e38)) if dtype is np.float32 else (dtype(1e200), dtype(1e308))
 
 
 @RULES
 @DTYPES
 def test_squares_of_dz_overflow_where_h_is_zero(name, dtype):
-    """inf times 0 is NaN, which is no larger than any bound."""
+    """inf times 0 is NaN, which is not larger than any bound."""
     net, B, x, y = made("one linear layer", dtype)
     for huge in overflowing(dtype):
         x[1], y[1] = 0, huge
@@ -174,7 +174,7 @@ def test_squares_of_dz_overflow_where_h_is_zero(name, dtype):
 @DTYPES
 @SOME_NETS
 def test_h_is_infinite_where_dz_is_zero(name, kind, dtype):
-    """The weights above the first layer are 0, so that nothing comes back to it, and what it reads is not finite."""
+    """The weights above the first layer are 0, so nothing returns to it, and its inputs are not finite."""
     net, B, x, y = made(kind, dtype)
     for l in range(2, net.L + 1):
         net.W[l][:] = 0
@@ -187,7 +187,7 @@ def test_h_is_infinite_where_dz_is_zero(name, kind, dtype):
 @DTYPES
 @SOME_NETS
 def test_activations_give_nan(name, kind, dtype):
-    """Weights and inputs whose products overflow: infinity less infinity, and GELU of minus infinity."""
+    """Weights and inputs whose products overflow: infinity minus infinity, and GELU of minus infinity."""
     net, B, x, y = made(kind, dtype)
     for l in range(1, net.L + 1):
         net.W[l] *= overflowing(dtype)[0]
@@ -217,9 +217,9 @@ def test_squares_of_dz_vanish_where_h_is_huge(name, dtype, monkeypatch):
 @DTYPES
 @pytest.mark.parametrize("kept", [True, False])
 def test_positions_of_a_convolution_cancel(name, dtype, kept, monkeypatch):
-    """a, b and -(a + b) at three positions: weighed one by one they no longer add up to the 0 that the norm has seen.
+    """a, b and -(a + b) at three positions: if weighed one by one, they no longer add up to the 0 in the norm.
 
-    The layer above sends them back; what it reads is 0, so that its own gradient is ordinary and is shortened.
+    The layer above sends them back. Its input is 0, so its own gradient is ordinary and is clipped.
     """
     if not kept:
         monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 0)
@@ -236,7 +236,7 @@ def test_positions_of_a_convolution_cancel(name, dtype, kept, monkeypatch):
 
 
 def wild(shape, dtype, generator):
-    """Normals of a size anywhere in the dtype's range, some of them 0, infinite or NaN."""
+    """Normals of any size in the dtype's range. Some are 0, infinite or NaN."""
     low, high = np.log10([np.finfo(dtype).tiny, np.finfo(dtype).max])
     with np.errstate(all="ignore"):
         v = (10.0 ** generator.uniform(low, high) * generator.standard_normal(shape)).astype(dtype)

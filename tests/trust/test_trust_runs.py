@@ -1,5 +1,7 @@
-"""Runs that survive: kills, SIGTERM, two processes in one folder, a full disk, a folder that may not be written, data
-that vanish. Each leaves one sentence, what was finished before, and nothing half-written."""
+"""Runs that survive: kills, SIGTERM, two processes in one folder, a full disk, a read-only folder, missing data.
+
+Each leaves one sentence and the finished files, and no incomplete file.
+"""
 
 import errno
 import json
@@ -36,7 +38,7 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def alone(tiny, tmp_path_factory):
-    """What the tiny table leaves behind when nothing disturbs it."""
+    """The files of the tiny table from an undisturbed process."""
     out = tmp_path_factory.mktemp("alone") / "out"
     code, said = finished(tiny, out)
     assert code == 0, said
@@ -59,7 +61,7 @@ def test_killed_at_random_moments_and_resumed_it_is_the_table_left_alone():
 def test_killed_many_times(n, jobs, epochs):
     counts = kills(n, seed=jobs, jobs=jobs, epochs=epochs)
     assert counts["kills"] == n
-    # The search does meet runs at work; workers keep the usual ten seconds between checkpoints, and finish before.
+    # The search does meet running processes. Workers have the usual ten seconds between checkpoints, and finish before.
     assert counts["with a checkpoint"] > n / 10 or jobs > 1
     assert counts["differ"] == 0
 
@@ -75,7 +77,7 @@ def test_killed_many_times(n, jobs, epochs):
     ],
 )
 def test_a_signal_leaves_a_sentence_and_what_is_finished(number, code, tiny, tmp_path, alone):
-    """In the middle of the second cell."""
+    """The signal arrives in the middle of the second cell."""
     out = tmp_path / "out"
     process = started(tiny, out)
     for line in process.stderr:
@@ -101,14 +103,14 @@ def test_a_signal_leaves_a_sentence_and_what_is_finished(number, code, tiny, tmp
 @pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("send", ["kill", "killpg"])
 def test_a_signal_to_a_command_with_workers(send, number, code, tiny, tmp_path):
-    """To the process alone, as `kill` sends it, and to its workers too, as a terminal and Slurm do."""
+    """To the process alone, as `kill` sends it, and also to its workers, as a terminal and Slurm do."""
     out = tmp_path / "out"
     process = started(tiny, out, "--jobs", 2, epochs=3000)
     while len(list(out.glob("*.lock"))) < 3 and process.poll() is None:  # the folder's, and those of two runs
         time.sleep(0.005)
     time.sleep(0.3)
     getattr(os, send)(process.pid, number)
-    said = process.communicate(timeout=60)[1]  # until the workers, too, have let go of the pipe
+    said = process.communicate(timeout=60)[1]  # until the workers, too, have closed the pipe
     assert process.returncode == code
     assert last_line(said).startswith(
         f"stopped. Finished work is kept in {out}. To continue this work, run the same command"
@@ -174,7 +176,7 @@ def test_a_lock_is_waited_for(tmp_path):
 
 
 def test_the_lock_of_a_file_that_was_just_removed_is_no_lock(tmp_path, monkeypatch):
-    """The owner before removes the file between our opening it and our locking it; then the name is free for others."""
+    """The previous owner removes the file between our opening and our locking. Then the name is free for others."""
     path, real, left = tmp_path / "a.lock", fcntl.flock, [True]
 
     def late(file, how):
@@ -191,7 +193,7 @@ def test_the_lock_of_a_file_that_was_just_removed_is_no_lock(tmp_path, monkeypat
 
 @pytest.mark.parametrize("module, asked", [(fcntl, "flock"), (os, "fstat")])
 def test_the_lock_of_a_file_that_another_machine_removed_is_no_lock(module, asked, tmp_path, monkeypatch):
-    """On a network file system we then hold a stale handle, and hear of it when we lock or when we look."""
+    """On a network file system we then have a stale handle, and learn this when we lock or when we check."""
     path, real, left = tmp_path / "a.lock", getattr(module, asked), [True]
 
     def stale(*given):
@@ -248,7 +250,7 @@ def test_what_another_process_finished_meanwhile_is_not_trained_again(tiny, tmp_
 
 
 def test_of_many_that_come_and_go_one_at_a_time_is_in(tmp_path):
-    """Also while the file is removed under those that wait: 6 threads, 20 times each."""
+    """This also holds while the file is removed under the waiting threads: 6 threads, 20 times each."""
     path, inside, most = tmp_path / "a.lock", [], []
 
     def come_and_go():
@@ -271,7 +273,7 @@ def test_a_run_in_the_hands_of_another_process_is_refused(tiny, tmp_path, monkey
     with locked(tmp_path / "dfa-seed1.lock", "x"):
         with pytest.raises(OSError, match=r"at work on dfa-seed1 in the output folder .*: wait until"):
             run(tiny_settings(tiny), tmp_path)
-        assert run(tiny_settings(tiny, seed=2), tmp_path)["seed"] == 2  # other files, nobody's hands
+        assert run(tiny_settings(tiny, seed=2), tmp_path)["seed"] == 2  # other files, which no process uses
     assert run(tiny_settings(tiny), tmp_path)["seed"] == 1
 
 
@@ -290,7 +292,7 @@ def test_a_second_reproduce_in_the_folder_is_refused(tiny, tmp_path):
 
 @contextmanager
 def mounted(folder, options):
-    """A small file system of its own; False where this user may not mount one."""
+    """A small separate file system; False if this user may not mount one."""
     folder.mkdir()
     try:
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True)
@@ -306,7 +308,7 @@ def mounted(folder, options):
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_a_sentence_and_what_is_finished(tiny, tmp_path, alone):
-    """A disk with room for one record and no more; where none can be mounted, a limit on the size of a file."""
+    """A disk with room for one record. If none can be mounted, a limit on the size of a file."""
     disk = tmp_path / "disk"
     with mounted(disk, "size=64k") as full:
         out = disk / "out"
@@ -352,7 +354,7 @@ def test_what_cannot_be_written_is_named_and_the_old_file_stays(number, tmp_path
 
 @pytest.mark.slow
 def test_a_folder_that_may_not_be_written_is_told_before_training(tiny, tmp_path):
-    """A file system mounted for reading; elsewhere a folder without the right, or, for root, one of the kernel's."""
+    """A read-only file system. Otherwise a folder without the right or, for root, one of the kernel's."""
     with mounted(tmp_path / "disk", "ro,size=64k") as read_only:
         out = tmp_path / "disk" / "out"
         if not read_only:

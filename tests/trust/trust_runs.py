@@ -1,12 +1,12 @@
-"""What becomes of `nfa reproduce` when its process, its disk or its helpers fail: a search, and figures for results/.
+"""The behaviour of `nfa reproduce` if its process, its disk or its helpers fail: a search, and numbers for results/.
 
-Redo a figure from the root of the checkout::
+To compute a number again, type in the root of the checkout::
 
     python -m tests.trust.trust_runs kills --out results/trust-runs/kills.json
     python -m tests.trust.trust_runs workers --out results/trust-runs/workers.json
 
-``python -m tests.trust.trust_runs child ...`` is `nfa ...` with tables that take seconds in place of a paper's, so
-that the tests, too, have a process to kill.
+``python -m tests.trust.trust_runs child ...`` is `nfa ...` with tables that take seconds instead of a paper's, so the
+tests also have a process to kill.
 """
 
 import argparse
@@ -27,14 +27,14 @@ import numpy as np
 
 from tests.project.tree import ROOT
 
-KILLS = [(50, 1, 500), (10, 2, 1000)]  # how many, with how many processes, of runs of how many epochs
+KILLS = [(50, 1, 500), (10, 2, 1000)]  # (kills, processes, epochs of the runs)
 PRIVATE = {"C": 1.0, "m": 10, "sigma": 0.3}
 
 
 def cells(scale, seeds):
-    """Backpropagation, feedback alignment and DP-SGD, whose record counts an epsilon, on the tiny data set.
+    """Backpropagation, feedback alignment and DP-SGD, whose record has an epsilon, on the tiny data set.
 
-    The environment says where the data are and how many epochs there are.
+    The environment names the data and the number of epochs.
     """
     from nfa.experiments.experiment import Cell
     from tests.experiments.tiny_runs import tiny_settings
@@ -76,14 +76,14 @@ def child(arguments):
         notes=lambda rows: [],
         picture=lambda path, rows, runs: write_whole(path, repr(rows).encode()),  # matplotlib takes a second to import
     )
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in a shell's background hear no Ctrl-C otherwise
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in a shell's background get no Ctrl-C otherwise
     index.find = lambda item, variant="published": table
     run.run.__kwdefaults__["checkpoint_every"] = 0.05
     return cli.main(arguments)
 
 
 def started(data, out, *more, seeds=1, epochs=150, **options):
-    """A process at work on the tiny table: `nfa reproduce ohana2021:table1 --out OUT`, in a group of its own."""
+    """A process that runs the tiny table: `nfa reproduce ohana2021:table1 --out OUT`, in its own group."""
     tiny = {"NFA_TINY": str(data), "NFA_TINY_EPOCHS": str(epochs), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [
         sys.executable,
@@ -107,14 +107,14 @@ def started(data, out, *more, seeds=1, epochs=150, **options):
 
 
 def finished(*arguments, **options):
-    """Let it come to its end: (exit code, what it said on standard error)."""
+    """Wait for its end: (exit code, its output on standard error)."""
     process = started(*arguments, **options)
     said = process.communicate()[1]
     return process.returncode, said
 
 
 def last_line(said):
-    """The sentence that a process ended with, after its lines of progress; no traceback, nothing after it."""
+    """The sentence with which a process ended, after its lines of progress, without a traceback or further output."""
     *progress, sentence = said.splitlines()
     assert "Traceback" not in said
     known = r"\w+-seed1: (starts|finished|at step|step)\b|compiling kernels: |each of \d+ processes compiles "
@@ -124,14 +124,14 @@ def last_line(said):
 
 
 def kept(folder):
-    """{name: text without the times} of the records, and of the table that was made from them."""
+    """{name: text without the times} of the records, and of the table made from them."""
     texts = {path.name: path.read_text() for path in sorted(folder.glob("*.json"))}
     texts = {name: re.sub(r'"timing": \{[^}]*\}', '"timing": {}', text) for name, text in texts.items()}
     return texts | {path.name: path.read_text() for path in folder.glob("table.txt")}
 
 
 def whole(folder):
-    """Raise unless every record and every checkpoint in the folder can be read; return the steps of the checkpoints."""
+    """Raise unless every record and checkpoint in the folder can be read. Return the steps of the checkpoints."""
     from nfa.experiments import records
 
     for path in folder.glob("*.json"):
@@ -145,11 +145,11 @@ def whole(folder):
 
 
 def kills(n, seed=0, jobs=1, epochs=150):
-    """Kill the tiny table n times at random moments with SIGKILL, go on each time, and compare with a run left alone.
+    """Kill the tiny table n times at random moments with SIGKILL, continue each time, and compare with one left alone.
 
-    Returns counts: kills, rounds (a table that was finished is begun again elsewhere), kills that left a checkpoint to
-    go on from, kills that left finished cells, and how many of the rounds' records differ from those of the run left
-    alone. A moment is uniform over the time that a process has needed to finish.
+    Returns counts: kills, rounds (a finished table is begun again in another folder), kills that left a checkpoint,
+    kills that left finished cells, and how many of the rounds' records differ from those of the undisturbed run. A
+    moment is uniform over the time that a process has needed to finish.
     """
     from tests.experiments.tiny_runs import write_data
 
@@ -175,7 +175,7 @@ def kills(n, seed=0, jobs=1, epochs=150):
                     assert process.returncode == 0, said
                     break
                 except subprocess.TimeoutExpired:
-                    process.kill()  # the process alone: its workers, if there are any, must see to themselves
+                    process.kill()  # only the process; its workers, if there are any, must notice
                     process.communicate()
                     counts["kills"] += 1
                     counts["with a checkpoint"] += bool(whole(out))
@@ -189,7 +189,7 @@ def kills(n, seed=0, jobs=1, epochs=150):
 
 @contextmanager
 def cluster(workers, folder):
-    """A dask scheduler and its workers, a process each: (address, [scheduler, worker, ...])."""
+    """A dask scheduler and its workers, one process each: (address, [scheduler, worker, ...])."""
     folder.mkdir(exist_ok=True)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     processes = []
@@ -220,7 +220,7 @@ def cluster(workers, folder):
 
 
 def walls(seeds=4, epochs=1500):
-    """Seconds that the tiny table takes, its processes' start included, with workers here and on a cluster."""
+    """Seconds of the tiny table, including the start of its processes, with workers here and on a cluster."""
     from tests.experiments.tiny_runs import write_data
 
     found = {}

@@ -1,8 +1,8 @@
-"""Fuzz the readers one after the other, and write what came of it: ``python -m tests.trust.fuzz --inputs 1000000``.
+"""Fuzz the readers one after the other, and write the results: ``python -m tests.trust.fuzz --inputs 1000000``.
 
-Each reader runs in a process of its own under atheris (libFuzzer). An input is a finding if the reader raises anything
-but a ValueError or an OSError of one line, takes over 10 seconds, has more memory in use than `readers.MOST_MEMORY`
-at any time, or unpickles. The input and what was said of it are then in the folder too. Needs no data.
+Each reader runs in its own process under atheris (libFuzzer). An input is a finding if the reader raises anything
+except a ValueError or an OSError of one line, takes over 10 seconds, uses more memory than `readers.MOST_MEMORY` at any
+time, or unpickles. The input and the message are then in the folder. No data sets are needed.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from .readers import READERS, SECONDS
 
 
 def fuzz(name: str, inputs: int, most: int, seed: int, keep: Path) -> dict:
-    """Run one reader's process and return what it says: inputs, seconds, edges covered, the finding if there is one."""
+    """Run one reader's process and return its report: inputs, seconds, covered edges, and the finding, if any."""
     reader = READERS[name]
     with tempfile.TemporaryDirectory(prefix="nfa-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as tmp:
         corpus = Path(tmp) / "corpus"

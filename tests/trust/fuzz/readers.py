@@ -1,7 +1,7 @@
-"""What is fuzzed: for each kind of file its reader, files to start from, and how a string of bytes becomes one.
+"""The fuzzed readers: for each kind of file, its reader, initial files, and the conversion of bytes to a file.
 
-Mutated bytes rarely stay whole inside a packed file, whose checksums then are all that is tested. So for the kinds that
-can be packed the first byte of an input says how the rest becomes a file.
+Mutated bytes rarely remain a valid packed file, so only checksums would be tested. Therefore, for kinds that can be
+packed, the first byte of an input determines how the rest becomes a file.
 """
 
 import bz2
@@ -26,7 +26,7 @@ from nfa.ledger import entries
 from nfa.optim import SGD
 from tests.project.tree import ROOT
 
-MOST_MEMORY = 48 * 2**20  # bytes; the largest file that an input can become unpacks to a tenth of it
+MOST_MEMORY = 48 * 2**20  # bytes; the largest file from an input unpacks to a tenth of it
 SECONDS = 10  # for one input
 
 
@@ -36,13 +36,16 @@ def as_it_is(data: bytes) -> bytes:
 
 
 def packed(data: bytes) -> bytes:
-    """The file is the rest of the input: as it is, or packed by gzip or bzip2, as the first byte says."""
+    """The file is the rest of the input, unpacked or packed by gzip or bzip2, according to the first byte."""
     pack: tuple[Callable, ...] = (as_it_is, as_it_is, gzip.compress, lambda plain: bz2.compress(plain, 1))
     return pack[data[0] % 4](data[1:]) if data else b""
 
 
 def archived(names: tuple[str, ...]) -> Callable[[bytes], bytes]:
-    """The file is the rest of the input, or a zip archive of its pieces under the names, which `CUT` parts."""
+    """The file is the rest of the input, or a zip archive of its pieces with the given names.
+
+    `CUT` separates pieces.
+    """
 
     def make(data: bytes) -> bytes:
         if not data or data[0] % 4 == 0:
@@ -66,11 +69,11 @@ class Reader:
 
     Parameters
     ----------
-    read : function of a path that raises ValueError or OSError, in one sentence, or returns what it read
-    seeds : function that gives inputs to start from
+    read : function of a path that raises ValueError or OSError, in one sentence, or returns the content
+    seeds : function that returns initial inputs
     as_file : function, bytes of an input -> bytes of the file
     words : byte strings that the fuzzer may put anywhere
-    longest : of an input, in bytes
+    longest : largest size of an input, in bytes
     """
 
     read: Callable[[Path], object]
@@ -179,7 +182,7 @@ def _net() -> network.Net:
 
 
 def _read_checkpoint(path: Path) -> None:
-    """As a run does that goes on: first what the run noted, then all of it."""
+    """Read a checkpoint as a continued run does: first its notes, then all of it."""
     records.checkpoint_meta(path)
     net, optimizer, state = _net(), SGD(0.1, 0.9), {}
     t, _ = load_checkpoint(path, net, optimizer, state, privacy=None)
@@ -235,9 +238,9 @@ READERS = {
 
 
 def outcome(reader: Reader, file: Path, data: bytes) -> None:
-    """Read the file that an input becomes; AssertionError, or what the reader raised, if that is a finding.
+    """Read the file of an input. Raises AssertionError, or the reader's exception, if this is a finding.
 
-    Memory is looked at where tracemalloc has been started.
+    Memory is measured if tracemalloc has been started.
     """
     file.write_bytes(reader.as_file(data))
     before = tracemalloc.get_traced_memory()[0]
@@ -246,7 +249,7 @@ def outcome(reader: Reader, file: Path, data: bytes) -> None:
         reader.read(file)
     except (ValueError, OSError) as refused:
         if isinstance(refused, UnicodeError) and type(refused) is not ValueError:
-            return  # of a text file: a ValueError that says where
+            return  # of a text file: a ValueError with the position
         if not str(refused).strip() or "\n" in str(refused):
             raise AssertionError(f"not one line: {refused!r}") from refused
     peak = tracemalloc.get_traced_memory()[1] - before
