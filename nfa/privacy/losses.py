@@ -5,9 +5,9 @@ The privacy loss of a pair (P, Q) is L = log(dP / dQ) at an outcome drawn from P
 .. math:: \delta(\epsilon) = \mathbb E\, \max(1 - e^{\epsilon - L}, 0).
 
 1. `split` puts a loss on a grid. Each outcome between two grid points becomes two outcomes, one on each point. An
-  observer learns more from them, so delta rises. `merge` joins outcomes until they are on the grid, so delta falls.
+   observer learns more from them, so delta rises. `merge` joins outcomes until they are on the grid, so delta falls.
 2. `compose` adds the losses of all steps by a Fourier transform. It bounds the mass outside its window and the rounding
-  of the transform.
+   of the transform.
 3. `bounds` solves for epsilon, on finer and finer grids, until the two bounds are close.
 """
 

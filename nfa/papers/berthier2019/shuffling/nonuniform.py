@@ -152,10 +152,9 @@ def high_noise_limit() -> float:
 
     Notes
     -----
-    The report's sentence, 4 (e^epsilon(2) - 1) <= 8 / sigma^2, has epsilon(2) = 1 / sigma^2, which is a sensitivity of
-    1. With the report's own sensitivity 2 L, it becomes 4 (e^epsilon(2) - 1) <= 32 L^2 / sigma^2. The 16 of Conjecture
-       1
-    comes from this: 32 alpha (alpha - 1) / 2 over alpha - 1.
+    The report's sentence, 4 (e^epsilon(2) - 1) <= 8 / sigma^2, has epsilon(2) = 1 / sigma^2, which is a
+    sensitivity of 1. With the report's own sensitivity 2 L, it becomes 4 (e^epsilon(2) - 1) <= 32 L^2 / sigma^2. The 16
+    of Conjecture 1 comes from this: 32 alpha (alpha - 1) / 2 over alpha - 1.
 
     Examples
     --------
