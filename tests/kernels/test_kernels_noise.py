@@ -169,7 +169,7 @@ def test_the_kernel_s_law():
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """Wrong laws are normals of a std 1 % too large, without a tail beyond 3.5, and with a partner for each."""
+    """They have the power to reject normals of a std 1 % too large, without a tail beyond 3.5, or with partners."""
     g = np.random.default_rng(0).standard_normal(2**18)
     assert min(law(g)) > FALSE_ALARM / 28
     paired = g.copy()

@@ -119,7 +119,7 @@ def test_what_delta_says_of_the_privacy_loss():
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=1) == pytest.approx(delta, rel=1e-9)
     assert delta == pytest.approx(0.126937, abs=1e-6)
     assert stats.norm.sf(0.5) == pytest.approx(0.308538, abs=1e-6)  # of a loss above 1, more than delta
-    assert 0.5 + stats.norm.isf(delta) == pytest.approx(1.641, abs=1e-3)
+    assert 0.5 - stats.norm.ppf(delta) == pytest.approx(1.641, abs=1e-3)
     for t in (0.1, 1, 3):  # Markov
         assert stats.norm.sf(0.5 + t) <= delta / (1 - math.exp(-t))
     # The other reading: cut mu down to e nu if it is above, and put the mass elsewhere. It moved by delta.
