@@ -223,9 +223,8 @@ def _claims(ours: Accuracies, columns: list[str]) -> list[str]:
         for name, table in both:
             each = ", ".join(f"{rule} {drops(table, sigma)[rule]:.2f}" for rule in printed)
             lost.append(f"{name.capitalize()}: {each}.")
-            parts.append(
-                "{:.2f} by the clips and {:.2f} by noise ({})".format(*clipping_and_noise(table, "DFA", sigma), name)
-            )
+            clips, noise = clipping_and_noise(table, "DFA", sigma)
+            parts.append(f"{clips:.2f} by the clips and {noise:.2f} by noise ({name})")
         told.append(
             f"- Points lost from the non-private run to sigma {sigma} (`ohana2021:table1-c2`). {' '.join(lost)}"
         )
