@@ -61,8 +61,8 @@ def audit(
         int | None,
         typer.Option(
             help=(
-                "Number of runs on each of two neighbouring data sets, from which the command computes the lower"
-                " bound. Slow parts of an audit use a fixed share of this number."
+                "Number of runs on each of two neighbouring data sets. The command computes the lower bound from these"
+                " runs. Slow parts of an audit use a fixed share of this number."
             ),
             show_default="as many as the audit needs",
         ),

@@ -34,7 +34,8 @@ def new(
 ) -> None:
     """Make a course folder with nbgrader's settings, a README for the teacher, and the problem sets with solutions.
 
-    The README describes all steps up to grades and feedback. It also describes how to confine the code of students.
+    The README describes all steps up to grades and feedback. The README also describes how to confine the code of
+    students.
 
     Example:
     nfa course new ml2 --set ps2_dfa
@@ -177,7 +178,7 @@ def stub(
 ) -> None:
     """Write the functions of nfa that compute these statements, without the bodies of the functions.
 
-    Fill in the bodies, then check the functions with `nfa course check FILE`. In a clone of the repository, `pytest
+    Fill in the bodies. Then check the functions with `nfa course check FILE`. In a clone of the repository, `pytest
     --stub=FILE` runs all tests of these statements.
 
     Example:
@@ -255,10 +256,10 @@ def check(
 ) -> None:
     """Check the functions that you filled in, and print the first failure with the mistake that may have caused it.
 
-    The command checks BP, FA, DFA, DP-SGD and DFA with a joint clip on dense networks first. It then checks them on
-    networks with skips, convolutions and pooling. For the other functions of `nfa course stub`, the command runs the
-    tests of the project, which are only in a clone of the repository. If the function of a ladder's task is right, the
-    command names the next task. The exit code is 1 if a function is wrong.
+    The command checks BP, FA, DFA, DP-SGD and DFA with a joint clip on dense networks first. Then the command checks
+    these functions on networks with skips, convolutions and pooling. For the other functions of `nfa course stub`, the
+    command runs the tests of the project, which are only in a clone of the repository. If the function of a ladder's
+    task is right, the command names the next task. The exit code is 1 if a function is wrong.
 
     Example:
     nfa course check mine.py

@@ -65,7 +65,7 @@ def epsilon(
             metavar="NAME",
             help=(
                 "Conversion from Rényi divergences to (epsilon, delta): mironov2017 or canonne2020. The epsilon of"
-                " canonne2020 is smaller. The papers use mironov2017 with bounds and orders of their own.  [default:"
+                " canonne2020 is smaller. The papers use mironov2017 with their own bounds and orders.  [default:"
                 " the conversion that gives the smallest epsilon]"
             ),
         ),
@@ -88,13 +88,13 @@ def epsilon(
     explain: Annotated[
         bool,
         typer.Option(
-            "--explain", help="Explain how the printed number is computed, and show the epsilons of other settings."
+            "--explain", help="Explain the computation of the printed number, and show the epsilons of other settings."
         ),
     ] = False,
     plot: Annotated[
         Path | None,
         option(
-            metavar="FILE", help="File (.png, .pdf or .svg) for a picture of delta over epsilon by each accountant."
+            metavar="FILE", help="File (.png, .pdf or .svg) for a picture of delta over epsilon for each accountant."
         ),
     ] = None,
     json: AsJson = False,

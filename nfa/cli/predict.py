@@ -33,7 +33,7 @@ def predict(
         bool,
         typer.Option(
             "--probabilities",
-            help="Also print the most probable classes of each example. With --out, write the probabilities of all.",
+            help="Also print the most probable classes of each example. With --out, write all probabilities.",
         ),
     ] = False,
     data_dir: DataDir = None,

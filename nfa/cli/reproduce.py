@@ -117,14 +117,15 @@ def reproduce(
 ) -> Result | None:
     """Rerun a table or figure of a paper and print our numbers next to the paper's numbers.
 
-    If the command was stopped, run the same command again: finished runs are kept, and the others continue. Items that
-    follow from formulas, such as lee2020:epsilons, are computed in seconds. These items have no seeds and no epochs,
-    and their numbers are the same at every scale.
+    If the command was stopped, run the same command again. The command keeps the finished runs and continues the other
+    runs. Items that follow from formulas, such as lee2020:epsilons, are computed in seconds. These items have no seeds
+    and no epochs, and their numbers are the same at every scale.
 
     With --epochs 25, runs of 200 epochs stop after 25 epochs. The table, the report and the picture state the number of
     epochs. The learning rates and the noise are the same as in runs of 200 epochs. A later command with --epochs 50
     continues the stopped runs, and a command without --epochs completes these runs. The numbers are then the same as
-    without a stop. The command refuses an E below the number of epochs that a run has already finished.
+    without a stop. The command refuses a value of --epochs below the number of epochs that
+    a run has already finished.
 
     With --only sigma=0.01 --only reading=sound,printed, the command makes only the runs with these values. The table,
     the report and the picture show these runs alone. A KEY is the heading of a column to the left of the numbers in the

@@ -93,7 +93,7 @@ def train(
         bool,
         typer.Option(
             "--anyway",
-            help="Train even if nfa can give no guarantee or compute no epsilon. The record then reports the reason.",
+            help="Train even if nfa can give no guarantee or compute no epsilon. The record then states the reason.",
         ),
     ] = False,
     data_dir: DataDir = None,
@@ -106,7 +106,7 @@ def train(
     predict classes with the trained network, use `nfa predict`.
 
     You can train on your own .npz or .csv file. An .npz file from numpy.savez has the arrays x_train, y_train, x_test
-    and y_test, or x and y alone. The first line of a .csv file has the column names, and each further line is one
+    and y_test, or only x and y. The first line of a .csv file has the column names, and each further line is one
     example. One column must be named "label". Labels are whole numbers or text. If your file has no test set, give a
     file with a test set in --test. Instead of --test, you can use --validation to hold out a share of the examples as a
     test set. A secure run needs --test. For a secure run, or if nfa computes an epsilon, give the classes in --classes.

@@ -52,8 +52,9 @@ class Settings:
     validation : Share of the training set that is held out.
     tested : Compute the accuracy on the test set. Otherwise, the run computes nothing from test examples. Use such runs
         in a search for settings, because these settings must not depend on test examples.
-    pixels : Scale of the pixels: standard (mean 0, standard deviation 1), unit (0 to 1) or as-is. nfa computes the mean
-        and the standard deviation from the training pixels, for each feature of a table or each channel of images.
+    pixels : Scale of the pixels: standard (mean 0, standard deviation 1), unit (0 to 1) or as-is. For standard, nfa
+        computes the mean and the standard deviation from the training pixels, for each feature of a table or each
+        channel of images.
     features : Public features of the inputs, on which nfa trains the network: {nfa.features.FORMS}. nfa computes
         these features once from the scaled pixels, before the first step. The features of an example do not depend on
         other examples, so the features change no epsilon. Random layers use the laws of --init and --activation.
@@ -75,7 +76,7 @@ class Settings:
     stored : Store the feedback matrices or, with --no-stored, compute the matrices again at each use. This setting is
         for rules that take ``B`` and ``project``, with the "normal" law. Computed matrices have other values than
         stored matrices. Both are functions of the seed. The medium of an OPU has its own parameter ``stored``.
-    align_every : Number of steps from one comparison of the direction with the gradient to the next. The steps with a
+    align_every : Number of steps between two comparisons of the direction with the gradient. The steps with a
         comparison are the multiples of this number.
     sampling : Sampling scheme of the batches: {nfa.sampling.SAMPLERS}.
     batch : Batch size; {nfa.sampling.BATCH_IS}.
@@ -88,11 +89,11 @@ class Settings:
     lr_factor : Factor that multiplies the learning rate every --lr-every epochs.
     momentum : Momentum of the optimizer sgd.
     adam_eps : Constant added to the square root in Adam's denominator.
-    average : Share of the steps, at the end of the run, over which nfa averages the weights. nfa evaluates, saves and
-        predicts with the mean of the weights after each of these steps. The training continues from the last weights.
-        The mean is computed from published weights, so epsilon is the same.
-    adjacency : Difference between neighbouring data sets, to compute epsilon: {nfa.mechanism.ADJACENCIES}. nfa writes
-        this epsilon into the record of the run. With None, nfa computes no epsilon.
+    average : Share of the steps, at the end of the run, over which nfa averages the weights. To evaluate, save and
+        predict, nfa uses the mean of the weights after each of these steps. The training continues from the last
+        weights. The mean is computed from published weights, so epsilon is the same.
+    adjacency : Difference between neighbouring data sets in the guarantee: {nfa.mechanism.ADJACENCIES}. With an
+        adjacency, nfa computes epsilon and writes it into the record of the run. With None, nfa computes no epsilon.
     delta : Delta of the (epsilon, delta) guarantee, between 0 and 1.
     accountant : Accountant: rdp (Rényi differential privacy) or pld (privacy loss distributions). Without a target
         epsilon, two runs that differ only in the accountant are the same run, because they have the same weights.
@@ -106,17 +107,17 @@ class Settings:
     noise_multiplier : Standard deviation of the noise divided by the rule's sensitivity, instead of a target epsilon.
     seed : Seed of all random numbers. Runs of different rules with the same seed have the same initial weights,
         feedback and batches.
-    secure : Draw batches and noise with a key from the operating system instead of a seed. nfa does not store this key.
-        tutorials/threat_model.md explains the guarantee of a secure run, and `nfa.noise.secure` explains the draws. The
-        record of the run has a digest of the data under the user's key, see `nfa.data.keyed_digest`. Leave the seed at
-        its default, because a secure run has no seed. The results of an example are bitwise identical in every batch,
-        see `nfa.kernels.rows`.
+    secure : Draw batches and noise with a key from the operating system instead of a seed. The key is not stored. The
+        page tutorials/threat_model.md explains the guarantee of a secure run. The module `nfa.noise.secure` explains
+        the draws. The record of the run has a digest of the data under the user's key (`nfa.data.keyed_digest`). Leave
+        the seed at its default, because a secure run has no seed. The results of an example are bitwise identical in
+        every batch (`nfa.kernels.rows`).
     dtype : Format of the numbers in the run: float32 or float64. A secure run needs float64. The sensitivity of a
-        secure run includes the effect of rounding, see `nfa.sensitivity.rounding`.
+        secure run includes the effect of rounding (`nfa.sensitivity.rounding`).
     threads : Number of threads that share the examples of a step. The results are bitwise identical for any number of
         threads, so you can continue a run with another number. See `nfa.parts`.
-    kernels : Use compiled code for noise, clips and convolutions or, with --no-kernels, plain NumPy. nfa refuses a
-        secure run with NumPy if NumPy rounds the results of an example differently in another batch. See
+    kernels : Use compiled code for noise, clips and convolutions or, with --no-kernels, plain NumPy. If NumPy rounds
+        the results of an example differently in another batch, nfa refuses a secure run with NumPy. See
         `nfa.experiments.company`. A run uses every kernel of `nfa.kernels` that fits its rule and its network. Kernels
         compute the same values as NumPy, up to rounding. But kernels draw other noise from the same distribution, so
         you cannot continue a run with the other choice.
@@ -127,8 +128,8 @@ class Settings:
         dict[str, Any], Setting(range=parameters, option="--set", metavar="KEY=VALUE", unset="")
     ] = field(default_factory=dict)
     dataset: str = "fashion-mnist-small"
-    test: Annotated[str | None, Setting(unset="that of the file", metavar="FILE")] = None
-    classes: Annotated[str | None, Setting(unset="the labels that occur", metavar="NAMES")] = None
+    test: Annotated[str | None, Setting(unset="the test set in the file", metavar="FILE")] = None
+    classes: Annotated[str | None, Setting(unset="the labels in the file", metavar="NAMES")] = None
     records: Annotated[int | None, Setting(range=AT_LEAST_1, unset="the number in the file")] = None
     data_dir: Annotated[str | None, Setting(unset="")] = None
     train_examples: Annotated[int | None, Setting(range=AT_LEAST_1, unset="all", null=True)] = None
@@ -165,7 +166,9 @@ class Settings:
     delta: Annotated[float | None, Setting(range=PROBABILITY)] = None
     accountant: Annotated[
         str | None,
-        Setting(range=OneOf("nfa.privacy.accountant.ACCOUNTANTS"), unset="the smaller epsilon of the two"),
+        Setting(
+            range=OneOf("nfa.privacy.accountant.ACCOUNTANTS"), unset="the accountant that gives the smaller epsilon"
+        ),
     ] = None
     conversion: Annotated[
         str | None,
