@@ -180,9 +180,11 @@ def load(
         return _own(Path(name), unsplit, classes, None if test is None else Path(test))
     info = None if name in VECTORS else find(name, own=True)
     if classes is not None:
-        raise ValueError(f"classes is for a file of your own: leave it out, because {name} declares its own classes")
+        raise ValueError(
+            f"classes is only for your own file: leave out classes, because {name} declares its own classes"
+        )
     if test is not None:
-        raise ValueError(f"test is for a file of your own: leave it out, because {name} has its own test set")
+        raise ValueError(f"test is only for your own file: leave out test, because {name} has its own test set")
     if info is None:
         return _vectors(name, data_dir)
     if info.layout not in LAYOUTS:
@@ -290,7 +292,9 @@ def _own(path: Path, unsplit: bool, classes: str | None, test: Path | None) -> D
     source = f"your own file {path.name}"
     if test is not None:
         if not whole:
-            raise ValueError(f"test is for data without a test set: leave it out, because {path.name} has its own")
+            raise ValueError(
+                f"test is only for data without a test set: leave out test, because {path.name} has its own test set"
+            )
         if test.suffix.lower() not in OWN:
             raise ValueError(f"test must be an {' or a '.join(OWN)} file, got {os.fspath(test)!r}")
         with _readable(str(test), own=True):
@@ -301,8 +305,8 @@ def _own(path: Path, unsplit: bool, classes: str | None, test: Path | None) -> D
     try:
         if whole and test is None and not unsplit:
             raise ValueError(
-                "it has no test set: name the file of one with test=, or take all examples as the training set with"
-                " unsplit=True"
+                "the file has no test set: name a file with a test set as test=, or take all examples as the training"
+                " set with unsplit=True"
             )
         y_train, y_test = arrays["y_train"], arrays["y_test"]
         if names is None:
@@ -333,8 +337,8 @@ def _own(path: Path, unsplit: bool, classes: str | None, test: Path | None) -> D
 def _check_digest(file: File, path: Path, digest: str) -> None:
     if digest != file.sha256:
         raise ValueError(
-            f"{path.name}: the content is not the published one (sha256 {digest[:12]}..., need {file.sha256[:12]}...):"
-            " delete the file so that nfa fetches it again, or replace it by the original"
+            f"{path.name}: the content differs from the published content (sha256 {digest[:12]}..., need"
+            f" {file.sha256[:12]}...): delete the file so that nfa fetches it again, or replace it by the original"
         )
 
 

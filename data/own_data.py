@@ -296,7 +296,9 @@ def refuse_alike(names: Iterable[str]) -> None:
         visible = "".join(c for c in unicodedata.normalize("NFC", name) if unicodedata.category(c) != "Cf")
         visible = "".join(" " if unicodedata.category(c) == "Zs" else c for c in visible).strip()
         if (other := seen.setdefault(visible, name)) is not name:
-            raise ValueError(f"two labels look the same, {str(other)!a} and {str(name)!a}: write them alike")
+            raise ValueError(
+                f"two labels look the same, {str(other)!a} and {str(name)!a}: write both labels in the same way"
+            )
 
 
 def _check_two(names: np.ndarray) -> None:
@@ -435,8 +437,8 @@ def refuse_names(names: Sequence[str]) -> None:
         if without.fullmatch(name):
             called = f" (pandas called it {name})" if name else ""
             raise ValueError(
-                f"column {number} has no name{called}: leave it out if it numbers the rows, in pandas with to_csv(...,"
-                " index=False)"
+                f"column {number} has no name{called}: if this column numbers the rows, leave it out, in pandas"
+                " with to_csv(..., index=False)"
             )
     if seconds := [name for name in names if re.fullmatch(rf"{LABEL}\.\d+", name)]:
         raise ValueError(f"column {seconds[0]} is a second column of labels: leave it out, or rename it")

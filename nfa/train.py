@@ -82,7 +82,7 @@ def train(
         )
     if mechanism is not None and (stated := released(rule, net, batches, mechanism.adjacency)) != mechanism:
         raise ValueError(
-            f"the mechanism must be the one that the bound rule states: got {mechanism}, but the rule states {stated}"
+            f"the mechanism must be the mechanism that the rule states, got {mechanism}, but the rule states {stated}"
         )
     t = start
     while True:

@@ -259,7 +259,7 @@ def test_a_rule_that_is_bound_otherwise_is_refused(other):
     said = stated("without-replacement", 5 / 12)
     for rule in (bound(**other), functools.partial(functools.partial(dp_sgd.dp_sgd, **OWN), **other)):
         loop = train.train(net, rule, batches, SGD(0.1), streams, mechanism=said)
-        with pytest.raises(ValueError, match="the mechanism must be the one that the bound rule states"):
+        with pytest.raises(ValueError, match="the mechanism must be the mechanism that the rule states"):
             next(loop)
         assert same_bits(arrays(net), before)
 

@@ -158,7 +158,7 @@ def play(
         require.whole(1, batch=batch)
     if threshold is not None:
         if tuning is not None:
-            raise ValueError("give either a threshold or tuning trials, which choose a threshold, but not both")
+            raise ValueError("give either a threshold or tuning trials, because tuning trials choose the threshold")
         if math.isnan(threshold):
             raise ValueError("threshold must be a number, got nan")
         tuning = 0

@@ -402,7 +402,7 @@ def _examples(x: Any) -> np.ndarray:
             " X.reshape(-1, 1) for one feature, or X.reshape(1, -1) for one example"
         )
     if array.dtype.kind in "USmMV":
-        raise ValueError(f"X must hold numbers, got {KINDS[array.dtype.kind]}: turn it into numbers")
+        raise ValueError(f"X must hold numbers, got {KINDS[array.dtype.kind]}: convert X to numbers")
     if array.dtype.kind == "O":
         _refuse_objects(array)
     if array.dtype.kind not in "uif":

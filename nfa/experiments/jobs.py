@@ -180,7 +180,7 @@ def connected(address: str) -> Iterator[Any]:
         try:
             if any(n > 1 for n in client.nthreads().values()):
                 raise ValueError(
-                    f"each worker of the scheduler {address} must run one cell at a time, in a process of its own:"
+                    f"each worker of the scheduler {address} must run one cell at a time, in its own process:"
                     " start the workers with --nthreads 1"
                 )
             yield client

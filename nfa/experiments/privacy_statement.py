@@ -166,7 +166,7 @@ class Statement:
             sessions = recorded(told)
             check(sessions, steps)
         except ValueError as wrong:
-            raise ValueError(f"the steps in the record are not those of its run: {wrong}") from None
+            raise ValueError(f"the steps in the record differ from the steps of its run: {wrong}") from None
         told_of = {"sessions": told["sessions"]}
         counted = next((how for how in self._counts() if told == how.account(sessions) | told_of), None)
         if counted is None or record["private"] != self.warrants(told) or record["steps"] != steps:
@@ -356,7 +356,7 @@ def describe(
     if settings.align_every is not None:
         shown.append("the alignment is computed from gradients without noise (leave out align_every)")
     if settings.secure and shown:
-        raise ValueError(f"a secure run reveals nothing about its examples except its steps: {'; '.join(shown)}")
+        raise ValueError(f"a secure run must reveal nothing about its examples except its steps: {'; '.join(shown)}")
     return Statement(
         known=known if unit is None else known | {"unit": unit},
         mechanism=mechanism,

@@ -66,7 +66,7 @@ def refuse_undeclared(settings: Settings, words: Wording = OPTIONS) -> None:
         if settings.records is None and settings.adjacency in NUMBER_DIFFERS:
             *others, last = [name for name in ADJACENCIES if name not in NUMBER_DIFFERS]
             same = f"{words.setting('adjacency', ', '.join(others))} or {last}"
-            said += f". With {same}, neighbours have the same number of records, which you then need not give"
+            said += f". With {same}, neighbours have the same number of records, so you then need not give this number"
         raise ValueError(said)
 
 

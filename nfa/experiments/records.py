@@ -150,7 +150,7 @@ def validate(record: Any, name: str = "the record") -> None:
     done, of = epochs_of(record)
     stopped = None if done == of else {"epochs": done, "of": of}
     if type(of) is not int or done > of or record.get("stopped") != stopped:
-        raise ValueError(f"{name} has {done} of {of} epochs, but does not record that its run was stopped there")
+        raise ValueError(f"{name} has {done} of {of} epochs, but records no stop after these epochs")
 
 
 def _below_one_record(record: dict[str, Any]) -> bool:

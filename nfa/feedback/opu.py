@@ -92,7 +92,7 @@ class OPU:
         self.camera, self.anchor_shot = Camera() if camera is None else camera, anchor_shot
         self.make, self.product = make, product
         if not isinstance(stored, bool):
-            raise ValueError(f"whether the medium of an OPU is stored must be true or false, got {stored!r}")
+            raise ValueError(f"`stored` must be true or false for the medium of an OPU, got {stored!r}")
         self.medium: np.ndarray | UnstoredMedium
         if stored:
             size = (n_out, n_in + n_anchor)

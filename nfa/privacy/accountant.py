@@ -291,7 +291,7 @@ def renyi(
     if len(adjacencies) > 1:
         raise NoGuarantee(
             "lee2020:compose",
-            f"epsilons add up only under one adjacency, got {' and '.join(adjacencies)}; count all releases under the "
+            f"epsilons add up only under one adjacency, got {' and '.join(adjacencies)}: count all releases under the "
             "same adjacency",
         )
     uses = [count_uses(release, int(steps), steps_per_epoch) for release, steps in spent]
@@ -384,7 +384,7 @@ def privacy_losses(
     if found == math.inf:
         raise Unresolved(
             f"privacy losses give no epsilon at delta {delta:g} after {counted.uses} uses, because rounding "
-            "errors are too large; leave out the accountant pld"
+            "errors are too large: leave out the accountant pld"
         )
     bounds, none = dict.fromkeys(base_bound(release).id for release, _ in spent), np.array([])
     return replace(
@@ -443,7 +443,7 @@ def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[Domin
         if not isinstance(release, Mechanism):
             if release.epsilon_infinity == math.inf or not counts_in_full(release):
                 raise NoGuarantee(
-                    chosen.id, "nfa knows only the Rényi curve of this mechanism, and not its privacy losses"
+                    chosen.id, "nfa has only the Rényi curve of this mechanism, and not its privacy losses"
                 )
             pairs.append((dominating.in_full(dominating.pure(release.epsilon_infinity)), uses))
             continue
@@ -631,7 +631,7 @@ def calibrate(
                 floor = spend(1e9).epsilon
                 raise ValueError(
                     f"no amount of noise brings epsilon to {target_epsilon:g}, because with these orders and this "
-                    f"conversion the bound stays above {floor:g}; give larger orders or a larger delta"
+                    f"conversion the bound stays above {floor:g}: give larger orders or a larger delta"
                 )
         while low == high or excess(low) <= 0:
             low -= math.log(4.0)
@@ -692,7 +692,7 @@ def less_noise(
         if not low < z < high:
             z = math.sqrt(low * high) if 0 < low and high < math.inf else z
     if high == math.inf:
-        raise ValueError(f"the search for noise whose epsilon is at most {target:g} has not ended")
+        raise ValueError(f"the search for noise with an epsilon of at most {target:g} has not ended")
     return high, found
 
 

@@ -178,7 +178,7 @@ def mechanism(
             "corrected sensitivity",
         )
     if sigma == 0:
-        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")
+        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")
     bounds = layer_bounds(net, B, at=at, top=top, beta_top=beta_top, tau_e=tau_e)
     moved = corrected_dfa_sensitivity(bounds, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return Mechanism(

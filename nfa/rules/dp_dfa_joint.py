@@ -169,7 +169,7 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     own. In a seeded run, rounding of the image can move a reading at the border of two levels to either level.
     """
     if sigma == 0:
-        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")
+        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),

@@ -118,7 +118,7 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     For the effect of rounding, see the Notes of `nfa.mechanism.Mechanism`.
     """
     if sigma == 0:
-        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")
+        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),

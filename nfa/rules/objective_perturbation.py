@@ -268,7 +268,7 @@ def mechanism(
             "add-remove or zero-out",
         )
     if sigma == 0:
-        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")
+        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")
     K = net.shape_z[1][0]
     return Classic(
         id="ours:softmax-objective",

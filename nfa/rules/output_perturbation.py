@@ -165,7 +165,7 @@ def mechanism(
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="output_perturbation")
     require.one_of(ADJACENCIES, adjacency=adjacency)
     if sigma == 0:
-        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")
+        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")
     return Mechanism(
         law="gaussian",
         # 2 tolerance: for both data sets, the result is at most tolerance R / lam from its minimiser.

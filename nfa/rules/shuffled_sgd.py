@@ -194,7 +194,7 @@ def mechanism(*, L: float | None, sigma: float, adjacency: str, sampling: str, s
     more than the conjecture claims unless tau is near 1.
     """
     if sigma == 0:
-        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and protects nothing")
+        raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")
     if L is None:
         raise NoGuarantee("berthier2019:alg1", "without the clip of line 7 a record can move a step by any amount")
     return Mechanism(

@@ -139,7 +139,7 @@ def test_unpacked_files_load_too(tmp_path, data_home):
 
 
 def test_one_data_set_does_not_pass_for_another(data_home):
-    with pytest.raises(ValueError, match=r"^mnist, data_dir: .*: the content is not the published one"):
+    with pytest.raises(ValueError, match=r"^mnist, data_dir: .*: the content differs from the published content"):
         data.load("mnist", data_home / "fashion-mnist")
 
 

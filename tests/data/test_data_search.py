@@ -326,7 +326,7 @@ def test_cifar_archive_with_a_changed_batch_does_not_load(monkeypatch, server):
     packed = archive(BATCHES | {"data_batch_4.bin": record(4, 0)})
     server.files["/c.tar.gz"] = packed
     monkeypatch.setitem(DATASETS, "cifar-10", small_cifar(server.url, packed))
-    with pytest.raises(ValueError, match=r"^cifar-10, the user .*: data_batch_4.bin: the content is not the published"):
+    with pytest.raises(ValueError, match=r"^cifar-10, the user .*: data_batch_4.bin: the content differs from the pub"):
         data.load("cifar-10")
 
 
@@ -341,8 +341,8 @@ def test_tampered_file_is_refused(tmp_path, name):
     with pytest.raises(ValueError) as caught:
         data.load("toy", tmp_path)
     assert str(caught.value) == (
-        f"toy, data_dir/toy-folder: {name}: the content is not the published one (sha256 {sha256(changed)[:12]}...,"
-        f" need {sha256(CONTENT[name])[:12]}...):"
+        f"toy, data_dir/toy-folder: {name}: the content differs from the published content"
+        f" (sha256 {sha256(changed)[:12]}..., need {sha256(CONTENT[name])[:12]}...):"
         " delete the file so that nfa fetches it again, or replace it by the original"
     )
 
@@ -406,7 +406,7 @@ def test_tampered_embedded_data_are_refused(tmp_path, monkeypatch):
     original = data.path("fashion-mnist-small").read_bytes()
     put(tmp_path, {"fashion-mnist-small.npz": original[:-1] + b"?"})
     monkeypatch.setattr(search.importlib.resources, "files", lambda _: tmp_path)
-    with pytest.raises(ValueError, match=r"^fashion-mnist-small, .*npz: the content is not the published one"):
+    with pytest.raises(ValueError, match=r"^fashion-mnist-small, .*: the content differs from the published content"):
         data.load("fashion-mnist-small")
 
 

@@ -218,8 +218,8 @@ def test_what_is_no_test_set_is_refused_in_one_sentence(tmp_path, monkeypatch, c
     table(tmp_path / "cow.csv", y=np.array(["cow"])[0 * Y])
     table(tmp_path / "numbers.csv", y=Y)
     for one, other, told in (
-        ("four.npz", "own.csv", "leave it out, because four.npz has its own"),
-        ("fashion-mnist-small", "own.csv", "leave it out, because fashion-mnist-small has its own test set"),
+        ("four.npz", "own.csv", "leave out test, because four.npz has its own test set"),
+        ("fashion-mnist-small", "own.csv", "leave out test, because fashion-mnist-small has its own test set"),
         ("own.csv", "own.csv", "test must be another file than the training data"),
         ("own.csv", "own.txt", "test must be an .npz or a .csv file, got 'own.txt'"),
         ("own.csv", "bare.npz", "bare.npz: a test set must have labels: add a column label, or an array y"),
@@ -245,7 +245,7 @@ SEPARATED += " with commas between columns and with points in decimal numbers"
 NO_NUMBER = "line {} must have a number in column {}, got {!r}: write a number such as -1.5e3, or leave the column out"
 EMPTY = "line {} must have a number in column {}, got {!r}: fill in the value, or leave the line out"
 COMMA = "line {} must have a number in column {}, got {!r}: write a decimal number with a point, not with a comma"
-INDEX = "leave it out if it numbers the rows, in pandas with to_csv(..., index=False)"
+INDEX = "if this column numbers the rows, leave it out, in pandas with to_csv(..., index=False)"
 AS_NPZ = "the rows: leave it out, or save the arrays x and y as .npz if it is a feature"
 MISSING = "line {} must have a label, but among numbers {!r} means a missing value: leave the line out"
 NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-8"
@@ -340,7 +340,7 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         ("a,label\n1,x\n2,x\n", "there must be at least two classes, got 1"),
         (
             "a,label\n1,caf\u00e9\n2,cafe\u0301\n",
-            "two labels look the same, 'cafe\\u0301' and 'caf\\xe9': write them alike",
+            "two labels look the same, 'cafe\\u0301' and 'caf\\xe9': write both labels in the same way",
         ),
         (
             rows(["a", "label"], NOISE, NOISE),

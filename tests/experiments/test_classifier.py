@@ -164,7 +164,7 @@ BAD = [
     ({"a": [1, 2]}, [0, 1], r"shape \(\)"),
     ("rows", [0, 1], r"shape \(\)"),
     (np.zeros((4, 1), [("a", "f8"), ("b", "f8")]), [0, 1, 0, 1], "X must hold numbers"),
-    ([["1_1", "2"], ["3", "4"]] * 2, [0, 1, 0, 1], "X must hold numbers, got text: turn it into numbers"),
+    ([["1_1", "2"], ["3", "4"]] * 2, [0, 1, 0, 1], "X must hold numbers, got text: convert X to numbers"),
     (np.array([[1, "2"], [3, 4]] * 2, object), [0, 1, 0, 1], "got text in example 1, feature 2"),
     (np.array([[1, 2], [None, 4]] * 2, object), [0, 1, 0, 1], "got a missing value in example 2, feature 1"),
     (np.array([[1, np.datetime64("2026-01-01", "D").item()]] * 4, object), [0, 1, 0, 1], "got date in example 1"),

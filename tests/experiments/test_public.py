@@ -303,7 +303,7 @@ def test_a_declaration_that_is_none_is_refused(classes):
 
 def test_a_data_set_of_the_registry_declares_its_own(typed):
     for words, said in (
-        ("--classes 10", "classes is for a file of your own"),
+        ("--classes 10", "classes is only for your own file"),
         ("--records 6000", "the setting `records` applies only to your own file"),
     ):
         code, _, err = typed(f"--epochs 1 {words}")

@@ -129,7 +129,7 @@ BAD = {
         "rule": "dfa",
         "rule_settings": {"project": "x"},
     },
-    "whether the medium of an OPU is stored must be true or false, got 0": OPTICAL | {"opu": {"stored": 0}},
+    "`stored` must be true or false for the medium of an OPU, got 0": OPTICAL | {"opu": {"stored": 0}},
     "For OPUs, set the parameter of the device, as in `opu stored=false`": OPTICAL | {"opu": {}, "stored": False},
     "feedback_law must be normal if stored is false, got 'spectral'": OPTICAL
     | {"stored": False, "feedback_law": "spectral"},

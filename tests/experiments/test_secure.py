@@ -226,7 +226,7 @@ def test_a_run_is_private_only_if_all_parts_warrant_it(settings, tmp_path, chang
 )
 def test_what_would_show_examples_is_refused_before_the_first_step(settings, tmp_path, change, told):
     with pytest.raises(
-        ValueError, match=f"^a secure run reveals nothing about its examples except its steps: .*{told}"
+        ValueError, match=f"^a secure run must reveal nothing about its examples except its steps: .*{told}"
     ):
         run(replace(settings, **change), tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -179,14 +179,14 @@ def test_a_stopped_record_that_is_edited_to_look_whole_is_none(change, tiny, tmp
     record = run(tiny_settings(tiny), tmp_path, until=1)
     records.validate(record)
     change(record)
-    with pytest.raises(ValueError, match="epochs, but does not record that its run was stopped there"):
+    with pytest.raises(ValueError, match="epochs, but records no stop after these epochs"):
         records.validate(record)
 
 
 def test_a_whole_record_with_epochs_missing_is_none(tiny, tmp_path):
     record = run(tiny_settings(tiny), tmp_path)
     record["history"].pop()
-    with pytest.raises(ValueError, match="has 2 of 3 epochs, but does not record that its run was stopped there"):
+    with pytest.raises(ValueError, match="has 2 of 3 epochs, but records no stop after these epochs"):
         records.validate(record)
 
 

@@ -189,7 +189,7 @@ def test_a_rule_takes_it_for_a_feedback_matrix(rule):
         (lambda rng: never_stored.Unstored(2**20, 2**23, rng=rng), "has more entries than one Philox key"),
         (
             lambda rng: OPU(3, 2, rng=rng, stored=0),
-            "whether the medium of an OPU is stored must be true or false, got 0",
+            "`stored` must be true or false for the medium of an OPU, got 0",
         ),
         (lambda rng: never_stored.Unstored(3, 2, rng=rng, scale=0.0), "the scale of a projection must be positive"),
         (lambda rng: never_stored.Unstored(3, 2, rng=rng, scale=np.inf), "the scale of a projection must be positive"),

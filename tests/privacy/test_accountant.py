@@ -266,7 +266,7 @@ def test_tight_says_why_there_is_no_number():
     known = Classic(id="berthier2019:outpert", curve=curve, adjacency="replace-one", sampling="none")
     for spent, why in (
         (release(1e-200), "covers only noise multipliers from 0.01"),
-        (known, "knows only the Rényi curve"),
+        (known, "has only the Rényi curve"),
     ):
         found = tight([(spent, 1)], delta=DELTA)
         assert found.epsilon is None

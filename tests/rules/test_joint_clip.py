@@ -362,7 +362,7 @@ def test_a_mechanism_says_what_one_step_releases(rule, adjacency, bounds):
     assert said.noise_multiplier == pytest.approx(0.2 * 5 / 0.3 / bounds, rel=1e-15)
     if adjacency == "add-remove":
         assert 0 < epsilon([(said, 50)], delta=1e-5).epsilon < math.inf
-    with pytest.raises(NoGuarantee, match="sigma is 0, so the release has no noise and protects nothing") as refusal:
+    with pytest.raises(NoGuarantee, match="sigma is 0, so the release has no noise and no guarantee") as refusal:
         stated(rule, adjacency, sigma=0.0)
     assert ledger.find(refusal.value.id).id == "lee2020:lem1"
 

@@ -129,7 +129,7 @@ def test_an_accountant_counts_what_the_mechanism_says(name):
 
 @RULES
 def test_without_noise_there_is_no_guarantee(name):
-    with pytest.raises(NoGuarantee, match="sigma is 0, so the release has no noise and protects nothing") as refusal:
+    with pytest.raises(NoGuarantee, match="sigma is 0, so the release has no noise and no guarantee") as refusal:
         asked(name, sigma=0.0)
     assert refusal.value.id == "lee2020:lem1"
     assert ledger.find(refusal.value.id).id == refusal.value.id

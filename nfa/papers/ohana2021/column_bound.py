@@ -49,7 +49,8 @@ class Clips:
         ):
             if not (0 <= low <= high < math.inf and high > 0):
                 raise ValueError(
-                    f"need 0 <= {name}_min <= {name}_max, with {name}_max positive and finite, got {low} and {high}"
+                    f"{name}_min and {name}_max must satisfy 0 <= {name}_min <= {name}_max, and {name}_max must be"
+                    f" positive and finite, got {low} and {high}"
                 )
 
     @property

@@ -115,7 +115,9 @@ def contraction(*, gamma: float, mu: float, beta: float) -> float:
     """
     require.positive(**{"the learning rate gamma": gamma})
     if not (0 <= mu <= beta and 0 < beta < math.inf):
-        raise ValueError(f"need 0 <= mu <= beta and beta positive and finite, got mu={mu}, beta={beta}")
+        raise ValueError(
+            f"mu and beta must satisfy 0 <= mu <= beta, and beta must be positive and finite, got mu={mu}, beta={beta}"
+        )
     return max(abs(1 - gamma * mu), abs(1 - gamma * beta))
 
 

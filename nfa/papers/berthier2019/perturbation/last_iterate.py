@@ -90,8 +90,8 @@ def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -
     if not (order - 1) * D.max() <= c * (1 + 1e-12):  # a slack of a few roundings, for values at the limit itself
         raise NoGuarantee(
             "berthier2019:weak-convexity",
-            f"at the order {order:g} every divergence must be at most c / (alpha - 1) = {c / (order - 1):g}, and the "
-            f"largest is {D.max():g}; add noise, lower the order, or use the softmax average",
+            f"at the order {order:g} every divergence must be at most c / (alpha - 1) = {c / (order - 1):g}, got "
+            f"{D.max():g}: add noise, lower the order, or use the softmax average",
         )
     return float((1 + c) * (q @ D))
 
@@ -190,8 +190,8 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
     if released == "all":
         raise NoGuarantee(
             "berthier2019:thm3.6",
-            "amplification by iteration is proved only for the last iterate of a pass: count released iterates with "
-            "a Mechanism whose sampling is epoch-partition",
+            "amplification by iteration is proved only for the last iterate of a pass: count released iterates "
+            "with a Mechanism with the sampling epoch-partition",
         )
     if order == "shuffled":
         id_, curve = "berthier2019:sec3.3.2-mean", partial(rdp_shuffled_epoch, L=L, sigma=sigma, C=C, n=n)

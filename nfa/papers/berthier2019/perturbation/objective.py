@@ -85,8 +85,8 @@ def objective_mechanism(*, loss: str, n: int, R: float, b: float) -> Mechanism:
     if loss != "quadratic":
         raise NoGuarantee(
             "berthier2019:objpert",
-            "the report states neither the law of the noise in the objective nor the conditions under which it"
-            " protects; only the quadratic loss in one dimension is worked out",
+            "the report does not state the law of the noise in the objective, or the conditions for a guarantee. The"
+            " report works out only the quadratic loss in one dimension",
         )
     require.at_least(1, n=n)
     return Mechanism(
@@ -136,6 +136,6 @@ def released_contraction(iterates: np.ndarray) -> np.ndarray:
     ValueError : if there are too few iterates
     """
     if len(iterates) < iterates.shape[1] + 2:
-        raise ValueError(f"need at least d + 2 = {iterates.shape[1] + 2} iterates, got {len(iterates)}")
+        raise ValueError(f"iterates must have at least d + 2 = {iterates.shape[1] + 2} rows, got {len(iterates)}")
     moves = np.diff(iterates, axis=0)  # (T - 1, d)
     return np.linalg.lstsq(moves[:-1], moves[1:], rcond=None)[0].T

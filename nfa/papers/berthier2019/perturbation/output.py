@@ -44,7 +44,9 @@ def output_gaps(n: int, *, gamma: float, L: float, rho: float) -> np.ndarray:
     [0.125, 0.25, 0.5]
     """
     if not (n >= 1 and 0 < gamma < math.inf and 0 < L < math.inf and 0 <= rho < math.inf):
-        raise ValueError(f"need n >= 1, gamma > 0, L > 0 and rho >= 0, all finite, got {n}, {gamma}, {L}, {rho}")
+        raise ValueError(
+            f"n must be at least 1, gamma and L positive, and rho at least 0, all finite, got {n}, {gamma}, {L}, {rho}"
+        )
     return 2 * gamma * L * float(rho) ** np.arange(n - 1, -1, -1)
 
 
@@ -116,7 +118,8 @@ def claimed_output_variance(*, alpha: float, sensitivity: float, epsilon: float)
 def _check_target(alpha: float, sensitivity: float, epsilon: float) -> None:
     if not (1 < alpha < math.inf and 0 < sensitivity < math.inf and 0 < epsilon < math.inf):
         raise ValueError(
-            f"need alpha > 1, sensitivity > 0 and epsilon > 0, all finite, got {alpha}, {sensitivity}, {epsilon}"
+            f"alpha must be above 1, and sensitivity and epsilon must be positive, all finite, got {alpha},"
+            f" {sensitivity}, {epsilon}"
         )
 
 

@@ -66,13 +66,16 @@ class Problem:
         require.positive_or_infinite(radius=self.radius)
         largest = float(row_norms(self.x).max())
         if largest > self.x_bound * (1 + 1e-12):
-            raise ValueError(f"x_bound must be at least the norm of every record, got {self.x_bound} for {largest:.6g}")
+            raise ValueError(
+                f"x_bound must be at least the norm of every record, got {self.x_bound} for norm {largest:.6g}"
+            )
         if self.loss == "logistic" and not np.isin(self.y, (0, 1)).all():
             wrong = self.y[~np.isin(self.y, (0, 1))][0]
             raise ValueError(f"labels of the logistic loss must be 0 or 1, got {wrong:g}: map -1 and 1 by (y + 1) / 2")
         if self.loss == "least-squares" and np.abs(self.y).max() > self.y_bound * (1 + 1e-12):
             raise ValueError(
-                f"y_bound must be at least the size of every target, got {self.y_bound} for {np.abs(self.y).max():.6g}"
+                f"y_bound must be at least the absolute value of every target, got {self.y_bound} for"
+                f" {np.abs(self.y).max():.6g}"
             )
 
     @property

@@ -145,7 +145,7 @@ def gaussian_mask_leak(Delta: float, M: float) -> float:
     0.03988
     """
     if not (0 <= Delta < math.inf and 0 < M < math.inf):
-        raise ValueError(f"need Delta >= 0 and M > 0, both finite, got {Delta} and {M}")
+        raise ValueError(f"Delta must be at least 0 and finite, and M must be positive and finite, got {Delta} and {M}")
     return float(erf(Delta / (2 * math.sqrt(2) * M)))
 
 
@@ -162,7 +162,7 @@ def gaussian_mask_error(value: float, mask: float) -> float:
     0.025
     """
     if not (math.isfinite(value) and math.isfinite(value + mask)):
-        raise ValueError(f"value and mask must be finite, and their sum, got {value} and {mask}")
+        raise ValueError(f"value, mask and their sum must be finite, got {value} and {mask}")
     return (value + mask) - mask - value
 
 

@@ -139,7 +139,9 @@ def batch_densities(gradients: Sequence[float], output: float, *, sigma: float, 
     {(0, 1): 1.0, (0, 2): 0.135335, (1, 2): 1.0}
     """
     if not (0 < sigma < inf and all(map(isfinite, (output, *gradients)))):
-        raise ValueError(f"sigma must be positive, output and gradients finite, got {sigma}, {output} and {gradients}")
+        raise ValueError(
+            f"sigma must be positive, and output and gradients must be finite, got {sigma}, {output} and {gradients}"
+        )
     misses = {
         frozenset(S): (output - sum(gradients[k] for k in S)) ** 2 / (2 * sigma**2)
         for S in combinations(range(len(gradients)), b)

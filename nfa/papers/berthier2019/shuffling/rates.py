@@ -48,7 +48,7 @@ def squared_distance(
     require.integer(1, passes=passes)
     require.at_least(0, sigma=sigma)
     if a.ndim != 1 or a.shape != x.shape or not len(a) or not (a > 0).all() or not np.isfinite(a * x).all():
-        raise ValueError("a and x must be rows of one length, finite, and a positive")
+        raise ValueError("a and x must be finite rows of one length, and a must be positive")
     if not replacement and len(a) > 7:
         raise ValueError(f"at most 7 records can be enumerated in every order, got {len(a)}")
     goal = a @ x / a.sum()

@@ -147,10 +147,10 @@ def test_the_clip_brings_no_two_vectors_further_apart(seed):
         ({"x": np.full((2, 2), np.nan)}, "x and y must hold finite numbers"),
         ({"lam": -0.1}, "lam must be at least 0 and finite, got -0.1"),
         ({"lam": math.nan}, "lam must be at least 0 and finite, got nan"),
-        ({"x_bound": 0.5}, "x_bound must be at least the norm of every record, got 0.5 for 1"),
+        ({"x_bound": 0.5}, "x_bound must be at least the norm of every record, got 0.5 for norm 1"),
         ({"x_bound": math.inf}, "x_bound must be positive and finite, got inf"),
         ({"radius": 0.0}, "radius must be positive, got 0.0"),
-        ({"loss": "least-squares", "y_bound": 0.5}, "y_bound must be at least the size of every target, got 0.5 for 1"),
+        ({"loss": "least-squares", "y_bound": 0.5}, "y_bound must be at least the absolute value of every target"),
     ],
 )
 def test_a_problem_outside_its_bounds_is_refused(change, complaint):
@@ -504,7 +504,7 @@ def test_the_corrected_variance_gives_what_is_asked_for(alpha, s, target):
     variance = corrected_output_variance(alpha=alpha, sensitivity=s, epsilon=target)
     assert divergence(alpha, s, variance) == pytest.approx(target, rel=1e-8)
     for name in (corrected_output_variance, claimed_output_variance):
-        with pytest.raises(ValueError, match="need alpha > 1, sensitivity > 0 and epsilon > 0"):
+        with pytest.raises(ValueError, match="alpha must be above 1, and sensitivity and epsilon must be positive"):
             name(alpha=1, sensitivity=s, epsilon=target)
 
 
@@ -575,9 +575,9 @@ def test_gradient_perturbation_outside_its_conditions_is_refused(settings, compl
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [
-        (lambda: contraction(gamma=1.0, mu=2.0, beta=1.0), "need 0 <= mu <= beta"),
+        (lambda: contraction(gamma=1.0, mu=2.0, beta=1.0), "mu and beta must satisfy 0 <= mu <= beta"),
         (lambda: contraction(gamma=-1.0, mu=0.0, beta=1.0), "the learning rate gamma must be positive"),
-        (lambda: output_gaps(0, gamma=1.0, L=1.0, rho=0.5), "need n >= 1"),
+        (lambda: output_gaps(0, gamma=1.0, L=1.0, rho=0.5), "n must be at least 1"),
         (lambda: simulate_pair([np.sin], [], theta0=np.zeros(1), gamma=1.0), "the same number of steps, got 1 and 0"),
         (lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=1.0, noise=np.zeros((2, 1))), r"each of 1 steps, got"),
         (lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=0.0), "gamma must be positive"),

@@ -166,9 +166,9 @@ GOOD = np.array([[1], [2], [3]])
         (lambda: encode([1.0], 0.0, 5), "resolution must be positive and finite, got 0.0"),
         (lambda: decode(np.array([5]), 1.0, 5), "residues must lie in 0 .. 4, modulo 5"),
         (lambda: decode(np.array([math.nan]), 1.0, 5), "residues must be integers in 1 dimensions, got shape (1,)"),
-        (lambda: gaussian_mask_error(math.nan, 1.0), "value and mask must be finite, and their sum, got nan and 1.0"),
-        (lambda: gaussian_mask_error(1e308, 1e308), "value and mask must be finite, and their sum, got 1e+308"),
-        (lambda: gaussian_mask_leak(1.0, 0.0), "need Delta >= 0 and M > 0, both finite, got 1.0 and 0.0"),
+        (lambda: gaussian_mask_error(math.nan, 1.0), "value, mask and their sum must be finite, got nan and 1.0"),
+        (lambda: gaussian_mask_error(1e308, 1e308), "value, mask and their sum must be finite, got 1e+308"),
+        (lambda: gaussian_mask_leak(1.0, 0.0), "Delta must be at least 0 and finite, and M must be positive"),
     ],
 )
 def test_bad_input_gets_one_sentence(call, sentence):
