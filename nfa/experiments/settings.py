@@ -79,7 +79,7 @@ class Settings:
     align_every : Number of steps between two comparisons of the direction with the gradient. The steps with a
         comparison are the multiples of this number.
     sampling : Sampling scheme of the batches: {nfa.sampling.SAMPLERS}.
-    batch : Batch size; {nfa.sampling.BATCH_IS}.
+    batch : Batch size ({nfa.sampling.BATCH_IS}).
     N_B : Smallest size of a batch, only for the sampling scheme poisson-rejection.
     tau : Share of the training examples in a pass, only for the sampling scheme partial-passes.
     epochs : Number of passes over the training examples. If each step draws a new batch, this is the expected number.
