@@ -51,7 +51,7 @@ square = (START * kept[STEPS]) ** 2 + variance  # the mean square of the distanc
 need(square <= WITHIN**2, "the mean squared distance of the last iterate from the goal must be at most WITHIN²")
 distance = max(2 * GAMMA * L * kept[STEPS - t] for t in range(1, STEPS + 1))
 if distance**2 / variance > Fraction(4 * L**2) / SIGMA**2:
-    raise SystemExit("not refuted: the divergence of the last iterate is larger than that of one release")
+    raise SystemExit("not refuted: the divergence of the last iterate is larger than the divergence of one release")
 pinsker = distance**2 / (4 * variance)
 total_variation = Fraction(isqrt(int(pinsker * 10**20) + 1) + 1, 10**10)
 wrong = (1 - total_variation) / 2

@@ -49,7 +49,7 @@ lemma = upper("ln", sum(upper("exp", (ALPHA - 1) * cost) for cost in costs) / N)
 if lemma >= weakest / 2:
     raise SystemExit("not refuted: the bound of the lemma is at least half of the weakest guarantee")
 if lemma >= 2 * sum(costs) / N:
-    raise SystemExit("not refuted: the bound of the lemma is at least that of the other version")
+    raise SystemExit("not refuted: the bound of the lemma is at least the bound of the other version")
 ratio = weakest / lemma
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
 print(f"refuted: claimed that the weakest guarantee dominates, but it is at least {shown} times the lemma's bound")

@@ -47,7 +47,7 @@ need(K >= 1 and V != 0, "K must be at least 1, and V must differ from 0, so that
 need(0 < CLOSE < AWAY, "the two values of sigma must satisfy 0 < CLOSE < AWAY")
 close, away = square(CLOSE), square(AWAY)
 if close <= 2 * away:
-    raise SystemExit("not refuted: at CLOSE, the mean squared error is at most twice that at AWAY")
+    raise SystemExit("not refuted: at CLOSE, the mean squared error is at most twice the error at AWAY")
 ratio = close / away
 shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
 print(f"refuted: claimed precision for sigma close to 0, but the squared error is at least {shown} times that at AWAY")

@@ -26,6 +26,6 @@ def need(rule, sentence):
 need(0 <= NOISY <= CLIPPED <= PLAIN <= 100, "the accuracies must satisfy 0 <= NOISY <= CLIPPED <= PLAIN <= 100")
 clips, noise = PLAIN - CLIPPED, CLIPPED - NOISY
 if noise <= clips:
-    raise SystemExit("not refuted: the loss of accuracy from the clips is at least that from the noise")
+    raise SystemExit("not refuted: the loss of accuracy from the clips is at least the loss from the noise")
 shown = f"{float(clips):g} points"
 print(f"refuted: claimed that the clips cost most, but they cost {shown}, and the noise at least {float(noise):g}")
