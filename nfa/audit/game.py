@@ -229,7 +229,9 @@ def projection(f0: np.ndarray, f1: np.ndarray) -> Callable[[np.ndarray], np.ndar
         raise ValueError(f"f0 and f1 must be finite arrays of the same shape, got the shapes {f0.shape} and {f1.shape}")
     distance = np.linalg.norm(f1 - f0)
     if distance == 0:
-        raise ValueError("f0 and f1 are equal, so no statistic of their means can distinguish the worlds")
+        raise ValueError(
+            "f0 and f1 are equal, so their difference gives no direction that distinguishes world 0 from world 1"
+        )
     middle, direction = (f0 + f1) / 2, (f1 - f0) / distance
     return lambda output: np.tensordot(np.asarray(output) - middle, direction, axes=direction.ndim)
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def audit(
     target: Annotated[
         str | None,
-        argument(metavar="TARGET", help="Target of the audit. Without a target, the command lists the targets."),
+        argument(
+            metavar="TARGET", help="Mechanism or claim to audit. Without this argument, the command lists all targets."
+        ),
     ] = None,
     rule: Annotated[
         str | None, option(help="Rule to audit instead of a target. For your own rule, give module:function.")

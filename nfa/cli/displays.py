@@ -47,7 +47,7 @@ class QuietStream:
 
     @property
     def incomplete(self) -> bool:
-        """Whether some output did not reach the reader. False if the reader closed the stream."""
+        """Whether some output did not reach the reader. The value is False if the reader closed the stream."""
         if self.failure is None or isinstance(self.failure, ValueError):  # ValueError: the stream was closed
             return False
         hung_up = self.failure.errno == errno.EIO and self._stream.isatty()

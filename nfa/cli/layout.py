@@ -97,7 +97,8 @@ class _PlainTable(Table):
 
     Each column stays at least as wide as its longest word, unless overflow is "crop".
 
-    If the table is still too wide, columns with one value move into a sentence below the table, from right to left.
+    If the table is still too wide, columns with the same value in every row are removed, beginning with the last
+    column. A sentence below the table then states these values.
     If the rest is still too wide, it is split into several tables, one below the other.
     Each of these tables begins with the columns that distinguish the rows.
     """

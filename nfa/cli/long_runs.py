@@ -225,7 +225,10 @@ def _check(
 
 
 def _estimate(entries: Sequence[Entry], how: Mapping[str, Any], wanted: Mapping[str, str], budget: float) -> None:
-    """Find the runs to do of each item, keep only the wanted runs, and estimate every kind of run once."""
+    """Keep only the wanted runs of each item, and find the runs that are not finished.
+
+    Estimate the time of each kind of run once.
+    """
     found: dict[str, Estimate] = {}
     trained = [(entry, entry.experiment) for entry in entries if isinstance(entry.experiment, Experiment)]
     until = time.monotonic() + budget

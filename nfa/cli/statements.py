@@ -44,7 +44,7 @@ def as_json(item: Item) -> dict[str, Any]:
 
 
 def the_certificate(chosen: dict[str, list[Item]]) -> dict[str, str]:
-    """Return the id and the certificate of one statement. Raise ValueError for any other number."""
+    """Return the id and the certificate of one statement. Raise ValueError unless exactly one statement is chosen."""
     items = [item for some in chosen.values() for item in some]
     if len(items) != 1:
         raise ValueError(f"--certificate prints one file: give one statement, not {len(items)}")

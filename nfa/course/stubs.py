@@ -134,7 +134,7 @@ def run_file(path: Path) -> None:
     """
     spec = importlib.util.spec_from_file_location("nfa_exercises", path)
     if spec is None or spec.loader is None:
-        raise ValueError(f"a file of exercises must end in .py, got {path}")
+        raise ValueError(f"the name of a file of exercises must end in .py, got {path}")
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))

@@ -165,7 +165,9 @@ def _submitted(course: Path, name: str, place: Path, releases: Mapping[str, dict
     student = shown(place.name)
     try:
         if student != place.name:
-            raise CannotGradeError("the name of the folder has characters that are not text: rename the folder")
+            raise CannotGradeError(
+                "the name of the folder has control characters or bytes that are not valid UTF-8: rename the folder"
+            )
         path, beside = _find(course, name, place)
         if path is None:
             return Submitted(student, f"no notebook at submitted/{student}/{name}/{name}.ipynb", handed_in=False)
@@ -299,7 +301,7 @@ def _cell(at: int, cell: Any) -> SubmittedCell:
     if not isinstance(source, str) or cell.get("cell_type") not in ("code", "markdown", "raw"):
         raise CannotGradeError(f"the notebook cannot be read: cell {at} is not a valid cell")
     if any("\ud800" <= char <= "\udfff" for char in source):
-        raise CannotGradeError(f"the notebook cannot be read: cell {at} has characters that are not text")
+        raise CannotGradeError(f"the notebook cannot be read: cell {at} has characters that are not valid Unicode")
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     metadata = cell.get("metadata")
     meta = metadata.get("nbgrader") if isinstance(metadata, dict) else None

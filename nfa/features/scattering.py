@@ -44,10 +44,10 @@ class Scattering(Kind):
     def out_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """(81 c, H / 4, W / 4) for images (c, H, W), rounded down. Raises ValueError for inputs that are not images."""
         if len(shape) != 3:
-            raise ValueError(f"features scattering need images, but an example is {shape[0]} values")
+            raise ValueError(f"the features 'scattering' need images, but an example is {shape[0]} values")
         c, *sides = shape
         if min(sides) < 8:
-            raise ValueError(f"features scattering need images of at least 8x8 pixels, got {sides[0]}x{sides[1]}")
+            raise ValueError(f"the features 'scattering' need images of at least 8x8 pixels, got {sides[0]}x{sides[1]}")
         return (CHANNELS * c, *(_padded(side) // 2**J - 2 for side in sides))
 
     def transform(self, x: np.ndarray, arrays: Arrays, tools: Tools) -> np.ndarray:

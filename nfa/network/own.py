@@ -229,5 +229,7 @@ def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.ran
         asked = np.dtype(given["dtype"])
         raise ValueError(f"network {name} must use the dtype passed to it, {asked}, got {other[0]}")
     if net is twin or not all(map(np.array_equal, weights, again)):
-        raise ValueError(f"network {name} must return a new Net at every call, with weights drawn only from rng")
+        raise ValueError(
+            f"the function {name} must return a new Net at every call, and must draw the weights only from rng"
+        )
     return net

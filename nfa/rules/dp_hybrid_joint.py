@@ -79,7 +79,9 @@ def dp_hybrid_joint(
     require.normaliser(m, rule="dp_hybrid_joint")
     require.positive_or_infinite(**{"the clipping bound C": C})
     if not 0 <= ell < net.L:
-        raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
+        raise ValueError(
+            f"ell, the number of layers that learn by backpropagation, must be in 0..{net.L - 1}, got {ell}"
+        )
     L = net.L
     check_feeds(B, range(ell + 1, L))
     z, h = forward(net, x)

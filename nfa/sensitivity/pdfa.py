@@ -234,7 +234,7 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
     require.integer(0, hidden=hidden)
     require.one_of(LABEL_TOPS, top=top)
     if hidden == 0 and top == "frozen":
-        raise ValueError("no layer learns: give a hidden layer, or choose a top other than 'frozen'")
+        raise ValueError("no layer learns: set hidden to at least 1, or choose a top other than 'frozen'")
     s_L = {"softmax": min(math.sqrt(2), 2 * tau_B), "scaled": 2 * tau_B, "frozen": 0.0}[top]
     return math.hypot(2 * tau_B * math.sqrt(hidden), s_L)
 

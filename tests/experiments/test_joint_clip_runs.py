@@ -93,7 +93,11 @@ def test_a_secure_run_is_private(train, name):
         ("dp_dfa_joint", "--set C=1e-30 --set sigma=1", "for float32 arrays, got 1e-30"),
         ("dp_dfa_joint", "--set sigma=1", "rule dp_dfa_joint needs a value for the setting 'C'"),
         ("dp_dfa_joint", "--set C=0 --set sigma=1", "C must be positive and finite, got 0"),
-        ("dp_hybrid_joint", "--set C=1 --set sigma=1 --set ell=3", "ell must be a number of layers in 0..2, got 3"),
+        (
+            "dp_hybrid_joint",
+            "--set C=1 --set sigma=1 --set ell=3",
+            "ell, the number of layers that learn by backpropagation, must be in 0..2, got 3",
+        ),
         (
             "dp_hybrid_joint",
             "--set C=1 --set sigma=1 --opu bits=8",

@@ -157,7 +157,10 @@ def test_a_functions_network_is_what_it_builds():
             lambda rng, **given: small(rng=np.random.default_rng(), **given),
             "nets:one must return a new Net at every call",
         ),
-        (lambda **given: SHARED, "nets:one must return a new Net at every call, with weights drawn only from rng"),
+        (
+            lambda **given: SHARED,
+            "nets:one must return a new Net at every call, and must draw the weights only from rng",
+        ),
     ],
     ids=["fails", "other keywords", "refuses", "no net", "its own loss", "its own dtype", "its own rng", "one for all"],
 )

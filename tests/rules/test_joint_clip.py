@@ -420,7 +420,9 @@ def test_readings_that_are_none_get_a_sentence():
 @pytest.mark.parametrize("ell", [-1, 3])
 def test_the_hybrid_refuses_layers_that_it_does_not_have(ell):
     net, x, y, B = case(small_cnn)
-    with pytest.raises(ValueError, match=rf"ell must be a number of layers in 0\.\.2, got {ell}"):
+    with pytest.raises(
+        ValueError, match=rf"ell, the number of layers that learn by backpropagation, must be in 0\.\.2, got {ell}"
+    ):
         still(dp_hybrid_joint, B=B, C=1.0, m=4, ell=ell)(net, x, y)
     assert convolutions(net) == 1
     assert_same_direction(

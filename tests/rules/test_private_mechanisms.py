@@ -225,8 +225,8 @@ def test_a_bad_reading_of_dp_dfa_gets_a_sentence(changes, sentence):
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({"ell": 3}, r"ell must be a number of layers in 0\.\.2, got 3"),
-        ({"ell": -1}, r"ell must be a number of layers in 0\.\.2, got -1"),
+        ({"ell": 3}, r"ell, the number of layers that learn by backpropagation, must be in 0\.\.2, got 3"),
+        ({"ell": -1}, r"ell, the number of layers that learn by backpropagation, must be in 0\.\.2, got -1"),
         (
             {"tau_h": [1.0] * 3},
             "tau_h must be one number, or a list with one number for each of the 2 dense layers, got a list of 3",
@@ -286,7 +286,9 @@ def test_a_rule_refuses_bad_settings_in_a_sentence(name, changes, sentence):
 @pytest.mark.parametrize("ell", [-1, 3])
 def test_the_plain_hybrid_refuses_layers_that_it_does_not_have(ell):
     net = cnn()
-    with pytest.raises(ValueError, match=rf"ell must be a number of layers in 0\.\.2, got {ell}"):
+    with pytest.raises(
+        ValueError, match=rf"ell, the number of layers that learn by backpropagation, must be in 0\.\.2, got {ell}"
+    ):
         hybrid_file.hybrid(net, *batch(net, 2), B=fed(net), ell=ell)
     with pytest.raises(ValueError, match=r"hybrid averages over m > 0 examples, got m=0\. Give m if a batch can be"):
         hybrid_file.hybrid(net, *batch(net, 0), B=fed(net))

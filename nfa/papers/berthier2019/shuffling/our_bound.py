@@ -186,7 +186,9 @@ def corrected_pass_rdp(orders, *, n: int, k: int, L: float, sigma: float, cap: b
     True
     """
     if not (k == int(k) and n == int(n) and 1 <= k <= n):
-        raise ValueError(f"a pass has between 1 and n steps, got k={k} and n={n}")
+        raise ValueError(
+            f"the number of steps k and the number of records n must be integers with 1 <= k <= n, got k={k} and n={n}"
+        )
     return _pass(tuple(check_orders(orders).tolist()), int(n), int(k), L, sigma, cap).copy()
 
 
