@@ -514,4 +514,4 @@ def test_a_memory_that_does_not_fit_the_network_is_refused(tmp_path, memory):
     optimizer.state = {"v": memory}
     save_checkpoint(path, small_net(), optimizer, 3)
     sentence = untouched(path, small_net(5), SGD(0.1, 0.9))
-    assert "the optimizer's v does not fit the network" in sentence
+    assert "the optimizer's v must have the shapes and types of the network's arrays" in sentence

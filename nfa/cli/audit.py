@@ -107,7 +107,10 @@ def audit(
         )
     if target is None and rule is None:
         if out is not None or trials is not None:
-            raise ValueError("give a target or --rule: `nfa audit` without options lists the targets")
+            raise ValueError(
+                "--out and --trials need an audit: give a target or --rule. `nfa audit` without options lists the"
+                " targets"
+            )
         _list(json)
         return
     chosen = audits.find(target or "") if rule is None else _own(rule, given, seed)
@@ -220,7 +223,7 @@ def _check_picture(path: Path, target: "Target") -> None:
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as problem:
-        raise OSError(f"--out: no file can be written to {folder}: {problem.strerror}") from problem
+        raise OSError(f"--out needs a folder in which nfa can write, got {folder} ({problem.strerror})") from problem
 
 
 def _draw(path: Path, target: "Target", report: "Report") -> None:

@@ -221,11 +221,11 @@ def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> f
             raise ValueError(f"--q must be in (0, 1], and at least {1 / LARGEST_COUNT:.0e}, got {q}")
         rate = q
     elif not everybody:
-        raise ValueError(f"--sampling {sampling} needs a rate: give --q, or --n and --batch")
+        raise ValueError(f"--sampling {sampling} needs a sampling rate: give --q, or --n and --batch")
     if everybody and rate != 1:
         raise ValueError(
-            f"the sampling rate must be 1, got {rate:.6g}. Every step under --sampling {sampling} uses all"
-            " records. Leave the rate out"
+            f"the sampling rate must be 1 with --sampling {sampling}, because every step uses all records, got"
+            f" {rate:.6g}: leave out --q, --n and --batch"
         )
     return rate
 
@@ -269,10 +269,10 @@ def parse_orders(text: str) -> list[float]:
         except ValueError:
             raise ValueError(f"--orders must be numbers and ranges such as 1.5,2,8-32, got {text!r}") from None
         if not all(1 < end <= LARGEST_ORDER for end in ends):
-            raise ValueError(f"--orders must be above 1 and at most {LARGEST_ORDER}, got {part.strip()}")
+            raise ValueError(f"each order in --orders must be above 1 and at most {LARGEST_ORDER}, got {part.strip()}")
         orders += [float(k) for k in range(int(ends[0]), int(ends[-1]) + 1)] if dash else ends
     if not orders or any(b <= a for a, b in pairwise(orders)):
-        raise ValueError(f"the numbers of --orders must increase, got {text!r}")
+        raise ValueError(f"the orders in --orders must increase, got {text!r}")
     return orders
 
 

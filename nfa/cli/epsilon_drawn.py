@@ -26,7 +26,7 @@ def check_picture(path: Path) -> None:
 
 
 def draw(path: Path, run: CountedRun, g: Guarantee) -> None:
-    """Draw delta over epsilon: the proved epsilons of each accountant, their lower bound, and the Gaussian limit.
+    """Draw delta over epsilon: the epsilons of each accountant, a lower bound on epsilon, and the Gaussian limit.
 
     Parameters
     ----------

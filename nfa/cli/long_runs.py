@@ -54,7 +54,7 @@ class Entry:
 
     @property
     def seconds(self) -> float:
-        """The sum of the times of the item's missing runs."""
+        """The sum of the times of all missing runs of the item."""
         return sum(self.missing.values())
 
     def stop(self, problem: BaseException) -> None:
@@ -91,7 +91,8 @@ class Overall(ProgressDisplay):
         self._seconds, self._runs, self._began = dict(seconds), len(seconds), time.monotonic()
 
     def of(self, folder: Path) -> Callable[[str, int, int, Mapping[str, Any] | None], None]:
-        """Return the progress callback for the runs of a folder. It ignores runs that were finished before."""
+        """Return the progress callback for the runs of a folder. The callback ignores runs that were finished"
+        " before."""
 
         def told(cell: str, step: int, steps: int, record: Mapping[str, Any] | None) -> None:
             if (key := run_name(folder, cell)) in self._seconds:
@@ -159,7 +160,7 @@ def reproduce(
 
     Raises
     ------
-    ValueError : for a bad option, or if no item has a wanted run; nothing has been written then
+    ValueError : for a bad option, or if no item has a wanted run. In both cases, the command has written nothing
     typer.Exit : with code 1 if an item failed or was skipped
     """
     _check(experiments, how, wanted, out)
@@ -322,7 +323,7 @@ def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
 
 
 def _print_ends(entries: Sequence[Entry], scale: str, jobs: int) -> None:
-    """Print a line for each item: its outcome, the number of rows inside the band, and the path of its report."""
+    """Print a line for each item: the outcome, the number of rows inside the band, and the path of the report."""
     table = plain_table(*map(unbroken, ("item", "", "rows inside", "folder")))
     for entry in entries:
         judged = [row["verdict"] for row in entry.result.rows if not row["verdict"].startswith("not comparable")]

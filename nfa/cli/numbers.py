@@ -97,9 +97,9 @@ def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
     for text in texts:
         key, equals, given = text.partition("=")
         if not (key and equals):
-            raise ValueError(f"{option} needs KEY=VALUE, got {text!r}")
+            raise ValueError(f"{option} must have the form KEY=VALUE, got {text!r}")
         if key in values:
-            raise ValueError(f"{option} must give each KEY once, got {key} twice")
+            raise ValueError(f"{option} must set each KEY only once, got two values of {key}")
         values[key] = value(given)
         if isinstance(values[key], float) and not math.isfinite(values[key]):
             raise ValueError(f"{option} {key} must be finite, got {given}")

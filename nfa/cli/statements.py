@@ -47,7 +47,7 @@ def the_certificate(chosen: dict[str, list[Item]]) -> dict[str, str]:
     """Return the id and the certificate of one statement. Raise ValueError unless exactly one statement is chosen."""
     items = [item for some in chosen.values() for item in some]
     if len(items) != 1:
-        raise ValueError(f"--certificate prints one file: give one statement, not {len(items)}")
+        raise ValueError(f"--certificate needs exactly one statement, got {len(items)} statements")
     return {"id": items[0].id, "certificate": certificates.text(items[0])}
 
 

@@ -60,7 +60,7 @@ class TailAverage:
     def restore(self, sums: list[np.ndarray], t: int) -> None:
         """Continue after step t from sums that were saved. Raise ValueError if they do not fit."""
         if [(a.shape, a.dtype) for a in sums] != [(a.shape, a.dtype) for a in self.sums]:
-            raise ValueError("the average does not fit the network")
+            raise ValueError("the averaged weights must have the shapes and types of the weights of the network")
         self.sums, self.count = sums, max(0, t - self.first + 1)
 
     def network(self, net: Net) -> Net:

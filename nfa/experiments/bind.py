@@ -69,7 +69,9 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
         bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
     elif "B" in rule.given and not settings.stored:
         if "project" not in rule.given:
-            raise ValueError(f"rule {rule.name} reads its feedback matrices directly, so these matrices must be stored")
+            raise ValueError(
+                f"`stored` must be true for rule {rule.name}, because this rule reads the feedback matrices directly"
+            )
         bound["B"], bound["project"] = _unstored(settings, net, streams("feedback")), feedback.project_unstored
     elif "B" in rule.given:
         bound["B"] = feedback.draw(
@@ -169,7 +171,8 @@ def _kernels() -> ModuleType:
         )
     except ImportError as missing:
         raise OSError(
-            f"kernels need numba, which cannot be imported ({missing}): use --no-kernels, unless the run is secure"
+            f"kernels need numba, but Python cannot import numba ({missing}): install numba or, if the run is not"
+            " secure, use --no-kernels"
         ) from missing
     return kernels
 
@@ -256,10 +259,11 @@ def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.G
     """Align the first weights with the feedback of a run."""
     if "B" not in bound:
         raise ValueError(
-            f"first_weights='aligned' needs a rule with feedback B, but rule {settings.rule} has no feedback B"
+            f"first_weights='aligned' needs a rule with feedback B, but rule {settings.rule} has no feedback B:"
+            " leave out first_weights"
         )
     if settings.at != "h":
-        raise ValueError(f"first_weights='aligned' needs at='h', got at={settings.at!r}")
+        raise ValueError(f"first_weights='aligned' needs at='h', got at={settings.at!r}: leave out at")
     feedback.align_weights(net, bound["B"], project=bound.get("project", feedback.project), rng=rng)
 
 
@@ -289,8 +293,8 @@ def try_rule(rule: RuleSpec, bound: dict, net: Net, batches) -> None:
         for l in range(1, net.L + 1):
             if (np.shape(dW[l]), np.shape(db[l])) != (net.W[l].shape, net.b[l].shape):
                 raise ValueError(
-                    f"rule {rule.name} returns directions of shapes {np.shape(dW[l])} and {np.shape(db[l])} for layer"
-                    f" {l}, need {net.W[l].shape} and {net.b[l].shape}"
+                    f"rule {rule.name} must return directions with the shapes of the weights and biases: for layer {l},"
+                    f" {net.W[l].shape} and {net.b[l].shape}, got {np.shape(dW[l])} and {np.shape(db[l])}"
                 )
         if rule.from_outside and rule.sum_over_examples:
             check_is_sum(partial(rule.function, **bound), rule, net, batches.x[:5], batches.y[:5], streams)
@@ -298,5 +302,5 @@ def try_rule(rule: RuleSpec, bound: dict, net: Net, batches) -> None:
         raise
     except Exception as failure:
         raise ValueError(
-            f"rule {rule.name} raised an error on two examples: {type(failure).__name__}: {failure}"
+            f"nfa tests rule {rule.name} on two examples, but the rule raised {type(failure).__name__}: {failure}"
         ) from failure

@@ -125,16 +125,17 @@ def load_checkpoint(
         raise ValueError(f"{name} {UNSEALED}. To start afresh, delete {name}. {COUNT_BESIDE}")
     if "privacy" not in header:
         raise ValueError(
-            f"the entry for the privacy of the steps is missing in {name}, so no run can continue from this checkpoint:"
+            f"{name} does not record the privacy of its steps, so no run can continue from this checkpoint:"
             f" delete {name} to start afresh"
         )
     if header["privacy"] != json.loads(json.dumps(privacy)):
         raise ValueError(
-            f"the steps in {name} have the privacy {json.dumps(header['privacy'])}, but this run has"
-            f" {json.dumps(privacy)}. For a run that continues from this checkpoint, nfa would compute a wrong epsilon"
+            f"a run that continues from {name} must have the privacy of the steps in this checkpoint. These steps have"
+            f" the privacy {json.dumps(header['privacy'])}, but this run has {json.dumps(privacy)}: choose another"
+            " folder"
         )
     if kind != type(optimizer).__name__:
-        raise ValueError(f"{name} was saved with the optimizer {kind}, not {type(optimizer).__name__}")
+        raise ValueError(f"{name} was saved with the optimizer {kind}, but this run uses {type(optimizer).__name__}")
     parameters = {f"{p}{l}": getattr(net, p)[l] for l in range(1, net.L + 1) for p in "Wb"}
     for key, value in parameters.items():
         found = arrays.pop(key, None)
@@ -159,7 +160,10 @@ def load_checkpoint(
     fitting = [(p.shape, p.dtype) for p in parameters.values()]
     for key, kept_arrays in memory.items():
         if [(a.shape, a.dtype) for a in kept_arrays] != fitting:
-            raise ValueError(f"{name} is not a whole checkpoint: the optimizer's {key} does not fit the network")
+            raise ValueError(
+                f"{name} is not a whole checkpoint: the optimizer's {key} must have the shapes and types of the"
+                " network's arrays"
+            )
     if average is not None:
         try:
             average.restore(sums, t)

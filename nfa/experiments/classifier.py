@@ -421,7 +421,7 @@ def _labels(y: Any) -> np.ndarray:
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None")
     if hasattr(y, "toarray"):
-        raise ValueError("y must be dense, got a sparse matrix")
+        raise ValueError("y must be dense, got a sparse matrix: pass y.toarray().ravel()")
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected", _conversion(), stacklevel=3)

@@ -111,6 +111,7 @@ def check(net: Net, dtype: np.dtype, largest: int, **how: Any) -> None:
         found = first_difference(lambda *of: own_pass(net, *of, **how), x, y, range(1, n + 1), rng)
     if found:
         raise ValueError(
-            f"a secure run needs kernels here. Without kernels, NumPy rounds {found[0]} of an example differently in a"
-            f" batch of {found[1]} and in a batch of {n}, so a record changes the terms of other records"
+            f"this secure run needs kernels. Without kernels, NumPy rounds {found[0]} of an example differently in a"
+            " batch"
+            f" of {found[1]} and in a batch of {n}, so one record would change the terms of the other records"
         )

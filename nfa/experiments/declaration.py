@@ -182,11 +182,11 @@ def parameters(**named: Any) -> None:
     """Check that a setting of parameters for something else has them by name, with JSON values."""
     for name, value in named.items():
         if not isinstance(value, dict):
-            raise ValueError(f"{name} must be a dictionary of parameters, got {value!r}")
+            raise ValueError(f"{name} must be a dictionary from names of parameters to values, got {value!r}")
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must be JSON values: {error}") from None
+            raise ValueError(f"{name} must contain only JSON values ({error})") from None
 
 
 # --- settings of something else, which its signature declares ---------------------------------------------------

@@ -240,7 +240,9 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
             " other runs, run the same command again"
         ) from None
     except KilledWorker as killed:
-        raise OSError(f"the workers of one run were killed several times: {killed}") from None
+        raise OSError(
+            f"the dask workers that computed one run were killed several times, so nfa gives up: {killed}"
+        ) from None
     finally:
         with suppress(Exception):
             client.cancel(list(waiting), force=True)

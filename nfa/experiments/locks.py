@@ -63,8 +63,7 @@ def _acquired(path: Path, what: str, until: float) -> int:
             os.close(file)
             if time.monotonic() >= until:
                 raise OSError(
-                    f"another {owner or 'process'} is at work on {what}: wait until this work is done, or choose"
-                    " another folder"
+                    f"another {owner or 'process'} uses {what}: wait until this process ends, or choose another folder"
                 ) from None
             time.sleep(ASK_EVERY)
             continue

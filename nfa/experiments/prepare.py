@@ -331,8 +331,8 @@ def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tupl
     steps = settings.epochs * batches.steps_per_epoch
     if steps >= STEPS:
         raise ValueError(
-            f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} epochs of"
-            f" {batches.steps_per_epoch} steps"
+            f"a run must have fewer than 2^32 steps, got {settings.epochs} epochs of"
+            f" {batches.steps_per_epoch} steps: lower epochs"
         )
     counted = None
     if settings.secure:
@@ -357,8 +357,9 @@ def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> 
     """Raise ValueError unless the rule adds noise as its last operation, once, to each array that it returns."""
     if not (isinstance(in_parts, InParts) and in_parts.adds_noise_last(net, in_parts.keywords)):
         raise ValueError(
-            f"a secure run needs a rule that adds its noise last, to the whole sum, but {rule.name} does not add noise"
-            " in this way"
+            "a secure run needs a rule that adds noise only at the end, to the sum over the batch, but rule"
+            f" {rule.name}"
+            " adds noise in another way"
         )
 
 
@@ -368,9 +369,11 @@ def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str
     NumPy also lacks each example's own term of a convolution, whose norm a clip needs, see `nfa.network.convolution`.
     """
     if settings.opu is not None:
-        raise ValueError("without kernels, a secure run cannot use OPUs")
+        raise ValueError("a secure run with an OPU needs kernels: use kernels, or leave out opu")
     if any(isinstance(map_, Conv2d) for map_ in net.map):
-        raise ValueError("without kernels, a secure run cannot train a network with convolutions")
+        raise ValueError(
+            "a secure run of a network with convolutions needs kernels: use kernels, or choose a dense network"
+        )
     largest = part_size(net, m) if rule.sum_over_examples else m
     how = {name: bound[name] for name in ("B", "project") if name in bound}
     company.check(net, np.dtype(settings.precision), largest, at=settings.at, **how)

@@ -166,12 +166,12 @@ class Statement:
             sessions = recorded(told)
             check(sessions, steps)
         except ValueError as wrong:
-            raise ValueError(f"the steps in the record differ from the steps of its run: {wrong}") from None
+            raise ValueError(f"the steps in the record differ from the steps of the run: {wrong}") from None
         told_of = {"sessions": told["sessions"]}
         counted = next((how for how in self._counts() if told == how.account(sessions) | told_of), None)
         if counted is None or record["private"] != self.warrants(told) or record["steps"] != steps:
             raise ValueError(
-                "the privacy statement of the record does not follow from its sessions: the record was edited, or"
+                "the privacy statement does not follow from the sessions in the record: the record was edited, or"
                 " another version of nfa wrote it"
             )
         kept = self.way == SMALLEST and counted.way == BY_RENYI  # the records of earlier versions
@@ -356,7 +356,9 @@ def describe(
     if settings.align_every is not None:
         shown.append("the alignment is computed from gradients without noise (leave out align_every)")
     if settings.secure and shown:
-        raise ValueError(f"a secure run must reveal nothing about its examples except its steps: {'; '.join(shown)}")
+        raise ValueError(
+            f"a secure run must reveal only its noisy steps, but this run reveals more: {'; '.join(shown)}"
+        )
     return Statement(
         known=known if unit is None else known | {"unit": unit},
         mechanism=mechanism,
@@ -533,8 +535,8 @@ def resolve_noise(
     theorems.smallest(one)  # raises if no theorem covers it
     if name not in bound:
         raise ValueError(
-            f"rule {settings.rule} has no setting {name}: NOISE in its module must name the setting that its noise is"
-            " proportional to"
+            f"NOISE in the module of rule {settings.rule} must name the setting to which the noise is proportional, but"
+            f" the rule has no setting {name}"
         )
     if "noise_multiplier" in asking:
         solve = partial(setting_of_multiplier, noise_multiplier=asking["noise_multiplier"])

@@ -43,7 +43,9 @@ def drawn(settings: Settings, shape: tuple[int, ...], streams: AnyStreams) -> Fe
         return None
     kind = read(settings.features)
     if settings.secure and kind.multiplies and not settings.kernels:
-        raise ValueError(f"without kernels, a secure run cannot compute the features {settings.features}")
+        raise ValueError(
+            f"a secure run with the features {settings.features} needs kernels: use kernels, or leave out features"
+        )
     tools, dtype = _tools(settings, kind), np.dtype(settings.precision).type
     return Features(kind=kind, shape=shape, arrays=kind.draw(shape, tools, streams("features"), dtype), tools=tools)
 

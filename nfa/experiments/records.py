@@ -129,14 +129,20 @@ def validate(record: Any, name: str = "the record") -> None:
             raise ValueError(_damaged(name, f"{field} is missing or of the wrong kind"))
     secure = record["settings"].get("secure") is True and record["seed"] is None
     if record["private"] and not secure:
-        raise ValueError(f"{name} records a seeded run as private, but nfa writes no such record")
+        raise ValueError(f"nfa never records a run with a seed as private, but {name} does: choose another folder")
     for what, setting in OF_FILES.items():
         if record["private"] and from_outside(str(record["settings"].get(setting))):
-            raise ValueError(f"{name} records a run of a {what} from outside as private, but nfa writes no such record")
+            raise ValueError(
+                f"nfa never records a run of a {what} from outside as private, but {name} does: choose another folder"
+            )
     if record["private"] and "guarantee" not in record["privacy"]:
-        raise ValueError(f"{name} records a run without a guarantee as private, but nfa writes no such record")
+        raise ValueError(
+            f"nfa never records a run without a guarantee as private, but {name} does: choose another folder"
+        )
     if record["private"] and not _below_one_record(record):
-        raise ValueError(f"{name} records a run as private at a delta of at least 1/n, but nfa writes no such record")
+        raise ValueError(
+            f"nfa never records a run with a delta of at least 1/n as private, but {name} does: choose another folder"
+        )
     if record["private"] and not isinstance(record.get("seal"), str):
         raise ValueError(
             f"{name} records a run as private, but has no seal: the record was edited, or version 0.1 wrote the record."
@@ -150,7 +156,7 @@ def validate(record: Any, name: str = "the record") -> None:
     done, of = epochs_of(record)
     stopped = None if done == of else {"epochs": done, "of": of}
     if type(of) is not int or done > of or record.get("stopped") != stopped:
-        raise ValueError(f"{name} has {done} of {of} epochs, but records no stop after these epochs")
+        raise ValueError(f"{name} records {done} of {of} epochs, but not that the run stopped after these epochs")
 
 
 def _below_one_record(record: dict[str, Any]) -> bool:
@@ -340,7 +346,8 @@ def finished(
         done = max(done, epochs_begun(checkpoint))
     if done > wanted:
         raise ValueError(
-            f"the run {cell} in the output folder {folder} is already beyond epoch {wanted} of {of}: ask for at least"
+            f"the run {cell} in the output folder {folder} has already finished more than {wanted} of {of} epochs:"
+            " ask for at least"
             f" {math.ceil(done)} epochs, choose another folder, or start afresh with --no-resume (resume=False)"
         )
     return None

@@ -235,7 +235,9 @@ def look(
     chosen |= {} if kernels else {"kernels": False}
     cells = [_as_chosen(cell, chosen, epochs) for cell in experiment.cells(scale, numbers)]
     if epochs is not None and any(cell.follow for cell in cells):
-        raise ValueError(f"{experiment.id} chooses settings by whole runs, so epochs has no effect: leave out epochs")
+        raise ValueError(
+            f"{experiment.id} compares whole runs to choose settings, so epochs has no effect: leave out epochs"
+        )
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
     known, load = sources(cells), cache(data.load)
     done: dict[str, dict[str, Any]] = {}

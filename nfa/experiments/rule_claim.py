@@ -42,7 +42,10 @@ def claim_of(settings: Settings) -> Claim:
     check_ranges(settings)
     known = spec(settings.rule)
     if known.mechanism is None:
-        raise ValueError(f"rule {settings.rule} states no mechanism, so there is nothing to audit")
+        raise ValueError(
+            f"rule {settings.rule} states no mechanism, so nfa has no claim to audit: add a function `mechanism` to"
+            " the module of the rule"
+        )
     if settings.adjacency is None:
         raise ValueError(f"give an adjacency, one of {', '.join(ADJACENCIES)}")
     streams = Streams(settings.seed)
@@ -69,7 +72,7 @@ def claim_of(settings: Settings) -> Claim:
         said = known.release(settings.adjacency, own(net) | {"net": net, "B": B} | WHERE)
         if not isinstance(said, Mechanism):
             raise ValueError(
-                f"this audit needs a rule that states its sensitivity and the law of its noise, but"
+                f"this audit needs a rule with a stated sensitivity and a stated law of the noise, but rule"
                 f" {settings.rule} states a Renyi curve"
             )
         return said
@@ -136,6 +139,6 @@ def _network(settings: Settings, streams: Streams) -> Net:
     """The network of the settings, in double precision. It is refused if the search would take hours."""
     net = network_of(replace(settings, dtype="float64"), streams)
     if net.n_parameters > MOST:
-        has = f"{settings.architecture} has {net.n_parameters:,} of them"
+        has = f"{settings.architecture} has {net.n_parameters:,}"
         raise ValueError(f"a network of this audit must have at most {MOST:,} weights and biases, but {has}")
     return net

@@ -62,7 +62,7 @@ def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
     if rule.from_outside:
         raise ValueError(
             f"a secure run of rule {rule.name} needs a mechanism and an adjacency, because the grid of the noise"
-            " follows from its sensitivity"
+            " follows from the sensitivity"
         )
     one = rule.release("add-remove", bound | {"net": net} | OF_A_TERM)
     return gaussian(rule, one)
@@ -83,7 +83,7 @@ def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
     Raise ValueError unless it is Gaussian, because the noise of a secure run is Gaussian.
     """
     if not isinstance(mechanism, Mechanism) or mechanism.law != "gaussian":
-        raise ValueError(f"a secure run adds Gaussian noise, but the mechanism of rule {rule.name} is {mechanism.law}")
+        raise ValueError(f"a secure run adds Gaussian noise, but rule {rule.name} states {mechanism.law} noise")
     return mechanism
 
 

@@ -28,8 +28,8 @@ from nfa.experiments.declaration import (
 class Settings:
     """The settings of one training run. Equal settings and data give bitwise identical results on one machine.
 
-    Each setting is declared only here. The check of a setting and the option of `nfa train` follow from its field. The
-    first sentence of a description below is the help text of the option.
+    Each setting is declared only here. nfa derives the check of a setting and the option of
+    `nfa train` from the field of the setting. The first sentence of a description below is the help text of the option.
 
     Parameters
     ----------
@@ -75,14 +75,15 @@ class Settings:
         None means matrices.
     stored : Store the feedback matrices or, with --no-stored, compute the matrices again at each use. This setting is
         for rules that take ``B`` and ``project``, with the "normal" law. Computed matrices have other values than
-        stored matrices. Both are functions of the seed. The medium of an OPU has its own parameter ``stored``.
+        stored matrices. The seed determines the values of both. The medium of an OPU has its own parameter ``stored``.
     align_every : Number of steps between two comparisons of the direction with the gradient. The steps with a
         comparison are the multiples of this number.
     sampling : Sampling scheme of the batches: {nfa.sampling.SAMPLERS}.
     batch : Batch size ({nfa.sampling.BATCH_IS}).
     N_B : Smallest size of a batch, only for the sampling scheme poisson-rejection.
     tau : Share of the training examples in a pass, only for the sampling scheme partial-passes.
-    epochs : Number of passes over the training examples. If each step draws a new batch, this is the expected number.
+    epochs : Number of passes over the training examples. If each step draws a new batch, the number of
+        passes is an expected value.
     optimizer : Optimizer: sgd or adam.
     lr : Learning rate.
     lr_every : Number of epochs between two multiplications of the learning rate by --lr-factor.
@@ -199,7 +200,7 @@ class Settings:
         return self.dtype or self._own_dtype
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings that identify the run, as JSON values, without those that change no weight."""
+        """Return the settings that identify the run as JSON values. Settings that change no weight are left out."""
         unused = {"data_dir", "threads"} | (set() if self.target_epsilon else {"accountant", "conversion"})
         values = asdict(self) | {"dtype": self.precision}
         without_use = {
@@ -262,8 +263,8 @@ def check_ranges(settings: Settings) -> None:
                 )
     if settings.accountant == "pld" and settings.conversion is not None:
         raise ValueError(
-            f"the conversion {settings.conversion} belongs to the accountant rdp, got accountant {settings.accountant}:"
-            " leave out one of the two"
+            f"a conversion has an effect only with the accountant rdp, got the accountant {settings.accountant} and the"
+            f" conversion {settings.conversion}: leave out accountant or conversion"
         )
     if settings.adam_eps is not None and settings.optimizer != "adam":
         raise ValueError(
@@ -277,7 +278,7 @@ def check_ranges(settings: Settings) -> None:
 
 
 def make_optimizer(settings: Settings, steps_per_epoch: int = 1):
-    """Return the optimizer of the run. Raise ValueError if its settings are out of range."""
+    """Return the optimizer of the run. Raise ValueError if a setting of the optimizer is out of range."""
     from nfa import optim
 
     lr: optim.LearningRate = settings.lr

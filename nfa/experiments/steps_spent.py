@@ -50,7 +50,7 @@ def recorded(privacy: dict[str, Any]) -> list[Spent]:
     """The steps of each session in a record or a checkpoint. Raises ValueError for anything else."""
     found = privacy.get("sessions")
     if not isinstance(found, list) or not all(isinstance(session, list) and _is_spent(*session) for session in found):
-        raise ValueError("the sessions are not recorded")
+        raise ValueError("the record must have a list of sessions")
     return [(first, steps) for first, steps in found]
 
 
@@ -65,19 +65,20 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
     --------
     >>> check([(1, 7), (6, 7)], 12)
     >>> check([(1, 7), (6, 2), (1, 12)], 12)
-    >>> check([(1, 5), (7, 6)], 12)
+    >>> check([(1, 5), (7, 6)], 12)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: the sessions are not those of a run of 12 steps: a session begins at step 7, directly after step 5
+    ValueError: the sessions are not those of a run of 12 steps: a session begins at step 7, ... ends at step 5
     """
     before = f"the sessions are not those of a run of {steps} steps: "
     began, last = 1, 0
     for first, many in sessions:
         if first > last + 1:
-            raise ValueError(f"{before}a session begins at step {first}, directly after step {last}")
+            raise ValueError(f"{before}a session begins at step {first}, but the previous session ends at step {last}")
         if 1 < first < began:
             raise ValueError(
-                f"{before}a session begins at step {first}, before the first step of the session that it continues"
+                f"{before}a session begins at step {first}, but continues a session that begins at the later step"
+                f" {began}"
             )
         began, last = first, first + many - 1
         if last > steps:

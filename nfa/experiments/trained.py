@@ -170,10 +170,12 @@ def load(place: Path) -> tuple[Trained, dict[str, Any]]:
         if not whole or file != file_name(record["cell"]) or not isinstance(columns, list | None):
             raise ValueError
     except (LookupError, TypeError, ValueError):
-        raise ValueError(f"{path} has no valid description of its weights: {AGAIN}") from None
+        raise ValueError(
+            f"{path} must describe the file of the weights, but has no valid description: {AGAIN}"
+        ) from None
     beside = path.with_name(file)
     if not beside.exists():
-        raise ValueError(f"{path.parent} has no {file}, the weights that {path.name} names: {AGAIN}")
+        raise ValueError(f"the file of weights {file} that {path.name} names is missing in {path.parent}: {AGAIN}")
     content = beside.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(
@@ -205,7 +207,7 @@ def from_bytes(
     net = _network(record, shape if features is None else features.out_shape, arrays)
     scale = Scale(record["settings"]["pixels"], arrays["mean"], arrays["std"])
     if (net.shape_h[net.L][0] if net.shape_h[net.L] != (1,) else 2) != len(classes):
-        raise ValueError("the classes do not match the outputs of the network")
+        raise ValueError("the number of classes differs from the number of outputs of the network")
     return Trained(net=net, scale=scale, shape=shape, classes=classes, columns=columns, features=features)
 
 
@@ -248,7 +250,7 @@ def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, n
         for parameters, key in ((net.W, f"W{l}"), (net.b, f"b{l}")):
             array = arrays[key]
             if array.shape != parameters[l].shape or array.dtype != parameters[l].dtype:
-                raise ValueError(f"{key} must be {parameters[l].dtype} {parameters[l].shape}")
+                raise ValueError(f"the array {key} must be {parameters[l].dtype} {parameters[l].shape}")
             parameters[l] = array
     if possible(settings).kernels:  # NumPy computes the same, up to rounding
         layers_with_kernels(net, bool(settings.secure))

@@ -204,7 +204,11 @@ def test_it_is_asked_on_the_network_that_you_name(own, net):
     "arguments, changes, sentence",
     [
         ((), {}, f"give an adjacency, one of {', '.join(ADJACENCIES)}"),
-        (("--adjacency", "replace-one", "--set", "sigma=0"), {}, "--set must give each KEY once, got sigma twice"),
+        (
+            ("--adjacency", "replace-one", "--set", "sigma=0"),
+            {},
+            "--set must set each KEY only once, got two values of sigma",
+        ),
         (("--adjacency", "replace-one"), {"net": "2-"}, "a text such as 1x28x28:conv16-5,pool2,dense64,10, or module"),
         (("--adjacency", "replace-one"), {"law": "laplace"}, "the noise must be gaussian for this audit"),
         (("--adjacency", "replace-one"), {"function": "drops"}, "drops draws random numbers that are not normal"),

@@ -343,7 +343,10 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
             "--activation has an effect only with --rule: give --rule, or leave out --activation",
         ),
         (("--batch", "4"), "--batch has an effect only with --rule: give --rule, or leave out --batch"),
-        (("--trials", "10"), "give a target or --rule: `nfa audit` without options lists the targets"),
+        (
+            ("--trials", "10"),
+            "--out and --trials need an audit: give a target or --rule. `nfa audit` without options lists",
+        ),
         (("--out", "a.png"), "give a target or --rule"),
         (("--rule", ""), "or module:function, got ''"),
         (("--rule", "dp_sgd", "--adjacency", "add-remove", "--net", ""), "or module:function, got ''"),
@@ -371,7 +374,7 @@ def test_a_picture_that_has_no_place_is_told_before_the_work(nfa, tmp_path, monk
     for wrong in (tmp_path / "file" / "a.png", tmp_path / "file" / "folder" / "a.png"):
         code, out, err = nfa("audit", "pdfa", "--out", str(wrong))
         assert (code, out) == (1, "")
-        assert err == f"nfa: --out: no file can be written to {tmp_path / 'file'}: Not a directory\n"
+        assert err == f"nfa: --out needs a folder in which nfa can write, got {tmp_path / 'file'} (Not a directory)\n"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

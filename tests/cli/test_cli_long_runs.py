@@ -245,7 +245,7 @@ def test_another_process_at_work_on_one_folder_keeps_no_other_waiting(nfa, folde
     assert code == 1
     table, epsilons = sorted(json.loads(out)["items"], key=lambda item: item["state"], reverse=True)
     assert (table["state"], epsilons["state"]) == ("failed", "done")
-    assert "is at work on the output folder" in table["why"]
+    assert "uses the output folder" in table["why"]
 
 
 def test_an_item_without_the_scale_is_skipped(nfa, folder, monkeypatch):

@@ -91,7 +91,7 @@ SHOWN = [
 def test_what_would_show_examples_is_refused_with_anyway_too(train, typed, says, instead, anyway):
     code, record, err = train(f"{typed}{anyway if '--delta' in typed else ' --anyway'}")
     assert (code, record) == (2, None)
-    assert err.startswith("nfa: a secure run must reveal nothing about its examples except its steps: ")
+    assert err.startswith("nfa: a secure run must reveal only its noisy steps, but this run reveals more: ")
     assert err.count("\n") == 1
     assert says in err
     code, record, _ = train(f"{instead} --anyway")

@@ -123,7 +123,7 @@ def test_the_search_finds_products_that_round_by_company():
 
 
 def refusing(net, dtype, **how):
-    with pytest.raises(ValueError, match=r"^a secure run needs kernels here. Without kernels, ") as refused:
+    with pytest.raises(ValueError, match=r"^this secure run needs kernels. Without kernels, ") as refused:
         company.check(net, np.dtype(dtype), 40, **how)
     return str(refused.value)
 
@@ -141,7 +141,7 @@ def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
     for l, door in ((1, OddOnes), (2, rows)):
         net.map[l] = Dense(net.map[l].n_out, ops=door).bind(net.map[l].in_shape)
     assert refusing(net, dtype).startswith(
-        "a secure run needs kernels here. Without kernels, NumPy rounds z[1] of an example"
+        "this secure run needs kernels. Without kernels, NumPy rounds z[1] of an example"
     )
     assert "in a batch of 13 and in a batch of 40" in refusing(net, dtype)
 

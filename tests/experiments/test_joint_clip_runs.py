@@ -103,7 +103,11 @@ def test_a_secure_run_is_private(train, name):
             "--set C=1 --set sigma=1 --opu bits=8",
             "rule dp_hybrid_joint computes no projection, so an",
         ),
-        ("dp_hybrid_joint", "--set C=1 --set sigma=1 --no-stored", "reads its feedback matrices directly"),
+        (
+            "dp_hybrid_joint",
+            "--set C=1 --set sigma=1 --no-stored",
+            "because this rule reads the feedback matrices directly",
+        ),
     ],
 )
 def test_bad_settings_are_one_sentence_and_nothing_is_written(train, tmp_path, rule, options, sentence):

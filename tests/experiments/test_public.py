@@ -408,7 +408,7 @@ def test_a_delta_that_allows_one_record_to_be_published_is_refused(adjacency, tm
         assert record["privacy"]["statement"].startswith("none: delta ") is refused
         refuse_what_has_no_guarantee("--delta", prepare(replace(settings, secure=None)))
         if refused:
-            with pytest.raises(ValueError, match="as private at a delta of at least 1/n"):
+            with pytest.raises(ValueError, match="a run with a delta of at least 1/n as private"):
                 validate(record | {"private": True})
 
 

@@ -250,7 +250,7 @@ def test_a_secure_run_multiplies_by_rows(tiny):
     assert np.array_equal(parts.features.arrays["W1"], public)
     seeded = prepare(tiny_settings(tiny, features="random:7", architecture="7-3"))
     assert seeded.features.tools.product is product_alone
-    with pytest.raises(ValueError, match="without kernels, a secure run cannot compute the features random:7"):
+    with pytest.raises(ValueError, match="a secure run with the features random:7 needs kernels: use kernels"):
         prepare(replace(given, kernels=False))
 
 

@@ -261,7 +261,7 @@ def test_progress_begins_at_the_first_step_and_ends_with_the_record(settings, tm
     [
         ({"format": 2}, "not a run record of format 1"),
         ({"history": None}, "history is missing or of the wrong kind"),
-        ({"private": True}, "records a seeded run as private"),
+        ({"private": True}, "nfa never records a run with a seed as private"),
         ({"test_accuracy": 83.0}, r"test_accuracy must be in \[0, 1\]"),
         ({"train_accuracy": 83.0}, r"train_accuracy must be in \[0, 1\]"),
         ({"train_accuracy": None}, r"train_accuracy must be in \[0, 1\]"),

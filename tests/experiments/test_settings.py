@@ -101,9 +101,9 @@ def test_a_new_setting_gets_its_option_help_and_default(longer, capsys):
         burn_in=7, dropout=0.5, filter="hard", mirror=True, traced=True, decay={"rate": 0.1, "l1": True}, epochs=3
     )
     assert longer("--decay", "plain", "--no-mirror", "--cut", "hard") == Longer(decay={}, filter="hard")
-    with pytest.raises(ValueError, match="--decay needs KEY=VALUE, got 'fast'"):
+    with pytest.raises(ValueError, match="--decay must have the form KEY=VALUE, got 'fast'"):
         longer("--decay", "fast")
-    with pytest.raises(ValueError, match="--set needs KEY=VALUE, got ''"):
+    with pytest.raises(ValueError, match="--set must have the form KEY=VALUE, got ''"):
         longer("--set", "")
 
 
@@ -115,8 +115,8 @@ def test_a_new_setting_gets_its_option_help_and_default(longer, capsys):
         ({"dropout": "half"}, "dropout must be a finite number, got 'half'"),
         ({"dropout": None}, "dropout must be a finite number, got None"),
         ({"filter": "firm"}, "filter must be one of hard, soft, got 'firm'"),
-        ({"decay": 3}, "decay must be a dictionary of parameters, got 3"),
-        ({"decay": {"rate": float("nan")}}, "decay must be JSON values: "),
+        ({"decay": 3}, "decay must be a dictionary from names of parameters to values, got 3"),
+        ({"decay": {"rate": float("nan")}}, "decay must contain only JSON values "),
     ],
 )
 def test_a_new_setting_is_checked(given, sentence):
@@ -177,7 +177,9 @@ def test_names_that_a_module_lists_are_there_and_hold_the_default():
 
 
 def test_parameters_of_a_rule_must_have_names():
-    with pytest.raises(ValueError, match=r"^rule_settings must be a dictionary of parameters, got \[0.5\]"):
+    with pytest.raises(
+        ValueError, match=r"^rule_settings must be a dictionary from names of parameters to values, got \[0.5\]"
+    ):
         check_ranges(Settings(rule_settings=[0.5]))
 
 

@@ -127,7 +127,7 @@ def test_fewer_epochs_than_there_are_are_refused(tiny, tmp_path, monkeypatch):
             run(settings, tmp_path / "interrupted", checkpoint_every=0)
     for name, least in {"stopped": 2, "whole": 3, "interrupted": 2}.items():
         before = {path: path.read_bytes() for path in (tmp_path / name).iterdir()}
-        sentence = rf"{name} is already beyond epoch 1 of 3: ask for at least {least} epochs, "
+        sentence = rf"{name} has already finished more than 1 of 3 epochs: ask for at least {least} epochs, "
         with pytest.raises(ValueError, match=sentence):
             run(settings, tmp_path / name, until=1)
         assert {path: path.read_bytes() for path in (tmp_path / name).iterdir()} == before
@@ -179,14 +179,14 @@ def test_a_stopped_record_that_is_edited_to_look_whole_is_none(change, tiny, tmp
     record = run(tiny_settings(tiny), tmp_path, until=1)
     records.validate(record)
     change(record)
-    with pytest.raises(ValueError, match="epochs, but records no stop after these epochs"):
+    with pytest.raises(ValueError, match="epochs, but not that the run stopped after these epochs"):
         records.validate(record)
 
 
 def test_a_whole_record_with_epochs_missing_is_none(tiny, tmp_path):
     record = run(tiny_settings(tiny), tmp_path)
     record["history"].pop()
-    with pytest.raises(ValueError, match="has 2 of 3 epochs, but records no stop after these epochs"):
+    with pytest.raises(ValueError, match="records 2 of 3 epochs, but not that the run stopped after"):
         records.validate(record)
 
 
@@ -241,7 +241,7 @@ def test_a_table_refuses_fewer_epochs_before_training(tiny_table, tmp_path):
     tiny_table(out=tmp_path / "out", epochs=2)
     before = in_folder(tmp_path / "out")
     for k in (2, 3):
-        with pytest.raises(ValueError, match=f"is already beyond epoch 1 of 3: .* at least {k} epochs"):
+        with pytest.raises(ValueError, match=f"has already finished more than 1 of 3 epochs: .* at least {k} epochs"):
             tiny_table(out=tmp_path / "out", epochs=1)
         assert in_folder(tmp_path / "out") == before
         before = (tiny_table(out=tmp_path / "out"), in_folder(tmp_path / "out"))[1]

@@ -192,7 +192,7 @@ def arrays_of_three(kept, folder):
 
 
 REFUSED = [
-    (no_weights, "the weights that dfa-seed1.json names"),
+    (no_weights, "that dfa-seed1.json names is missing"),
     (other_weights, "the digest of the file differs"),
     (old_record, "has no entry for a weights file"),
     (no_record, "holds no record"),

@@ -446,7 +446,7 @@ def test_without_numba_a_run_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.delattr(sys.modules["nfa.kernels"], "ulr")
     with pytest.raises(
         OSError,
-        match=r"^kernels need numba, which cannot be imported .*: use --no-kernels, unless the run is secure$",
+        match=r"^kernels need numba, but Python cannot import numba .*: install numba or, if the run is not",
     ):
         prepare(settings_of(tmp_path))
     assert prepare(settings_of(tmp_path, kernels=False)).kernels == []

@@ -147,7 +147,7 @@ def test_sigterm_waits_for_the_step_and_leaves_a_checkpoint(tiny, tmp_path, monk
 def test_a_lock_lets_one_in_and_is_gone_afterwards(tmp_path):
     path = tmp_path / "a.lock"
     with locked(path, "a"):
-        with pytest.raises(OSError, match=rf"another process {os.getpid()} on .* is at work on a: wait until"):
+        with pytest.raises(OSError, match=rf"another process {os.getpid()} on .* uses a: wait until"):
             with locked(path, "a"):
                 pytest.fail("two are in")
         assert path.exists()
@@ -186,7 +186,7 @@ def test_the_lock_of_a_file_that_was_just_removed_is_no_lock(tmp_path, monkeypat
 
     monkeypatch.setattr(fcntl, "flock", late)
     with locked(path, "a"):
-        with pytest.raises(OSError, match="is at work on a"):
+        with pytest.raises(OSError, match="uses a: wait"):
             with locked(path, "a"):
                 pytest.fail("two are in")
 
@@ -205,7 +205,7 @@ def test_the_lock_of_a_file_that_another_machine_removed_is_no_lock(module, aske
     monkeypatch.setattr(module, asked, stale)
     with locked(path, "a"):
         assert not left
-        with pytest.raises(OSError, match="is at work on a"):
+        with pytest.raises(OSError, match="uses a: wait"):
             with locked(path, "a"):
                 pytest.fail("two are in")
 
@@ -282,7 +282,7 @@ def test_a_second_reproduce_in_the_folder_is_refused(tiny, tmp_path):
     with locked(tmp_path / "reproduce.lock", "the first"):
         code, said = finished(tiny, tmp_path)
     assert code == 1
-    assert re.fullmatch(rf"another process {os.getpid()} on \S+ is at work on the output folder .*", last_line(said))
+    assert re.fullmatch(rf"another process {os.getpid()} on \S+ uses the output folder .*", last_line(said))
     assert "starts" not in said
     assert not list(tmp_path.iterdir())
 
@@ -456,7 +456,7 @@ def of_another_rule(header):
 @pytest.mark.parametrize(
     "change, says",
     [
-        (drop, "the entry for the privacy of the steps is missing"),
+        (drop, "does not record the privacy of its steps"),
         (less_noise, r'"noise_std": 0\.15.*, but this run .*"noise_std": 0\.3'),
         (of_another_rule, r'have the privacy {"rule": "dfa", .*but this run has {"rule": "dp_sgd"'),
     ],
@@ -481,6 +481,6 @@ def test_the_loop_s_own_checkpoints_are_held_to_the_statement(tiny, tmp_path):
     assert load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, privacy=said)[0] == 7
     with pytest.raises(
         ValueError,
-        match=r"but this run has null. For a run that continues from this checkpoint, nfa would compute a wrong",
+        match=r"but this run has null: choose another",
     ):
         load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer)

@@ -208,7 +208,9 @@ def test_a_part_of_a_search_and_fewer_epochs_are_refused(short, tmp_path):
     part = only(contest.SEARCH, "demo", {"run": "search1-best1-seed102"})
     with pytest.raises(ValueError, match="follow from runs that are left out: run the whole experiment"):
         reproduce(part, out=tmp_path)
-    with pytest.raises(ValueError, match="chooses settings by whole runs, so epochs has no effect: leave out epochs"):
+    with pytest.raises(
+        ValueError, match="compares whole runs to choose settings, so epochs has no effect: leave out epochs"
+    ):
         reproduce(contest.EXPERIMENT, epochs=1, out=tmp_path)
 
 
