@@ -170,13 +170,13 @@ def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
     --------
     >>> normaliser(0, rule="bp", optional=True)
     Traceback (most recent call last):
-    ValueError: bp averages over m > 0 examples, got m=0. Give m if a batch can be empty
+    ValueError: the normaliser m of bp must be positive, got m=0. Give m if a batch can be empty
     """
     if 2**53 < m < math.inf:
-        raise ValueError(f"{rule} averages over at most 2^53 examples, got m={m}")
+        raise ValueError(f"the normaliser m of {rule} must be at most 2^53, got m={m}")
     if not 0 < m < math.inf:
         hint = ". Give m if a batch can be empty" if optional else ""
-        raise ValueError(f"{rule} averages over m > 0 examples, got m={m}{hint}")
+        raise ValueError(f"the normaliser m of {rule} must be positive, got m={m}{hint}")
 
 
 def meant(name: str, known: Iterable[str], what: str = "") -> str:

@@ -381,12 +381,15 @@ class PoissonRejection(Poisson):
     reads_n = True  # whether a batch is large enough depends on the number of drawn records
     options: ClassVar = {"N_B": "the smallest size of a batch"}
     theorems = ""
-    refused = ("dpulr2024:thm1", "no theorem here covers batches that are drawn again until they are large enough")
+    refused = ("dpulr2024:thm1", "no theorem of nfa covers a scheme that draws a batch again if the batch is too small")
 
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, N_B: int, streams: StreamsLike) -> None:
         super().__init__(x, y, q, streams)
         if not 1 <= N_B <= self.n:
-            raise ValueError(f"N_B must be between 1 and the number n of examples, got N_B={N_B} and n={self.n}")
+            raise ValueError(
+                f"the smallest batch size N_B must be between 1 and the number n of examples, got N_B={N_B} and"
+                f" n={self.n}"
+            )
         from scipy import stats
 
         self.N_B = N_B
@@ -447,7 +450,7 @@ def pass_length(tau: float, n: int) -> int:
     k = math.floor(tau * n + 1e-9)
     if k == 0:
         raise ValueError(
-            f"a pass takes floor(tau n) = 0 of the {n} examples for tau = {tau:g}: tau must be at least 1/n"
+            f"tau must be at least 1/n, because a pass uses floor(tau n) examples, got tau = {tau:g} and n = {n}"
         )
     return k
 
@@ -509,7 +512,8 @@ class PartialPasses(Sampler):
     options: ClassVar = {"tau": "the share of the examples that a pass takes"}
     refused = (
         "berthier2019:conj1",
-        "for tau between 1/n and 1 the saving by partial passes is a conjecture. Use tau = 1/n or tau = 1",
+        "for tau between 1/n and 1, the smaller epsilon of partial passes is only a conjecture. Use tau = 1/n or"
+        " tau = 1",
     )
 
     def __init__(self, x: np.ndarray, y: np.ndarray, tau: float, streams: StreamsLike) -> None:

@@ -19,7 +19,7 @@ class Diverged(RuntimeError):
     """
 
     def __init__(self, step: int, layer: int) -> None:
-        super().__init__(f"the run diverged: at step {step} the direction for layer {layer} is no longer finite")
+        super().__init__(f"the run diverged: at step {step} the direction for layer {layer} is not finite")
         self.step, self.layer = step, layer
 
     def __reduce__(self):  # a worker process passes the exception on by pickling it

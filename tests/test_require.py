@@ -95,9 +95,11 @@ def test_arrays_of_finite_numbers(bad):
 @pytest.mark.parametrize("m", [0, -2, -math.inf, math.nan])
 def test_what_a_rule_divides_by(m):
     require.normaliser(0.5, rule="bp")
-    with pytest.raises(ValueError, match=f"^dp_dfa averages over m > 0 examples, got m={m}$"):
+    with pytest.raises(ValueError, match=f"^the normaliser m of dp_dfa must be positive, got m={m}$"):
         require.normaliser(m, rule="dp_dfa")
-    with pytest.raises(ValueError, match=f"^bp averages over m > 0 examples, got m={m}. Give m if a batch can be"):
+    with pytest.raises(
+        ValueError, match=f"^the normaliser m of bp must be positive, got m={m}. Give m if a batch can be"
+    ):
         require.normaliser(m, rule="bp", optional=True)
 
 

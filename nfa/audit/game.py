@@ -230,7 +230,7 @@ def projection(f0: np.ndarray, f1: np.ndarray) -> Callable[[np.ndarray], np.ndar
     distance = np.linalg.norm(f1 - f0)
     if distance == 0:
         raise ValueError(
-            "f0 and f1 are equal, so their difference gives no direction that distinguishes world 0 from world 1"
+            "f0 and f1 must differ, because otherwise no statistic of the means can distinguish the worlds"
         )
     middle, direction = (f0 + f1) / 2, (f1 - f0) / distance
     return lambda output: np.tensordot(np.asarray(output) - middle, direction, axes=direction.ndim)

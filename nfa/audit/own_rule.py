@@ -117,16 +117,14 @@ def audit(
         first = claim.draw(Streams(settings.seed)("data", 1))
         said = claim.mechanism(first.net, first.B)
         if said.law != "gaussian":
-            raise ValueError(
-                f"the noise must be gaussian for this audit, but rule {claim.name} states {said.law} noise"
-            )
+            raise ValueError(f"this audit needs gaussian noise, but rule {claim.name} states {said.law} noise")
         rng = Streams(settings.seed)("data", DRAWS_STREAM)
         for pair in (first, *(claim.draw(rng) for _ in range(DRAWS_PAIRS))):
             answers = [flat(*claim.quiet(pair.net, pair.B, *pair.batch(1), seed, {})) for seed in (0, 1)]
             if not np.array_equal(answers[0], answers[1], equal_nan=True):
                 raise ValueError(
-                    f"rule {claim.name} draws random numbers that are not normal, so the outputs of the rule "
-                    "cannot be compared"
+                    f"the rule must draw only normal random numbers, but rule {claim.name} draws other random"
+                    " numbers. So the audit cannot compare the outputs"
                 )
         found = moved(claim, settings, draws=draws, climbs=climbs, evaluations=evaluations)
         farthest = outlier(_answer(claim), _stated(claim), [found.pair, first])

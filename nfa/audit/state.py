@@ -105,7 +105,9 @@ def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Ca
         distance = float(np.nan_to_num(np.linalg.norm(other - one), nan=np.inf, posinf=np.inf))
         same = distance <= SAME * (std + float(np.linalg.norm(one)))  # False if one is not finite
         if step == 1 and not same:
-            raise ValueError("nfa cannot make the two worlds release the same values")
+            raise ValueError(
+                "the audit needs noise with which both worlds release the same values, but nfa finds no such noise"
+            )
         if not same and (found is None or distance > found.distance):
             found = Carried(pair=pair, step=step, distance=distance)
     return found

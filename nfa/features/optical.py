@@ -49,7 +49,7 @@ class OpticalFeatures(Kind):
     def read(cls, sizes: tuple[int, ...], named: dict[str, Any]) -> "OpticalFeatures":
         """The features of one size, with the parameters of a camera. Raises ValueError as `Camera`."""
         if len(sizes) != 1:
-            raise ValueError(f"optical features need one number of pixels. Write {cls.form}")
+            raise ValueError(f"the features optical need one number of pixels. Write {cls.form}")
         refuse_unknown(cls, named)
         bits = named.get("bits")
         if bits is not None and bits.is_integer():

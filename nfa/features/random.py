@@ -32,7 +32,7 @@ class RandomLayers(Kind):
     def read(cls, sizes: tuple[int, ...], named: dict[str, Any]) -> "RandomLayers":
         """The layers of these sizes. Raises ValueError if there is no size, or for a named parameter."""
         if not sizes or named:
-            raise ValueError(f"random layers need their sizes alone. Write {cls.form}")
+            raise ValueError(f"the features random need only the sizes of the layers. Write {cls.form}")
         return cls(sizes)
 
     def out_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:

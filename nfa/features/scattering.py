@@ -44,7 +44,7 @@ class Scattering(Kind):
     def out_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """(81 c, H / 4, W / 4) for images (c, H, W), rounded down. Raises ValueError for inputs that are not images."""
         if len(shape) != 3:
-            raise ValueError(f"the features 'scattering' need images, but an example is {shape[0]} values")
+            raise ValueError(f"features scattering need images, but an example has {shape[0]} values without a shape")
         c, *sides = shape
         if min(sides) < 8:
             raise ValueError(f"the features 'scattering' need images of at least 8x8 pixels, got {sides[0]}x{sides[1]}")

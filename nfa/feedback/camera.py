@@ -181,7 +181,7 @@ class Camera:
 def needed(rng: np.random.Generator | None, what: str) -> np.random.Generator:
     """The rng. Raises ValueError if there is none, with what needs it."""
     if rng is None:
-        raise ValueError(f"{what} needs an rng, got None")
+        raise ValueError(f"{what} needs a random generator rng, got None")
     return rng
 
 

@@ -155,7 +155,8 @@ def project(
         return p
     if not noise_std > 0 or rng is None:
         raise ValueError(
-            f"noise_std must not be negative, and noise needs an rng, got noise_std={noise_std} and rng={rng}"
+            f"noise_std must be at least 0, and noise needs a random generator rng, got noise_std={noise_std} and"
+            f" rng={rng}"
         )
     g = normals_each(rng, p.shape).astype(p.dtype)
     return p + p.dtype.type(noise_std) * g
@@ -227,8 +228,8 @@ def wiring(mode: str, L: int, n_conv: int = 0) -> dict[int, tuple[str, str]]:
         raise ValueError(f"mode must be 'bp', 'dfa' or 'hybrid', got {mode!r}")
     if L < 1 or not 0 <= n_conv < L:
         raise ValueError(
-            f"wiring needs L >= 1 layers, of which n_conv are convolutional with 0 <= n_conv < L, got L={L}, "
-            f"n_conv={n_conv}"
+            "the number L of layers must be at least 1, and the number n_conv of convolutional layers must be"
+            f" between 0 and L - 1, got L={L} and n_conv={n_conv}"
         )
     backward = L - 1 if mode == "bp" else n_conv if mode == "hybrid" else 0
     table = {L: ("I", "e")}

@@ -37,7 +37,7 @@ def ternarize_relative(e: np.ndarray, t: float) -> np.ndarray:
     >>> ternarize_relative(np.array([[0.1, -0.9, 0.15, 0.6], [0.0, 0.001, 0.0, -0.001]]), 0.5).tolist()
     [[0.0, -1.0, 0.0, 1.0], [0.0, 1.0, 0.0, -1.0]]
     """
-    require.within("[0, 1]", t=t)
+    require.within("[0, 1]", **{"the threshold t": t})
     size = np.abs(e)
     with np.errstate(invalid="ignore"):  # 0 times infinity, if an error has overflowed
         seen = size >= e.dtype.type(t) * size.max(axis=1, keepdims=True)

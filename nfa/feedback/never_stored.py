@@ -79,7 +79,8 @@ class Unstored:
         self.make, self.product = make, product
         if n_in * -(-n_out // GROUP) > 2**32:
             raise ValueError(
-                f"a projection of {n_in} inputs onto {n_out} outputs has more entries than one Philox key can generate"
+                f"a projection of {n_in} inputs onto {n_out} outputs is too large, because one Philox key cannot"
+                " generate all entries"
             )
         self.key = rng.integers(2**32, size=4, dtype=np.uint32)
 

@@ -52,7 +52,9 @@ class Conv2d:
 
     def __post_init__(self) -> None:
         if self.c_out < 1:
-            raise ValueError(f"a convolution needs c_out >= 1 channels, got {self.c_out}")
+            raise ValueError(
+                f"the number c_out of output channels of a convolution must be at least 1, got {self.c_out}"
+            )
         object.__setattr__(self, "k", pair("the kernel's size k", self.k, 1))
         object.__setattr__(self, "stride", pair("stride", self.stride, 1))
         if isinstance(self.padding, str):
@@ -70,7 +72,8 @@ class Conv2d:
         bound = replace(self, in_shape=in_shape)
         if min(bound.out_shape) < 1:
             raise ValueError(
-                f"a kernel of size {self.k} is larger than an input of shape {in_shape} with padding {self.padding!r}"
+                f"the kernel must not be larger than the padded input, got a kernel of size {self.k} for an input of"
+                f" shape {in_shape} with padding {self.padding!r}"
             )
         return bound
 

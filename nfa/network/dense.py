@@ -48,7 +48,9 @@ class Dense:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.n_out, int | np.integer) and self.n_out >= 1):
-            raise ValueError(f"a dense layer needs n_out >= 1 outputs, got {self.n_out}")
+            raise ValueError(
+                f"the number n_out of outputs of a dense layer must be a whole number >= 1, got {self.n_out}"
+            )
 
     def bind(self, in_shape: Shape) -> "Dense":
         """The same map, bound to the shape of h[l-1] for one example."""

@@ -132,14 +132,16 @@ class Net:
                 f"the last layer must give a vector of outputs for each example, got the shape {self.shape_z[self.L]}"
             )
         if unknown := [l for l in self.skip if not 1 <= l <= self.L]:
-            raise ValueError(f"skip must name layers in 1..{self.L}, got layer {unknown[0]}")
+            raise ValueError(f"each layer of skip must be between 1 and {self.L}, got layer {unknown[0]}")
 
     def _check_skip(self, l: int) -> None:
         if l not in self.skip:
             return
         j = self.skip[l]
         if not 0 <= j < l - 1:
-            raise ValueError(f"skip {{{l}: {j}}} must name an h[j] with 0 <= j < {l - 1}")
+            raise ValueError(
+                f"skip {{{l}: {j}}} must add the output h[j] of an earlier layer j to layer {l}, with 0 <= j < {l - 1}"
+            )
         if self.shape_h[j] != self.shape_h[l - 1]:
             raise ValueError(
                 f"skip {{{l}: {j}}} needs h[{j}] and h[{l - 1}] of the same shape, got {self.shape_h[j]} and "
@@ -267,7 +269,7 @@ def forward(
         z, h, start = [None], [x], 0
     elif x is None and start is not None:
         if not 1 <= start <= net.L:
-            raise ValueError(f"start must be a layer 1..{net.L}, got {start}")
+            raise ValueError(f"start must be the number of a layer, between 1 and {net.L}, got {start}")
         z, h = list(z[: start + 1]), list(h[:start])
         h.append(net.activate(start, z[start]))
     else:

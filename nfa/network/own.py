@@ -142,7 +142,8 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
             raise ValueError(f"the input must be written as UNITS or CHANNELSxROWSxCOLUMNS, got {shape!r}")
         if hidden and not last:
             raise ValueError(
-                "nothing follows the last comma. Leave this comma out, or give the number of outputs, such as 10"
+                "the last comma must be followed by the number of outputs, such as 10. Give this number, or leave"
+                " out the comma"
             )
         image = [int(n) for n in shape.split("x")[1:]]  # rows and columns of the next layer's input; [] for units
         for word in hidden:
@@ -224,12 +225,10 @@ def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.ran
     net, twin = nets
     weights, again = ([*one.W[1:], *one.b[1:]] for one in nets)
     if net.loss is not given["loss"]:
-        raise ValueError(f"network {name} must use the loss passed to it, got {net.loss.name}")
+        raise ValueError(f"network {name} must use the loss that nfa passes, got {net.loss.name}")
     if other := [w.dtype for w in weights if w.dtype != given["dtype"]]:
         asked = np.dtype(given["dtype"])
-        raise ValueError(f"network {name} must use the dtype passed to it, {asked}, got {other[0]}")
+        raise ValueError(f"network {name} must use the dtype {asked} that nfa passes, got {other[0]}")
     if net is twin or not all(map(np.array_equal, weights, again)):
-        raise ValueError(
-            f"the function {name} must return a new Net at every call, and must draw the weights only from rng"
-        )
+        raise ValueError(f"network {name} must return a new Net at every call, and the weights must depend only on rng")
     return net

@@ -31,7 +31,10 @@ class _Pool:
         k, stride = self._sizes
         rows, columns = ((n - kn) // s + 1 for n, kn, s in zip(in_shape[1:], k, stride, strict=True))
         if min(rows, columns) < 1:
-            raise ValueError(f"the pooling window {self.k} is larger than the input {in_shape}")
+            raise ValueError(
+                f"the pooling window must not be larger than the input, got the window {self.k} for an input of"
+                f" shape {in_shape}"
+            )
         return in_shape[0], rows, columns
 
     @property

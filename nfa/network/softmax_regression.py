@@ -23,7 +23,7 @@ def check_softmax_regression(net: Net, *, rule: str) -> None:
     one = net.L == 1 and isinstance(net.map[1], Dense) and net.shape_z[1][0] >= 2
     if not (one and net.loss is softmax_cross_entropy):
         raise ValueError(
-            f"{rule} is for softmax regression, so the network must have one dense layer, as in 784-10, and the "
+            f"{rule} needs softmax regression, so the network must have one dense layer, as in 784-10, and the "
             f"loss softmax-cross-entropy, got layers of {', '.join(str(shape[0]) for shape in net.shape_z[1:])} "
             f"units and the loss {net.loss.name}"
         )
@@ -146,5 +146,6 @@ def minimise(
             break
         theta = nearer
     raise ValueError(
-        f"no minimiser was found to the tolerance {tolerance:g}: choose a larger lam or a larger tolerance"
+        f"nfa finds no minimiser with the tolerance {tolerance:g}: choose a larger factor lam of the penalty, or a"
+        " larger tolerance"
     )

@@ -443,7 +443,8 @@ def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[Domin
         if not isinstance(release, Mechanism):
             if release.epsilon_infinity == math.inf or not counts_in_full(release):
                 raise NoGuarantee(
-                    chosen.id, "nfa has only the Rényi curve of this mechanism, and not its privacy losses"
+                    chosen.id,
+                    "the accountant pld needs the privacy losses of a mechanism, but nfa has only its Renyi curve",
                 )
             pairs.append((dominating.in_full(dominating.pure(release.epsilon_infinity)), uses))
             continue
@@ -504,8 +505,9 @@ def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int
     fewest, most = math.floor(per_epoch * (1 + rounding)), math.ceil(per_epoch * (1 - rounding))
     if steps_per_epoch is not None and steps_per_epoch > most:
         raise ValueError(
-            f"with sampling rate {release.sampling_rate:g} an epoch has at most {most} steps, got "
-            f"steps_per_epoch={steps_per_epoch}"
+            f"steps_per_epoch must be at most {most}, because an epoch with the sampling rate"
+            f" {release.sampling_rate:g} "
+            f"has at most {most} steps, got {steps_per_epoch}"
         )
     return -(-steps // (steps_per_epoch or fewest))
 
@@ -692,7 +694,7 @@ def less_noise(
         if not low < z < high:
             z = math.sqrt(low * high) if 0 < low and high < math.inf else z
     if high == math.inf:
-        raise ValueError(f"the search for noise with an epsilon of at most {target:g} has not ended")
+        raise ValueError(f"nfa finds no noise for the target epsilon {target:g}, because the search does not end")
     return high, found
 
 

@@ -171,7 +171,7 @@ COVERAGE = (
         refused={
             "add-remove": (
                 "wbk2019:thm9",
-                "the theorems on batches without replacement are for one record replaced or zeroed out. Use "
+                "the theorems on batches without replacement cover only a replaced or zeroed-out record. Use "
                 "replace-one or zero-out, with the sensitivity for that adjacency, or draw Poisson batches",
             ),
             "replace-label": (
@@ -247,13 +247,13 @@ COVERAGE = (
         refused={
             "replace-one": (
                 "lee2020:fn1",
-                "the theorems on Poisson batches are for a record added, removed or zeroed out. Use add-remove or "
+                "the theorems on Poisson batches cover only an added, removed or zeroed-out record. Use add-remove or "
                 "zero-out, or the bound {base}, which ignores the sampling",
             ),
             "replace-label": (
                 "lee2020:fn1",
-                "the theorems on Poisson batches are for a record added, removed or zeroed out, not for a label "
-                "replaced. Use add-remove or zero-out, or the bound {base}, which ignores the sampling",
+                "the theorems on Poisson batches cover only an added, removed or zeroed-out record, and not a replaced "
+                "label. Use add-remove or zero-out, or the bound {base}, which ignores the sampling",
             ),
         },
         attained=("add-remove", "zero-out"),

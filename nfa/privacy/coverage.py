@@ -110,7 +110,7 @@ class Coverage:
 def noise_multiplier(release: Release) -> float:
     """The noise multiplier of a release to which a bound for Gaussian noise applies."""
     assert isinstance(release, Mechanism), (
-        "a bound for Gaussian noise does not cover a mechanism that states only a Renyi curve"
+        "a bound for Gaussian noise needs a Mechanism, but this mechanism states only a Renyi curve"
     )
     return release.noise_multiplier
 

@@ -201,7 +201,7 @@ def renyi_density(
     probes = _probes(lower, upper)
     values = np.array([exponent(x) for x in probes])
     if np.isnan(values).any():
-        raise ValueError("a log density is NaN within the range of the distribution")
+        raise ValueError("a log density must not be NaN within the range of the distribution")
     if math.inf in values:
         return math.inf
     # Far out, the exponent is a small difference of huge numbers, so an end is judged at a point where rounding is

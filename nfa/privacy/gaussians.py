@@ -219,7 +219,9 @@ def critical_order(cov_p, cov_q) -> float:
         np.linalg.cholesky(S_q)
         smallest = float(linalg.eigh(S_q, S_p, eigvals_only=True)[0])
     except np.linalg.LinAlgError:
-        raise ValueError("the critical order needs positive definite covariances") from None
+        raise ValueError(
+            "the critical order needs two positive definite covariances, but one covariance is not positive definite"
+        ) from None
     return 1 / (1 - smallest) if smallest < 1 else math.inf
 
 

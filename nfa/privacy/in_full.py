@@ -43,7 +43,7 @@ COVERAGE = (
         refused={
             "add-remove": (
                 "dpulr2024:L249",
-                "no theorem covers shuffled batches of a fixed size for a record added or removed. Use "
+                "no theorem covers an added or removed record with shuffled batches of a fixed size. Use "
                 "replace-one or zero-out, with the sensitivity for that adjacency, or draw Poisson batches",
             )
         },

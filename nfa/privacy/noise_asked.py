@@ -171,8 +171,8 @@ def _check(stating: Stating, setting: float, noise_multiplier: float) -> None:
     one, found = (getattr(stating(value), "noise_multiplier", math.nan) for value in (1.0, setting))
     if not math.isclose(found, noise_multiplier, rel_tol=10.0 ** (1 - DIGITS)):
         raise ValueError(
-            "noise / sensitivity of a rule must be proportional to the setting for the noise, got the ratio "
-            f"{one:g} at setting 1 and {found:g} at setting {setting:g}"
+            "the noise multiplier of a rule must be proportional to the setting for the noise, got the noise "
+            f"multiplier {one:g} for the setting 1 and {found:g} for the setting {setting:g}"
         )
 
 

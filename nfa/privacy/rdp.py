@@ -35,7 +35,7 @@ def check_orders(orders) -> np.ndarray:
         check_order(alpha)
         raise ValueError(f"orders must be finite, got {alpha}")
     if (np.diff(orders) <= 0).any():
-        raise ValueError("orders must increase")
+        raise ValueError("orders must increase from each order to the next")
     return orders
 
 
@@ -279,7 +279,7 @@ def best_order(orders: np.ndarray, rdp: np.ndarray, *, delta: float, conversion:
     """Return the same as `to_dp`, without a warning. Source: [berthier2019:rdp-comp]"""
     require.one_of(CONVERSIONS, conversion=conversion)
     if rdp.shape != orders.shape or not (rdp >= 0).all():
-        raise ValueError("rdp must contain one number >= 0 for every order")
+        raise ValueError("rdp must contain one Renyi divergence >= 0 for every order")
     convert = {"mironov2017": mironov2017, "canonne2020": canonne2020}[conversion]
     epsilons = convert(orders, rdp, delta=delta)
     best = int(np.argmin(epsilons))
@@ -291,8 +291,8 @@ def warn_of_grid_end(order: float, *, smallest: bool) -> None:
     """Warn the caller's caller that the optimal order is the smallest or the largest of the grid."""
     where, other = ("smallest", "smaller") if smallest else ("largest", "larger")
     warnings.warn(
-        f"the optimal order {order:g} is the {where} of the grid. If the bounds allow {other} orders, these orders "
-        "may give a smaller epsilon",
+        f"the order {order:g} is the {where} of the given orders and gives the smallest epsilon. If the bounds allow "
+        f"{other} orders, these orders may give a smaller epsilon",
         OrderAtGridEnd,
         stacklevel=3,
     )

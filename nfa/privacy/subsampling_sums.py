@@ -143,8 +143,9 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
     j = np.asarray(j)
     if (j != np.round(j)).any() or (j < 2).any() or noise_multiplier < 1e-6:
         raise ValueError(
-            f"the moments need an integer j >= 2 and a noise multiplier >= 1e-6, got j={j} and the noise "
-            f"multiplier {noise_multiplier}"
+            "the order j of a moment must be an integer >= 2, and the noise multiplier must be at least 1e-6, got"
+            f" j={j} "
+            f"and the noise multiplier {noise_multiplier}"
         )
     rows, z = np.atleast_1d(j).astype(float).reshape(-1, 1), float(noise_multiplier)
     zero = 0.5 / z  # where dP/dQ = 1

@@ -165,19 +165,19 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
         id_ = next((of for of, _ in refused), bound.id) if SAMPLERS[release.sampling].once_an_epoch else bound.id
         raise NoGuarantee(
             id_,
-            f"{bound.id} is for {bound.samplings[0]} batches, but the batches of this release are drawn by "
+            f"{bound.id} covers only {bound.samplings[0]} batches, but the sampling scheme of this release is "
             f"{release.sampling}. Draw {bound.samplings[0]} batches, or use a bound for {release.sampling}",
         )
     if release.adjacency not in bound.adjacencies:
         raise NoGuarantee(
             bound.id,
-            f"{bound.id} is for {' or '.join(bound.adjacencies)} neighbours, but the sensitivity is for "
+            f"{bound.id} covers only {' or '.join(bound.adjacencies)} neighbours, but the sensitivity is for "
             f"{release.adjacency}. Give the sensitivity for {' or '.join(bound.adjacencies)}",
         )
     if release.law not in bound.laws:
         raise NoGuarantee(
             bound.id,
-            f"{bound.id} is for {bound.laws[0]} noise, but this release has {release.law} noise. Use a bound for "
+            f"{bound.id} covers only {bound.laws[0]} noise, but this release has {release.law} noise. Use a bound for "
             f"any mechanism, or the bound {base.id}",
         )
 

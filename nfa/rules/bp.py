@@ -63,4 +63,4 @@ def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None
 
 def mechanism(*, m: int | None = None) -> NoReturn:
     """BP adds no noise: raises `NoGuarantee`."""
-    raise NoGuarantee("lee2020:eq3", "bp releases the gradient as it is, without noise")
+    raise NoGuarantee("lee2020:eq3", "bp adds no noise to the gradient")

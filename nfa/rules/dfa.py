@@ -81,4 +81,4 @@ def dfa(
 
 def mechanism(*, B: list, m: int | None = None, at: str = "h", project: Callable = exact_projection) -> NoReturn:
     """DFA adds no noise of its own: raises `NoGuarantee`."""
-    raise NoGuarantee("lee2020:dfa-update", "dfa releases its direction as it is, without noise")
+    raise NoGuarantee("lee2020:dfa-update", "dfa adds no noise to the direction")

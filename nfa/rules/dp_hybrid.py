@@ -128,7 +128,7 @@ def _check(net: Net, *, m, tau, tau_h, ell) -> list[float]:
     require.normaliser(m, rule="dp_hybrid")
     require.positive_or_infinite(**{"the clipping bound tau": tau})
     if not 0 <= ell < net.L:
-        raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
+        raise ValueError(f"the number ell of layers with backpropagation must be between 0 and {net.L - 1}, got {ell}")
     taus = list(tau_h) if isinstance(tau_h, Sequence) else [tau_h] * (net.L - ell)
     if len(taus) != net.L - ell:
         raise ValueError(

@@ -79,9 +79,7 @@ def dp_hybrid_joint(
     require.normaliser(m, rule="dp_hybrid_joint")
     require.positive_or_infinite(**{"the clipping bound C": C})
     if not 0 <= ell < net.L:
-        raise ValueError(
-            f"ell, the number of layers that learn by backpropagation, must be in 0..{net.L - 1}, got {ell}"
-        )
+        raise ValueError(f"the number ell of layers with backpropagation must be between 0 and {net.L - 1}, got {ell}")
     L = net.L
     check_feeds(B, range(ell + 1, L))
     z, h = forward(net, x)

@@ -90,7 +90,7 @@ def dp_ulr(
     if not np.isfinite(loss).all():
         raise ValueError(f"the loss of example {int(np.flatnonzero(~np.isfinite(loss))[0])} of the batch is not finite")
     if not loss.any():
-        raise ValueError("every loss of the batch is 0, so Equation 8 gives no noise")
+        raise ValueError("Equation 8 needs a loss that is not 0, but every loss of the batch is 0")
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     sigmas: list = [None] * (L + 1)
@@ -232,5 +232,6 @@ def mechanism(**settings) -> NoReturn:
     """
     raise NoGuarantee(
         "dpulr2024:thm2",
-        "the controller bounds the noise before the clip and reads the batch, so no theorem counts what is released",
+        "the controller bounds the noise before the clip and reads the batch, so no theorem covers the released"
+        " direction",
     )

@@ -142,7 +142,10 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
         )
     require.positive(sigma_0=sigma_0)
     if sampling == PoissonRejection.scheme:
-        raise NoGuarantee("dpulr2024:thm1", "batches drawn again until they are large enough are not Poisson batches")
+        raise NoGuarantee(
+            "dpulr2024:thm1",
+            "the theorem covers only Poisson batches, but this scheme draws a batch again if the batch is too small",
+        )
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),

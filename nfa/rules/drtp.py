@@ -76,4 +76,4 @@ def drtp(
 
 def mechanism(**settings) -> NoReturn:
     """DRTP adds no noise of its own: raises `NoGuarantee`."""
-    raise NoGuarantee("ohana2021:exp-ternary", "drtp releases its direction as it is, without noise")
+    raise NoGuarantee("ohana2021:exp-ternary", "drtp adds no noise to the direction")

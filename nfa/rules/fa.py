@@ -62,4 +62,4 @@ def fa(net: Net, x: np.ndarray, y: np.ndarray, *, V: list, m: int | None = None,
 
 def mechanism(*, V: list, m: int | None = None) -> NoReturn:
     """FA adds no noise: raises `NoGuarantee`."""
-    raise NoGuarantee("lee2020:dfa-backward", "fa releases its direction as it is, without noise")
+    raise NoGuarantee("lee2020:dfa-backward", "fa adds no noise to the direction")

@@ -60,7 +60,7 @@ def hybrid(
     ell = convolutions(net) if ell is None else ell
     require.normaliser(m, rule="hybrid", optional=True)
     if not 0 <= ell < net.L:
-        raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
+        raise ValueError(f"the number ell of layers with backpropagation must be between 0 and {net.L - 1}, got {ell}")
     L = net.L
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
@@ -84,4 +84,4 @@ def hybrid(
 
 def mechanism(**settings) -> NoReturn:
     """The hybrid adds no noise of its own: raises `NoGuarantee`."""
-    raise NoGuarantee("lee2020:hybrid-delta", "hybrid releases its direction as it is, without noise")
+    raise NoGuarantee("lee2020:hybrid-delta", "hybrid adds no noise to the direction")

@@ -72,7 +72,7 @@ def noise_feedback(
     """
     require.one_of(READINGS, noise_on=noise_on)
     if noise_on == "iterate" and not (gamma is not None and 0 < gamma < math.inf):
-        raise ValueError(f"noise on the iterate needs a positive learning rate gamma, got {gamma}")
+        raise ValueError(f"noise on the iterate needs a positive and finite learning rate gamma, got {gamma}")
     # The loop multiplies the direction by gamma, so we divide noise on the iterate itself by gamma here.
     std = sigma / gamma if noise_on == "iterate" and gamma else sigma
     # We draw the noise below, and not in dp_sgd, because the next step must subtract the same values.
@@ -98,6 +98,6 @@ def mechanism(**settings) -> NoReturn:
     """
     raise NoGuarantee(
         "berthier2019:nf-update",
-        "noise feedback takes the noise of every step back at the next, so that each iterate holds the sum of all"
-        " gradients so far under the noise of one step",
+        "noise feedback subtracts the noise of each step at the next step, so the noise of only one step hides the sum"
+        " of all gradients",
     )

@@ -95,7 +95,7 @@ def noisy_bp(
     [[-0.2536, 0.4536], [-0.2774, 0.416]]
     """
     if not m > 0:
-        raise ValueError(f"noisy_bp averages over m > 0 examples, got m={m}")
+        raise ValueError(f"the normaliser m of noisy_bp must be positive, got m={m}")
     if not 0 <= sigma < math.inf:
         raise ValueError(f"sigma must be a number >= 0, got {sigma}")
     if not tau_e > 0:
@@ -143,4 +143,4 @@ def noisy_bp(
 
 def mechanism(**settings) -> NoReturn:
     """No theorem of the paper covers this baseline, so this function raises `NoGuarantee`."""
-    raise NoGuarantee("ohana2021:exp-bp", "the paper analyses photonic DFA only, and gives its BP baseline no bound")
+    raise NoGuarantee("ohana2021:exp-bp", "the paper has a bound only for photonic DFA, and no bound for BP with noise")

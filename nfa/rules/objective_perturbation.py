@@ -264,8 +264,8 @@ def mechanism(
     if adjacency not in ("add-remove", "zero-out"):
         raise NoGuarantee(
             "ours:softmax-objective",
-            f"the proof covers a record added, removed or zeroed out, not {adjacency}. Use the adjacency "
-            "add-remove or zero-out",
+            f"the proof covers only the adjacencies add-remove and zero-out, got {adjacency}. Use add-remove or"
+            " zero-out",
         )
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")

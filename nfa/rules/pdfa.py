@@ -191,7 +191,7 @@ def clipped_input(
     ValueError : if l is no layer of net, if a bound is out of range, or if floor is neither of the two
     """
     if not 1 <= l <= net.L:
-        raise ValueError(f"l must be a layer in 1..{net.L}, got {l}")
+        raise ValueError(f"the layer l must be between 1 and {net.L}, got {l}")
     require.one_of(FLOORS, floor=floor)
     h_in = net.input(l, h)
     if l == 1 and not clip_x:
@@ -253,12 +253,12 @@ def mechanism(
     if adjacency is None:
         raise NoGuarantee(
             "ohana2021:prop3-cols",
-            "the columns of an update share their noise, so the paper's sum over the columns is not a valid bound",
+            "all columns of an update have the same noise, so the paper's sum over the columns is not a valid bound",
         )
     if adjacency != "replace-label":
         raise NoGuarantee(
             "ohana2021:prop3-cols",
-            "the noise hides labels only, and the inputs can be read off a direction; count replace-label",
+            "the noise hides only labels, because a direction reveals the inputs. Use the adjacency replace-label",
         )
     if top != "noisy":
         raise NoGuarantee(

@@ -153,10 +153,13 @@ def mechanism(
     if adjacency == "replace-label":
         raise NoGuarantee(
             "ohana2021:prop2",
-            "the bound covers whole records. Use the adjacency replace-one, which includes a changed label",
+            "the bound covers whole records, and not labels alone. Use the adjacency replace-one, which includes a"
+            " changed label",
         )
     if not all(isinstance(net.map[l], Dense) and net.pool[l] is None for l in range(1, net.L + 1)):
-        raise NoGuarantee("ohana2021:prop2", "the bound on what a record adds is for fully connected layers only")
+        raise NoGuarantee(
+            "ohana2021:prop2", "the bound on the contribution of a record covers only fully connected layers"
+        )
     if s == 0:
         raise NoGuarantee("ohana2021:rem2.1", "s is 0, so the direction is released without noise")
     sensitivity = repaired_pdfa_sensitivity(

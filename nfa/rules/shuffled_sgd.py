@@ -134,11 +134,11 @@ def shuffled_sgd(
     ValueError : if the batch is not one record, or if a number is out of range
     """
     if len(x) != 1:
-        raise ValueError(f"shuffled_sgd takes one record per step, got a batch of {len(x)}")
+        raise ValueError(f"shuffled_sgd needs batches of one record, got a batch of {len(x)} records")
     if not (L is None or 0 < L < math.inf):
         raise ValueError(f"the clipping bound L must be positive and finite, or None to leave out the clip, got {L}")
     if not 0 <= ridge < math.inf:
-        raise ValueError(f"ridge must be a number >= 0, got {ridge}")
+        raise ValueError(f"the factor ridge of the l2 penalty must be a number >= 0, got {ridge}")
     # The batch is one record, so the mean that bp computes is that record's gradient.
     dW, db = bp(net, x, y)
     shares: list = []  # share of the batch that the clip scales down: 1 or 0
@@ -196,7 +196,10 @@ def mechanism(*, L: float | None, sigma: float, adjacency: str, sampling: str, s
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "sigma is 0, so the release has no noise and no guarantee")
     if L is None:
-        raise NoGuarantee("berthier2019:alg1", "without the clip of line 7 a record can move a step by any amount")
+        raise NoGuarantee(
+            "berthier2019:alg1",
+            "without the clip of line 7, one record can change a step by any amount. Set the clipping bound L",
+        )
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=L, m=1, adjacency=adjacency),

@@ -66,4 +66,4 @@ def sign_symmetry(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = Non
 
 def mechanism(*, m: int | None = None) -> NoReturn:
     """Sign symmetry adds no noise: raises `NoGuarantee`."""
-    raise NoGuarantee("lee2020:weight-transport", "sign_symmetry releases its direction as it is, without noise")
+    raise NoGuarantee("lee2020:weight-transport", "sign_symmetry adds no noise to the direction")

@@ -134,12 +134,12 @@ class RuleSpec:
             raise NoGuarantee(self.refusal.id, self.refusal.why)
         if not self.noise_on_sum:
             raise ValueError(
-                f"a secure run adds its noise to a sum over examples through add_normal, but rule {self.name} has no "
-                "parameter add_normal"
+                f"a secure run needs a rule that adds noise through the parameter add_normal, but rule {self.name}"
+                " has no such parameter"
             )
         if not self.from_outside and not self.sum_over_examples:
             raise ValueError(
-                f"a secure run counts only the rounding of sums over examples, but rule {self.name} returns no such sum"
+                f"a secure run needs a rule that returns a sum over examples, but rule {self.name} returns no such sum"
             )
 
     @property

@@ -80,4 +80,4 @@ def tdfa(
 
 def mechanism(**settings) -> NoReturn:
     """TDFA adds no noise of its own: raises `NoGuarantee`."""
-    raise NoGuarantee("ohana2021:exp-ternary", "tdfa releases its direction as it is, without noise")
+    raise NoGuarantee("ohana2021:exp-ternary", "tdfa adds no noise to the direction")

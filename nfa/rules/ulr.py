@@ -157,7 +157,7 @@ def proxy_and_power(
     """
     check_repeats(K)
     if antithetic and K % 2:
-        raise ValueError(f"K must be even for antithetic pairs, got {K}")
+        raise ValueError(f"the number K of losses must be even for antithetic pairs, got K={K}")
     if not (np.asarray(sigma) > 0).all() or not np.isfinite(sigma).all():
         raise ValueError(f"sigma must be positive and finite, got {sigma}")
     require.at_least(1, chunk=chunk)
@@ -174,7 +174,7 @@ def proxy_and_power(
 def check_repeats(K: int) -> None:
     """Raise ValueError unless K is a whole number >= 1."""
     if not isinstance(K, (int, np.integer)) or not K >= 1:
-        raise ValueError(f"K must be a whole number of losses, at least 1, got {K}")
+        raise ValueError(f"the number K of losses must be a whole number >= 1, got K={K}")
 
 
 def ulr(
@@ -242,5 +242,5 @@ def mechanism(**settings) -> NoReturn:
     Source: [dpulr2024:ulr-gap]
     """
     raise NoGuarantee(
-        "dpulr2024:eq4", "the noise of ulr enters before the loss, and the released direction has no bound"
+        "dpulr2024:eq4", "ulr adds noise only before the loss, and the norm of the released direction has no bound"
     )

@@ -223,7 +223,9 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
             square = ((share / (bound.gain_dz * tau_e)) ** 2 - bound.gain_b**2) / bound.gain_W**2
         if square <= 0:
             least = 2 * math.sqrt(L) * bound.gain_dz * tau_e * bound.gain_b
-            raise ValueError(f"no tau_h gives a layer its share of S = {S:g}: S must be larger than {least:g}")
+            raise ValueError(
+                f"the sensitivity S must be larger than {least:g}, the part of the biases alone, got S = {S:g}"
+            )
         tau_h.append(math.sqrt(square))
     return share / math.sqrt(2), tau_h
 
@@ -276,9 +278,7 @@ def no_overflow() -> Iterator[None]:
     try:
         yield
     except (OverflowError, ZeroDivisionError):
-        raise ValueError(
-            "the sensitivity is not finite, because a bound is too large or a gain_dz is too small"
-        ) from None
+        raise ValueError("the sensitivity must be finite, but a bound is too large or a gain_dz is too small") from None
 
 
 def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:

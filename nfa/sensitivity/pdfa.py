@@ -301,6 +301,7 @@ def repaired_pdfa_sensitivity(
         squares = math.fsum(gamma**2 * (tau_h_max**2 + beta**2) for gamma, beta in zip(gammas, bias, strict=True))
     except OverflowError:
         raise ValueError(
-            f"tau_h_max, gamma_max or bias is too large, got tau_h_max={tau_h_max}, gamma_max={gamma_max}, bias={bias}"
+            "the sensitivity must be finite, but tau_h_max, gamma_max or bias is too large, got"
+            f" tau_h_max={tau_h_max}, gamma_max={gamma_max}, bias={bias}"
         ) from None
     return (2 if adjacency == "replace-one" else 1) / m * tau_B * math.sqrt(squares)

@@ -91,7 +91,7 @@ def gamma(k: int) -> Fraction:
     1.1102230246252799e-13
     """
     if not 2 * k * U < 1:
-        raise ValueError(f"no bound holds for {k} roundings in a row")
+        raise ValueError(f"nfa bounds the error of fewer than 2^52 roundings in a row, got {k} roundings")
     return k * U / (1 - k * U)
 
 

@@ -423,7 +423,7 @@ def test_bad_input_of_the_parts():
         with pytest.raises(ValueError, match=said):
             clopper_pearson(hits, trials, error=error)
     for f0, f1, said in (
-        (np.zeros(2), np.zeros(2), "f0 and f1 are equal"),
+        (np.zeros(2), np.zeros(2), "f0 and f1 must differ"),
         (np.zeros(2), np.zeros(3), "of the same shape"),
         (np.zeros(2), np.array([1, np.nan]), "finite"),
     ):

@@ -214,7 +214,7 @@ def test_the_state_cannot_be_asked_under_other_noise():
     ):
         with pytest.raises(
             ValueError,
-            match=r"normal with the stated standard deviation|cannot make the two worlds release the same",
+            match=r"normal with the stated standard deviation|with which both worlds release the same",
         ):
             carried(rule, pair, std=0.5, seed=3)
 

@@ -210,8 +210,8 @@ def test_it_is_asked_on_the_network_that_you_name(own, net):
             "--set must set each KEY only once, got two values of sigma",
         ),
         (("--adjacency", "replace-one"), {"net": "2-"}, "a text such as 1x28x28:conv16-5,pool2,dense64,10, or module"),
-        (("--adjacency", "replace-one"), {"law": "laplace"}, "the noise must be gaussian for this audit"),
-        (("--adjacency", "replace-one"), {"function": "drops"}, "drops draws random numbers that are not normal"),
+        (("--adjacency", "replace-one"), {"law": "laplace"}, "this audit needs gaussian noise"),
+        (("--adjacency", "replace-one"), {"function": "drops"}, "drops draws other random numbers"),
         (("--adjacency", "replace-one"), {"mechanism": "another"}, "states no mechanism"),
     ],
 )

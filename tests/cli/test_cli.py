@@ -176,7 +176,7 @@ WRONG = [
         None,
     ),
     (("train", *TINY, "--net", "six"), "architecture must be one of", None),
-    (("train", *TINY, "--net", "6:dense4,3,"), "nothing follows the last comma. Leave this comma out", None),
+    (("train", *TINY, "--net", "6:dense4,3,"), "the last comma must be followed by the number of outputs", None),
     (("train", *TINY, "--net", "6: dense1e3, 3"), "'dense1e3' must be dense and digits, as in dense64", None),
     (("train", *TINY, "--activation", "sine"), "activation must be one of", None),
     (("train", *TINY, "--optimizer", "lbfgs"), "optimizer must be one of sgd, adam", None),

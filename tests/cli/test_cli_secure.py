@@ -51,7 +51,7 @@ def train(tmp_path, monkeypatch, capsys):
 REFUSED = [
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --pixels as-is",
-        f"fixed size for a record added or removed: take --sampling {ADD_REMOVE} (dpulr2024:L249)",
+        f"record with shuffled batches of a fixed size: take --sampling {ADD_REMOVE} (dpulr2024:L249)",
         "--sampling poisson",
     ),
     (
@@ -143,7 +143,7 @@ def seeded(train, tmp_path, capsys):
     return call
 
 
-SHUFFLED = "no theorem covers shuffled batches of a fixed size for a record added or removed"
+SHUFFLED = "no theorem covers an added or removed record with shuffled batches of a fixed size"
 UNCOUNTED = [
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3",
@@ -152,7 +152,7 @@ UNCOUNTED = [
     ),
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --sampling without-replacement",
-        f"for one record replaced or zeroed out: take --sampling {ADD_REMOVE} (wbk2019:thm9)",
+        f"cover only a replaced or zeroed-out record: take --sampling {ADD_REMOVE} (wbk2019:thm9)",
         "--sampling poisson",
     ),
     (
@@ -165,7 +165,7 @@ UNCOUNTED = [
         f"take --sampling {FIT} (lee2020:fn1)",
         "--sampling epoch-partition",
     ),
-    ("--adjacency add-remove --delta 1e-3", "dfa releases its direction as it is", None),
+    ("--adjacency add-remove --delta 1e-3", "dfa adds no noise to the direction", None),
     ("--delta 1e-3", "`nfa rules` lists the rules that have a guarantee", None),
     ("--rule pdfa --set sigma=.1 --adjacency add-remove --delta 1e-3", "(ohana2021:prop3-cols)", None),
     (f"{DP_SGD} --adjacency replace-one", "give --delta (such as 1e-5)", "--delta 1e-3"),
@@ -254,7 +254,7 @@ MISSING = [
     # If a rule has no guarantee, this is reported first, even if settings are missing.
     (
         "--rule bp --noise-multiplier 1",
-        "no privacy guarantee: bp releases the gradient as it is, without noise; `nfa rules` lists"
+        "no privacy guarantee: bp adds no noise to the gradient; `nfa rules` lists"
         " the rules that have a guarantee [lee2020:eq3]",
     ),
     (
@@ -313,4 +313,4 @@ def test_zero_out_is_counted_and_private_with_every_scheme(train, sampling):
 def test_a_rule_that_hides_labels_alone_refuses_zero_out(seeded):
     code, _, err = seeded("--rule pdfa --set sigma=0.1 --adjacency zero-out --delta 1e-3 --pixels as-is")
     assert code == 2
-    assert "the noise hides labels only" in err
+    assert "the noise hides only labels" in err

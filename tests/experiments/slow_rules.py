@@ -15,7 +15,7 @@ def seconds(m, K):
 def repeats(net, x, y, *, K: int, antithetic: bool = False, rng):
     """BP that takes the time in the table above, and refuses the antithetic pairs that `nfa.rules.ulr` refuses."""
     if antithetic and K % 2:
-        raise ValueError(f"K must be even for antithetic pairs, got {K}")
+        raise ValueError(f"the number K of losses must be even for antithetic pairs, got K={K}")
     calls.append((len(x), K))
     time.sleep(seconds(len(x), K))
     return bp(net, x, y)

@@ -108,7 +108,7 @@ def test_antithetic_repeats_are_timed_in_pairs(images, monkeypatch):
     assert max(K for _, K in slow_rules.calls) == int(told[1])
     expected = 2 * 50 * slow_rules.seconds(400, 100)
     assert expected / 1.5 < found.seconds < expected * 2
-    with pytest.raises(ValueError, match="K must be even for antithetic pairs, got 7"):
+    with pytest.raises(ValueError, match="must be even for antithetic pairs, got K=7"):
         estimated(replace(settings, rule_settings={"K": 7, "antithetic": True}), budget=0.0)
 
 

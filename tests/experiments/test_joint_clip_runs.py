@@ -96,7 +96,7 @@ def test_a_secure_run_is_private(train, name):
         (
             "dp_hybrid_joint",
             "--set C=1 --set sigma=1 --set ell=3",
-            "ell, the number of layers that learn by backpropagation, must be in 0..2, got 3",
+            "layers with backpropagation must be between 0 and 2, got 3",
         ),
         (
             "dp_hybrid_joint",

@@ -163,17 +163,18 @@ def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
         ),
         (
             {"adjacency": "replace-label", "delta": 1e-3},
-            "none: the bound covers whole records. Use the adjacency replace-one, which includes a changed label "
+            "none: the bound covers whole records, and not labels alone. Use the adjacency replace-one, which"
+            " includes a changed label "
             "(ohana2021:prop2)",
         ),
         (
             {"rule": "pdfa_label", "rule_settings": {"sigma": 5.0}, "adjacency": "replace-one", "delta": 1e-3},
-            "none: the noise hides labels only, and the inputs can be read off a direction; count replace-label "
-            "(ohana2021:prop3-cols)",
+            "none: the noise hides only labels, because a direction reveals the inputs. Use the adjacency"
+            " replace-label (ohana2021:prop3-cols)",
         ),
         (
             {"rule": "dfa", "rule_settings": {}, "adjacency": "replace-one", "delta": 1e-3},
-            "none: dfa releases its direction as it is, without noise (lee2020:dfa-update)",
+            "none: dfa adds no noise to the direction (lee2020:dfa-update)",
         ),
     ],
 )

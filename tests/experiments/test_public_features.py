@@ -270,7 +270,7 @@ def test_records_without_features_are_as_before():
 
 
 def test_a_table_has_no_scattering_and_a_network_must_fit(tiny, folder):
-    with pytest.raises(ValueError, match="features 'scattering' need images, but an example is 6 values"):
+    with pytest.raises(ValueError, match="features scattering need images, but an example has 6 values"):
         prepare(tiny_settings(tiny, features="scattering"))
     sentence = (
         "architecture 6-5-4-3 reads 6 values per example, but tiny has 8 features with --features random:8: give a"

@@ -74,7 +74,11 @@ BAD = {
     "is only for sampling 'partial-passes', got 0.5 with sampling 'poisson'": {"sampling": "poisson", "tau": 0.5},
     "batch must be 1 for sampling 'partial-passes', got 10": {"sampling": "partial-passes", "tau": 0.5},
     "must be in (0, 1], got 1.5": {"sampling": "partial-passes", "tau": 1.5, "batch": 1},
-    "floor(tau n) = 0 of the 40 examples": {"sampling": "partial-passes", "tau": 0.01, "batch": 1},
+    "tau must be at least 1/n, because a pass uses floor(tau n) examples, got tau = 0.01 and n = 40": {
+        "sampling": "partial-passes",
+        "tau": 0.01,
+        "batch": 1,
+    },
     "e / tau must be a whole number of passes, got 3 / 0.7 = 4.28571": {
         "sampling": "partial-passes",
         "tau": 0.7,
@@ -217,7 +221,7 @@ def test_a_file_is_no_output_folder_and_strange_files_do_no_harm(settings, tmp_p
 
 def test_a_diverging_run_says_step_and_layer_and_leaves_no_record(settings, tmp_path):
     wild = replace(settings, rule="bp", activation="relu", lr=1e6, epochs=20)
-    with pytest.raises(Diverged, match=r"at step \d+ the direction for layer \d is no longer finite") as stop:
+    with pytest.raises(Diverged, match=r"at step \d+ the direction for layer \d is not finite") as stop:
         run(wild, tmp_path)
     assert stop.value.step > 1
     assert 1 <= stop.value.layer <= 3

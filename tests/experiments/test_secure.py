@@ -206,7 +206,7 @@ def test_no_checkpoint_of_a_secure_run_shows_what_its_clip_shortened(secure, kep
         ({"secure": None}, "if run with --secure; this seeded run is not private."),
         ({"delta": None}, "no delta is named"),
         ({"adjacency": None, "delta": None}, "no adjacency is named"),
-        ({"sampling": "poisson"}, "the theorems on Poisson batches are for a record added"),
+        ({"sampling": "poisson"}, "the theorems on Poisson batches cover only an added"),
     ],
 )
 def test_a_run_is_private_only_if_all_parts_warrant_it(settings, tmp_path, change, told):

@@ -193,7 +193,8 @@ def test_the_projection_keeps_the_dtype(dtype, noise_std):
 )
 def test_bad_noise_gets_a_sentence(noise_std, rng):
     with pytest.raises(
-        ValueError, match=f"noise_std must not be negative, and noise needs an rng, got noise_std={noise_std}"
+        ValueError,
+        match=f"noise_std must be at least 0, and noise needs a random generator rng, got noise_std={noise_std}",
     ):
         feedback.project(np.ones((2, 3)), np.ones((4, 3)), noise_std=noise_std, rng=rng)
 
@@ -234,7 +235,9 @@ def test_the_hybrid_ends_are_the_other_two():
 
 @pytest.mark.parametrize("arguments", [("sgd", 3), ("bp", 0), ("hybrid", 3, 3), ("hybrid", 3, -1)])
 def test_wirings_of_no_network_get_a_sentence(arguments):
-    with pytest.raises(ValueError, match=r"mode must be 'bp', 'dfa' or 'hybrid', got 'sgd'|wiring needs L >= 1 layers"):
+    with pytest.raises(
+        ValueError, match=r"mode must be 'bp', 'dfa' or 'hybrid', got 'sgd'|the number L of layers must be at least 1"
+    ):
         feedback.wiring(*arguments)
 
 

@@ -186,7 +186,7 @@ def test_a_rule_takes_it_for_a_feedback_matrix(rule):
             lambda rng: never_stored.Unstored(3, 2.5, rng=rng),
             r"n_out of a projection must be a whole number >= 1, got 2\.5",
         ),
-        (lambda rng: never_stored.Unstored(2**20, 2**23, rng=rng), "has more entries than one Philox key"),
+        (lambda rng: never_stored.Unstored(2**20, 2**23, rng=rng), "is too large, because one Philox key"),
         (
             lambda rng: OPU(3, 2, rng=rng, stored=0),
             "`stored` must be true or false for the medium of an OPU, got 0",

@@ -269,10 +269,10 @@ def test_pooling_keeps_the_dtype_and_its_input(pool, dtype):
 @pytest.mark.parametrize(
     "make, sentence",
     [
-        (lambda: Dense(0), "a dense layer needs n_out >= 1 outputs, got 0"),
-        (lambda: Dense(2.0), "a dense layer needs n_out >= 1 outputs, got 2.0"),
-        (lambda: Dense(np.nan), "a dense layer needs n_out >= 1 outputs, got nan"),
-        (lambda: Conv2d(0, 3), "a convolution needs c_out >= 1 channels, got 0"),
+        (lambda: Dense(0), "n_out of outputs of a dense layer must be a whole number >= 1, got 0"),
+        (lambda: Dense(2.0), "n_out of outputs of a dense layer must be a whole number >= 1, got 2.0"),
+        (lambda: Dense(np.nan), "n_out of outputs of a dense layer must be a whole number >= 1, got nan"),
+        (lambda: Conv2d(0, 3), "c_out of output channels of a convolution must be at least 1, got 0"),
         (lambda: Conv2d(1, 0), "the kernel's size k must be a whole number >= 1 or a pair of such numbers, got 0"),
         (lambda: Conv2d(1, (3, 2, 1)), r"the kernel's size k must be .* got \(3, 2, 1\)"),
         (lambda: Conv2d(1, 2.5), "the kernel's size k must be .* got 2.5"),
@@ -282,12 +282,12 @@ def test_pooling_keeps_the_dtype_and_its_input(pool, dtype):
         (lambda: Conv2d(1, 3).bind((784,)), r"a convolution needs an input of shape .* got \(784,\)"),
         (
             lambda: Conv2d(1, 5).bind((1, 4, 9)),
-            r"a kernel of size \(5, 5\) is larger than an input of shape \(1, 4, 9\)",
+            r"got a kernel of size \(5, 5\) for an input of shape \(1, 4, 9\)",
         ),
         (lambda: MaxPool(0), "the pooling window k must be a whole number >= 1 or a pair of such numbers, got 0"),
         (lambda: AvgPool(2, 0), "stride must be a whole number >= 1 or a pair of such numbers, got 0"),
         (lambda: MaxPool(2).out_shape((10,)), r"pooling needs an input of shape .* got \(10,\)"),
-        (lambda: AvgPool(5).out_shape((3, 4, 6)), r"the pooling window \(5, 5\) is larger than the input \(3, 4, 6\)"),
+        (lambda: AvgPool(5).out_shape((3, 4, 6)), r"got the window \(5, 5\) for an input of shape \(3, 4, 6\)"),
     ],
 )
 def test_bad_sizes_get_a_sentence(make, sentence):

@@ -418,7 +418,7 @@ HIDDEN = (Dense(4), ops.tanh)
         (lambda: net_of((Dense(4), ops.tanh, MaxPool(2)), (Dense(2),)), r"pooling needs an input of shape .* \(4,\)"),
         (lambda: net_of(HIDDEN, (Dense(2),), skip={2: 1}), r"skip \{2: 1\} must name an h\[j\] with 0 <= j < 1"),
         (lambda: net_of(HIDDEN, (Dense(2),), skip={2: -1}), r"skip \{2: -1\} must name an h\[j\] with 0 <= j < 1"),
-        (lambda: net_of(HIDDEN, (Dense(2),), skip={5: 1}), r"skip must name layers in 1\.\.2, got layer 5"),
+        (lambda: net_of(HIDDEN, (Dense(2),), skip={5: 1}), r"each layer of skip must be between 1 and 2, got layer 5"),
         (
             lambda: net_of((Dense(3), ops.tanh), (Dense(2),), skip={2: 0}),
             r"skip \{2: 0\} needs h\[0\] and h\[1\] of the same shape, got \(4,\) and \(3,\)",
@@ -441,8 +441,14 @@ def test_networks_that_do_not_fit_get_a_sentence(make, sentence):
         (lambda net, x: forward(net, x[0]), r"x must have the shape \(m, 5\), got \(5,\)"),
         (lambda net, x: forward(net), "`forward` needs either x, or `start` together with z and h of an earlier pass"),
         (lambda net, x: forward(net, x, start=1), "`forward` needs either x, or `start` together with"),
-        (lambda net, x: forward(net, start=0, z=[None], h=[x]), r"start must be a layer 1\.\.3, got 0"),
-        (lambda net, x: forward(net, start=4, z=[None], h=[x]), r"start must be a layer 1\.\.3, got 4"),
+        (
+            lambda net, x: forward(net, start=0, z=[None], h=[x]),
+            "start must be the number of a layer, between 1 and 3, got 0",
+        ),
+        (
+            lambda net, x: forward(net, start=4, z=[None], h=[x]),
+            "start must be the number of a layer, between 1 and 3, got 4",
+        ),
     ],
 )
 def test_bad_calls_of_forward_get_a_sentence(call, sentence):

@@ -71,9 +71,10 @@ def test_blanks_between_the_pieces_of_a_text_are_no_part_of_them():
         ("6:,3", "there is no layer before a comma. The layers are convCHANNELS-SIZE"),
         (
             "6:dense4,3,",
-            "nothing follows the last comma. Leave this comma out, or give the number of outputs, such as 10$",
+            "the last comma must be followed by the number of outputs, such as 10. Give this number, or leave out"
+            " the comma$",
         ),
-        ("6:dense4, ", "nothing follows the last comma. Leave this comma out"),
+        ("6:dense4, ", "the last comma must be followed by the number of outputs"),
         ("6:dense4,1e1", "the last layer must be the number of outputs in digits, such as 10, got '1e1'$"),
         ("28x28:10", "the input must be written as UNITS or CHANNELSxROWSxCOLUMNS, got '28x28'"),
         ("6x:3", "the input must be"),
@@ -98,8 +99,8 @@ def test_blanks_between_the_pieces_of_a_text_are_no_part_of_them():
         ("1x28x28:conv4-3,pool0,10", "."),
         ("1x0x28:conv4-3,10", "in_shape must contain whole numbers >= 1"),
         ("0:3", "in_shape must contain whole numbers >= 1"),
-        ("6:dense0,3", "a dense layer needs n_out >= 1 outputs, got 0"),
-        ("6:0", "a dense layer needs n_out >= 1 outputs, got 0"),
+        ("6:dense0,3", "n_out of outputs of a dense layer must be a whole number >= 1, got 0"),
+        ("6:0", "n_out of outputs of a dense layer must be a whole number >= 1, got 0"),
         ("6:dense99999999999999999999,3", "."),
         (f"6:dense{'9' * 5000},3", "."),
     ],
@@ -151,16 +152,13 @@ def test_a_functions_network_is_what_it_builds():
         (lambda rng: small(rng=rng), "nets:one, called with the keywords .* unexpected keyword argument"),
         (refuses, "nets:one: it is not the day for it"),
         (lambda **given: [small(**given)], "nets:one must return a Net, got list"),
-        (lambda loss, **given: small(loss=squared_error, **given), "nets:one must use the loss passed to it, got"),
-        (lambda dtype, **given: small(**given), "nets:one must use the dtype passed to it, float32, got float64"),
+        (lambda loss, **given: small(loss=squared_error, **given), "nets:one must use the loss that nfa passes, got"),
+        (lambda dtype, **given: small(**given), "nets:one must use the dtype float32 that nfa passes, got float64"),
         (
             lambda rng, **given: small(rng=np.random.default_rng(), **given),
             "nets:one must return a new Net at every call",
         ),
-        (
-            lambda **given: SHARED,
-            "nets:one must return a new Net at every call, and must draw the weights only from rng",
-        ),
+        (lambda **given: SHARED, "nets:one must return a new Net at every call, and the weights must depend only on"),
     ],
     ids=["fails", "other keywords", "refuses", "no net", "its own loss", "its own dtype", "its own rng", "one for all"],
 )

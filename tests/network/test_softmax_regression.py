@@ -94,7 +94,7 @@ def test_steps_are_shortened_where_whole_ones_lead_away(monkeypatch):
     theta = minimise(x, y, tolerance=1e-12, **how)
     assert np.linalg.norm(gradient(theta, x.tolist(), y, **how)) <= 1.1e-12
     monkeypatch.setattr(softmax_regression, "SHORTER", (1.0,))
-    with pytest.raises(ValueError, match="no minimiser was found"):
+    with pytest.raises(ValueError, match="nfa finds no minimiser"):
         minimise(x, y, tolerance=1e-12, **how)
 
 
@@ -141,7 +141,7 @@ def test_the_data_are_left_as_they_are():
 def test_a_tolerance_below_the_rounding_is_a_sentence():
     x, y = records(500, size=5.0)
     with pytest.raises(
-        ValueError, match=r"no minimiser was found to the tolerance 1e-40: choose a larger lam or a larger toler"
+        ValueError, match=r"nfa finds no minimiser with the tolerance 1e-40: choose a larger factor lam of the"
     ):
         minimise(x, y, m=500, lam=1e-5, tolerance=1e-40)
 
@@ -157,7 +157,7 @@ def test_a_tolerance_below_the_rounding_is_a_sentence():
     ],
 )
 def test_another_network_is_refused(net, got):
-    with pytest.raises(ValueError, match=rf"a_rule is for softmax regression, .*, got {got}"):
+    with pytest.raises(ValueError, match=rf"a_rule needs softmax regression, .*, got {got}"):
         check_softmax_regression(net, rule="a_rule")
 
 

@@ -699,7 +699,8 @@ def test_a_rule_without_a_mechanism_is_refused_by_itself():
         (lambda: epsilon([(release(), 1)], delta=DELTA, steps_per_epoch=0), "steps must be an integer and at least 1"),
         (
             lambda: epsilon([(release(sampling="epoch-partition"), 200)], delta=DELTA, steps_per_epoch=101),
-            "with sampling rate 0.01 an epoch has at most 100 steps, got steps_per_epoch=101",
+            "steps_per_epoch must be at most 100, because an epoch with the sampling rate 0.01 has at most 100"
+            " steps, got 101",
         ),
         (lambda: release(q=1.5, sampling="poisson"), r"sampling_rate must be in \(0, 1\]"),
         (lambda: release(0.0), "noise_std must be positive and finite, got 0"),

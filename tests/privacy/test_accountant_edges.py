@@ -139,5 +139,5 @@ def test_steps_of_an_epoch_of_many_records(n, m):
     fewest, most = n // m, -(-n // m)
     assert (count_uses(release, fewest, None), count_uses(release, fewest + 1, None)) == (1, 2)
     assert count_uses(release, most, most) == 1
-    with pytest.raises(ValueError, match="with sampling rate"):
+    with pytest.raises(ValueError, match="with the sampling rate"):
         count_uses(release, most, most + 1)

@@ -325,7 +325,7 @@ def test_a_quadrature_that_does_not_settle_is_refused():
         (lambda: hockey_stick_density(log_normal(0, 1), log_normal(0, 1), epsilon=-1), "epsilon must be at least 0"),
         (lambda: renyi_density(log_normal(0, 1), log_normal(0, 1), alpha=0.5), "greater than 1"),
         (lambda: renyi_density(log_normal(0, 1), log_normal(0, 1), alpha=INF), "finite order"),
-        (lambda: renyi_density(lambda x: math.nan, log_normal(0, 1), alpha=2), "a log density is NaN"),
+        (lambda: renyi_density(lambda x: math.nan, log_normal(0, 1), alpha=2), "a log density must not be NaN"),
         (lambda: renyi_gaussian(0, 1, 0, 1, alpha=1), "greater than 1"),
         (lambda: renyi_gaussian(0, 1, 0, 1, alpha=INF), "finite order"),
         (lambda: renyi_gaussian(0, math.nan, 0, 1, alpha=2), "cov_p holds NaN or infinity"),

@@ -216,7 +216,8 @@ def half_below_one(setting):
 @pytest.mark.parametrize("rule", [half_below_one, lambda _: stating(**FULL)(5.0)])
 def test_noise_that_is_not_proportional_is_refused(rule):
     with pytest.raises(
-        ValueError, match=r"must be proportional to the setting for the noise, got the ratio [15] at setting 1 and"
+        ValueError,
+        match=r"must be proportional to the setting for the noise, got the noise multiplier [15] for the setting 1 and",
     ):
         setting_of_multiplier(rule, 0.3)
     with pytest.raises(ValueError, match="must be proportional to the setting"):
@@ -225,7 +226,7 @@ def test_noise_that_is_not_proportional_is_refused(rule):
 
 def test_what_no_theorem_covers_is_refused():
     rule = stating(**POISSON | {"adjacency": "replace-one"}, sampling_rate=0.1)
-    with pytest.raises(NoGuarantee, match="Poisson batches are for a record added, removed or zeroed out"):
+    with pytest.raises(NoGuarantee, match="Poisson batches cover only an added, removed or zeroed-out record"):
         setting_of_target(rule, target_epsilon=1.0, delta=1e-5, steps=1)
     with pytest.raises(ValueError, match="noise_multiplier must be positive and finite, got 0"):
         setting_of_multiplier(stating(**FULL), 0.0)

@@ -208,7 +208,7 @@ def test_the_number_of_records_drawn_is_divided_by_nowhere():
 def test_batches_with_rejection_are_refused():
     """They are refused by the rule's mechanism, and by the loop if the batches come with a Poisson mechanism."""
     how = {"sigma_0": 4.0, "C": 1.0, "m": 5.0, "adjacency": "add-remove"}
-    with pytest.raises(NoGuarantee, match=r"are not Poisson batches \[dpulr2024:thm1\]"):
+    with pytest.raises(NoGuarantee, match=r"if the batch is too small \[dpulr2024:thm1\]"):
         mechanism(sampling="poisson-rejection", sampling_rate=0.2, **how)
     poisson = mechanism(sampling="poisson", sampling_rate=0.2, **how)
     net = NETS["dense"]()
@@ -321,14 +321,14 @@ def test_no_record_moves_the_sum_by_more_than_its_sensitivity(make):
 @pytest.mark.parametrize(
     "change, says",
     [
-        ({"m": 0}, "dp_ulr_sound averages over m > 0 examples, got m=0"),
-        ({"m": math.nan}, "dp_ulr_sound averages over m > 0 examples, got m=nan"),
+        ({"m": 0}, "the normaliser m of dp_ulr_sound must be positive, got m=0"),
+        ({"m": math.nan}, "the normaliser m of dp_ulr_sound must be positive, got m=nan"),
         ({"C": 0.0}, "the clipping bound C must be positive and finite, got 0.0"),
         ({"C": math.inf}, "the clipping bound C must be positive and finite, got inf"),
         ({"sigma_0": -1.0}, "the noise multiplier sigma_0 must be at least 0 and finite, got -1.0"),
         ({"sigma_0": math.nan}, "the noise multiplier sigma_0 must be at least 0 and finite, got nan"),
-        ({"K": 0}, "K must be a whole number of losses, at least 1, got 0"),
-        ({"K": 3, "antithetic": True}, "K must be even for antithetic pairs, got 3"),
+        ({"K": 0}, "the number K of losses must be a whole number >= 1, got K=0"),
+        ({"K": 3, "antithetic": True}, "must be even for antithetic pairs, got K=3"),
         ({"sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
     ],
 )

@@ -289,7 +289,7 @@ def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
         one = taught(base, biases)
         solve = functools.partial(call, name, one, lam=lam, R=100.0)
         if base != "one layer":
-            with pytest.raises(ValueError, match="is for softmax regression"):
+            with pytest.raises(ValueError, match="needs softmax regression"):
                 solve()
             continue
         net = one.net.copy()

@@ -376,8 +376,8 @@ def test_a_mechanism_says_what_one_step_releases(rule, adjacency, bounds):
         ({"C": 0.0}, "the clipping bound C must be positive, got 0.0"),
         ({"C": math.nan}, "the clipping bound C must be positive, got nan"),
         ({"C": 1e-160}, "for float64 arrays, got 1e-160"),
-        ({"m": 0}, "RULE averages over m > 0 examples, got m=0"),
-        ({"m": math.inf}, "RULE averages over m > 0 examples, got m=inf"),
+        ({"m": 0}, "the normaliser m of RULE must be positive, got m=0"),
+        ({"m": math.inf}, "the normaliser m of RULE must be positive, got m=inf"),
         ({"sigma": -1.0}, "the standard deviation of the noise must be"),
         (
             {"B": [None, None, np.ones((3, 3)), None]},
@@ -421,7 +421,7 @@ def test_readings_that_are_none_get_a_sentence():
 def test_the_hybrid_refuses_layers_that_it_does_not_have(ell):
     net, x, y, B = case(small_cnn)
     with pytest.raises(
-        ValueError, match=rf"ell, the number of layers that learn by backpropagation, must be in 0\.\.2, got {ell}"
+        ValueError, match=rf"the number ell of layers with backpropagation must be between 0 and 2, got {ell}"
     ):
         still(dp_hybrid_joint, B=B, C=1.0, m=4, ell=ell)(net, x, y)
     assert convolutions(net) == 1

@@ -360,10 +360,10 @@ def test_the_accountant_counts_what_it_has_a_theorem_for(sampling):
         (
             {"adjacency": "replace-one"},
             "ours:softmax-objective",
-            r"a record added, removed or zeroed out, not replace-one\. Use",
+            r"only the adjacencies add-remove and zero-out, got replace-one\. Use",
         ),
-        ({"adjacency": "replace-label"}, "ours:softmax-objective", "Use the adjacency add-remove"),
-        ({"net": mlp([3, 5, 4], ops.tanh, rng=rng(0))}, "ours:softmax-objective", "is for softmax regression"),
+        ({"adjacency": "replace-label"}, "ours:softmax-objective", "Use add-remove or zero-out"),
+        ({"net": mlp([3, 5, 4], ops.tanh, rng=rng(0))}, "ours:softmax-objective", "needs softmax regression"),
         (
             {"net": Net((3,), [(Dense(4),)], loss=ops.logistic, rng=rng(0))},
             "ours:softmax-objective",
@@ -410,7 +410,7 @@ def test_what_would_cost_anything_gets_a_sentence(call, sentence):
 def test_bad_input_gets_a_sentence():
     net, (x, y) = net_of(), data(4)
     rule = functools.partial(objective_perturbation, m=4, lam=0.1, sigma=1.0, rng=rng(0))
-    with pytest.raises(ValueError, match="objective_perturbation is for softmax regression"):
+    with pytest.raises(ValueError, match="objective_perturbation needs softmax regression"):
         rule(mlp([3, 5, 4], ops.tanh, rng=rng(0)), x, y)
     with pytest.raises(ValueError, match="y must be one-hot"):
         rule(net, x, y / 2)

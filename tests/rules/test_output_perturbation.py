@@ -236,7 +236,7 @@ def test_the_accountant_counts_what_it_has_a_theorem_for(adjacency, sampling):
     "change, id, why",
     [
         ({"sigma": 0.0}, "lee2020:lem1", "sigma is 0, so the release has no noise"),
-        ({"net": mlp([3, 5, 4], ops.tanh, rng=rng(0))}, "ours:softmax-output", "is for softmax regression"),
+        ({"net": mlp([3, 5, 4], ops.tanh, rng=rng(0))}, "ours:softmax-output", "needs softmax regression"),
         ({"net": mlp([3, 4], ops.tanh, rng=rng(0), loss=ops.squared_error)}, "ours:softmax-output", "loss squared-err"),
     ],
 )
@@ -248,7 +248,7 @@ def test_what_has_no_proof_is_refused_by_name(change, id, why):
 
 
 BAD = [
-    ({"m": 0}, "output_perturbation averages over m > 0 examples, got m=0"),
+    ({"m": 0}, "the normaliser m of output_perturbation must be positive, got m=0"),
     ({"lam": 0.0}, "lam must be positive and finite, got 0.0"),
     ({"lam": math.nan}, "lam must be positive and finite, got nan"),
     ({"R": 0.0}, "R must be positive and finite, got 0.0"),
@@ -283,13 +283,13 @@ def test_bad_settings_get_a_sentence(change, sentence):
 def test_bad_input_gets_a_sentence():
     net, (x, y) = net_of(), data(4)
     rule = functools.partial(output_perturbation, m=4, lam=0.1, sigma=1.0, rng=rng(0))
-    with pytest.raises(ValueError, match="is for softmax regression"):
+    with pytest.raises(ValueError, match="needs softmax regression"):
         rule(mlp([3, 5, 4], ops.tanh, rng=rng(0)), x, y)
     with pytest.raises(ValueError, match="y must be one-hot"):
         rule(net, x, y / 2)
     with pytest.raises(ValueError, match="x must have the shape"):
         rule(net, x[:, :2], y)
-    with pytest.raises(ValueError, match="no minimiser was found"):
+    with pytest.raises(ValueError, match="nfa finds no minimiser"):
         rule(net, 50 * x, y, m=1e-9, tolerance=1e-12)
     with pytest.raises(ValueError, match="adjacency must be one of"):
         stated(net, "replace-two")

@@ -893,28 +893,28 @@ REFUSED = {
         ({"t": NAN}, "threshold t must not be negative, got nan"),
         ({"top": "quiet"}, "top must be one of noisy, noiseless, raw, got 'quiet'"),
         ({"bias": "none"}, "bias must be one of one, clipped, got 'none'"),
-        ({"m": 0}, "pdfa averages over m > 0 examples, got m=0"),
-        ({"m": -2}, "pdfa averages over m > 0 examples, got m=-2"),
-        ({"m": NAN}, "pdfa averages over m > 0 examples, got m=nan"),
+        ({"m": 0}, "the normaliser m of pdfa must be positive, got m=0"),
+        ({"m": -2}, "the normaliser m of pdfa must be positive, got m=-2"),
+        ({"m": NAN}, "the normaliser m of pdfa must be positive, got m=nan"),
     ],
     "noisy_bp": [
         *CLIPS,
         ({"tau_e": 0.0}, "tau_e must be positive, got 0.0"),
         ({"tau_e": NAN}, "tau_e must be positive, got nan"),
-        ({"m": 0}, "noisy_bp averages over m > 0 examples, got m=0"),
-        ({"m": NAN}, "noisy_bp averages over m > 0 examples, got m=nan"),
+        ({"m": 0}, "the normaliser m of noisy_bp must be positive, got m=0"),
+        ({"m": NAN}, "the normaliser m of noisy_bp must be positive, got m=nan"),
     ],
     "tdfa": [
-        ({"m": 0}, "tdfa averages over m > 0 examples, got m=0"),
-        ({"m": NAN}, "tdfa averages over m > 0 examples, got m=nan"),
+        ({"m": 0}, "the normaliser m of tdfa must be positive, got m=0"),
+        ({"m": NAN}, "the normaliser m of tdfa must be positive, got m=nan"),
         ({"t": -0.15}, "threshold t must not be negative, got -0.15"),
         ({"t": NAN}, "threshold t must not be negative, got nan"),
         ({"at": "x"}, "at must be 'h' or 'z', got 'x'"),
     ],
     "drtp": [
-        ({"m": 0}, "drtp averages over m > 0 examples, got m=0"),
-        ({"m": -2}, "drtp averages over m > 0 examples, got m=-2"),
-        ({"m": NAN}, "drtp averages over m > 0 examples, got m=nan"),
+        ({"m": 0}, "the normaliser m of drtp must be positive, got m=0"),
+        ({"m": -2}, "the normaliser m of drtp must be positive, got m=-2"),
+        ({"m": NAN}, "the normaliser m of drtp must be positive, got m=nan"),
         ({"at": "x"}, "at must be 'h' or 'z', got 'x'"),
     ],
 }
@@ -934,7 +934,9 @@ def test_bad_input_gets_a_sentence_that_names_the_argument(rule, bad, sentence):
 @pytest.mark.parametrize("rule", NOISELESS)
 def test_an_empty_batch_without_m_gets_a_sentence(rule):
     net = perceptron()
-    with pytest.raises(ValueError, match=f"{rule} averages over m > 0 examples, got m=0. Give m if a batch can be"):
+    with pytest.raises(
+        ValueError, match=f"the normaliser m of {rule} must be positive, got m=0. Give m if a batch can be"
+    ):
         every_rule(net)[rule](net, *batch(net, 0))
 
 

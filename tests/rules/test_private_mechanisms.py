@@ -152,19 +152,19 @@ def test_the_hybrid_without_noise_is_refused():
 BAD = {
     "dp_sgd": {
         "C": "C must be positive and finite",
-        "m": "m must be positive and finite|averages over m > 0",
+        "m": "m must be positive and finite|m of .* must be positive",
     },
     "dp_dfa": {
         "tau_e": "tau_e must be positive and finite",
         "tau_h": "tau_h must be positive and finite",
-        "m": "dp_dfa averages over m > 0 examples|m must be positive",
+        "m": "the normaliser m of dp_dfa must be positive|m must be positive",
         "beta_top": "beta_top must be positive and finite",
     },
     "dp_hybrid": {
         "tau": "the clipping bound tau must be positive|tau must be positive and finite",
         "tau_e": "tau_e must be positive and finite",
         "tau_h": "tau_h must be positive and finite",
-        "m": "dp_hybrid averages over m > 0 examples|m must be positive",
+        "m": "the normaliser m of dp_hybrid must be positive|m must be positive",
     },
 }
 
@@ -225,8 +225,8 @@ def test_a_bad_reading_of_dp_dfa_gets_a_sentence(changes, sentence):
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({"ell": 3}, r"ell, the number of layers that learn by backpropagation, must be in 0\.\.2, got 3"),
-        ({"ell": -1}, r"ell, the number of layers that learn by backpropagation, must be in 0\.\.2, got -1"),
+        ({"ell": 3}, r"the number ell of layers with backpropagation must be between 0 and 2, got 3"),
+        ({"ell": -1}, r"the number ell of layers with backpropagation must be between 0 and 2, got -1"),
         (
             {"tau_h": [1.0] * 3},
             "tau_h must be one number, or a list with one number for each of the 2 dense layers, got a list of 3",
@@ -263,7 +263,7 @@ def test_bad_layers_of_the_hybrid_get_a_sentence(changes, sentence):
         ("dp_dfa", {"beta_top": 0.0}, "beta_top must be positive and finite, got 0.0"),
         ("dp_hybrid", {"tau": 0.0}, "the clipping bound tau must be positive, got 0.0"),
         ("dp_hybrid", {"tau": math.nan}, "the clipping bound tau must be positive, got nan"),
-        *((name, {"m": m}, f"{name} averages over m > 0 examples") for name in BAD for m in (0, -2, math.nan)),
+        *((name, {"m": m}, f"the normaliser m of {name} must be positive") for name in BAD for m in (0, -2, math.nan)),
         *(
             (name, {"sigma": s}, "the standard deviation of the noise must be")
             for name in BAD
@@ -287,10 +287,12 @@ def test_a_rule_refuses_bad_settings_in_a_sentence(name, changes, sentence):
 def test_the_plain_hybrid_refuses_layers_that_it_does_not_have(ell):
     net = cnn()
     with pytest.raises(
-        ValueError, match=rf"ell, the number of layers that learn by backpropagation, must be in 0\.\.2, got {ell}"
+        ValueError, match=rf"the number ell of layers with backpropagation must be between 0 and 2, got {ell}"
     ):
         hybrid_file.hybrid(net, *batch(net, 2), B=fed(net), ell=ell)
-    with pytest.raises(ValueError, match=r"hybrid averages over m > 0 examples, got m=0\. Give m if a batch can be"):
+    with pytest.raises(
+        ValueError, match=r"the normaliser m of hybrid must be positive, got m=0\. Give m if a batch can be"
+    ):
         hybrid_file.hybrid(net, *batch(net, 0), B=fed(net))
 
 

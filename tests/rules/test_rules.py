@@ -394,7 +394,9 @@ def test_an_empty_batch_with_m_gives_zeros(name, make):
 def test_an_empty_batch_without_m_gets_a_sentence(name):
     net = perceptron()
     x, y = batch(net, 0)
-    with pytest.raises(ValueError, match=f"{name} averages over m > 0 examples, got m=0. Give m if a batch can be"):
+    with pytest.raises(
+        ValueError, match=f"the normaliser m of {name} must be positive, got m=0. Give m if a batch can be"
+    ):
         rules(net)[name](net, x, y)
 
 
@@ -402,7 +404,7 @@ def test_an_empty_batch_without_m_gets_a_sentence(name):
 @pytest.mark.parametrize("m", [0, -3])
 def test_a_normaliser_that_is_not_positive_gets_a_sentence(name, m):
     net = perceptron()
-    with pytest.raises(ValueError, match=f"{name} averages over m > 0 examples, got m={m}"):
+    with pytest.raises(ValueError, match=f"the normaliser m of {name} must be positive, got m={m}"):
         rules(net)[name](net, *batch(net, 2), m=m)
 
 

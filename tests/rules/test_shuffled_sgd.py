@@ -154,14 +154,17 @@ def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
             "tau, the share of the records that a pass takes, must be in (0, 1], got nan",
         ),
         (lambda: pass_length(1.5, 5), "tau, the share of the records that a pass takes, must be in (0, 1], got 1.5"),
-        (lambda: pass_length(0.19, 5), "floor(tau n) = 0 of the 5 examples for tau = 0.19: tau must be at least 1/n"),
+        (
+            lambda: pass_length(0.19, 5),
+            "tau must be at least 1/n, because a pass uses floor(tau n) examples, got tau = 0.19 and n = 5",
+        ),
         (lambda: number_of_passes(5, 0.3), "e / tau must be a whole number of passes, got 5 / 0.3 = 16.6667"),
         (lambda: number_of_passes(0.2, 0.5), "e / tau must be a whole number of passes, got 0.2 / 0.5 = 0.4"),
         (
             lambda: number_of_passes(0, 0.5),
             "the number of epochs e must be positive and finite, and tau must be in (0, 1], got e=0 and tau=0.5",
         ),
-        (lambda: PartialPasses(*records(), 0.1, Streams(0)), "floor(tau n) = 0 of the 6 examples"),
+        (lambda: PartialPasses(*records(), 0.1, Streams(0)), "uses floor(tau n) examples, got tau = 0.1 and n = 6"),
         (
             lambda: driver(gamma=0.0),
             "the learning rate gamma must be positive and sigma at least 0, got gamma=0.0 and sigma=0.0",
@@ -171,7 +174,7 @@ def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
             "the learning rate gamma must be positive and sigma at least 0, got gamma=1.0 and sigma=-1.0",
         ),
         (lambda: driver(L=0.0), "the clipping bound c must be positive, got 0.0"),
-        (lambda: step(n=2), "shuffled_sgd takes one record per step, got a batch of 2"),
+        (lambda: step(n=2), "shuffled_sgd needs batches of one record, got a batch of 2"),
         (
             lambda: step(L=-1.0),
             "the clipping bound L must be positive and finite, or None to leave out the clip, got -1.0",
@@ -184,7 +187,7 @@ def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
             lambda: step(L=np.inf),
             "the clipping bound L must be positive and finite, or None to leave out the clip, got inf",
         ),
-        (lambda: step(ridge=-0.1), "ridge must be a number >= 0, got -0.1"),
+        (lambda: step(ridge=-0.1), "the factor ridge of the l2 penalty must be a number >= 0, got -0.1"),
         (lambda: step(sigma=-0.5), "the standard deviation of the noise must be a number >= 0, got -0.5"),
     ],
 )
@@ -300,7 +303,7 @@ def test_draws_with_replacement_have_the_bound_of_batches_of_one():
 @pytest.mark.parametrize("tau", [2 / 1000, 0.5, 999 / 1000])
 def test_between_the_two_there_is_a_conjecture_and_no_guarantee(tau):
     assert PartialPasses(*np.zeros((2, 1000, 1)), tau, Streams(0)).scheme == PartialPasses.scheme
-    with pytest.raises(NoGuarantee, match="the saving by partial passes is a conjecture") as refusal:
+    with pytest.raises(NoGuarantee, match="the smaller epsilon of partial passes is only a conjecture") as refusal:
         released(tau)
     assert refusal.value.id == "berthier2019:conj1"
 

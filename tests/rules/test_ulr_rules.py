@@ -481,16 +481,16 @@ def test_a_net_of_step_activations_learns():
 @pytest.mark.parametrize(
     "change, says",
     [
-        ({"K": 0}, "K must be a whole number of losses, at least 1, got 0"),
-        ({"K": 2.5}, "K must be a whole number of losses, at least 1, got 2.5"),
-        ({"K": math.nan}, "K must be a whole number of losses, at least 1, got nan"),
-        ({"K": 3, "antithetic": True}, "K must be even for antithetic pairs, got 3"),
+        ({"K": 0}, "the number K of losses must be a whole number >= 1, got K=0"),
+        ({"K": 2.5}, "the number K of losses must be a whole number >= 1, got K=2.5"),
+        ({"K": math.nan}, "the number K of losses must be a whole number >= 1, got K=nan"),
+        ({"K": 3, "antithetic": True}, "must be even for antithetic pairs, got K=3"),
         ({"sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
         ({"sigma": -1.0}, "sigma must be positive and finite, got -1.0"),
         ({"sigma": math.nan}, "sigma must be positive and finite, got nan"),
         ({"sigma": math.inf}, "sigma must be positive and finite, got inf"),
         ({"chunk": 0}, "chunk must be at least 1, got 0"),
-        ({"m": 0}, "ulr averages over m > 0 examples, got m=0. Give m if a batch can be empty"),
+        ({"m": 0}, "the normaliser m of ulr must be positive, got m=0. Give m if a batch can be empty"),
     ],
 )
 def test_bad_input_is_one_sentence(change, says):

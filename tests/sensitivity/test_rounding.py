@@ -37,7 +37,7 @@ def test_no_sum_errs_by_more_than_gamma(n):
 def test_gamma_is_where_it_holds():
     assert gamma(0) == 0
     assert gamma(3) == 3 * U / (1 - 3 * U)
-    with pytest.raises(ValueError, match="no bound holds for"):
+    with pytest.raises(ValueError, match="nfa bounds the error of fewer than"):
         gamma(2**52)
 
 

@@ -549,5 +549,5 @@ def test_thresholds_where_no_weight_learns():
         lambda: corrected_tau_h(still, S=2.0, tau_e=0.5),
         lambda: hybrid_thresholds(still, L=2, S=4.0, tau_e=0.5),
     ):
-        with pytest.raises(ValueError, match="the sensitivity is not finite"):
+        with pytest.raises(ValueError, match="the sensitivity must be finite"):
             thresholds()

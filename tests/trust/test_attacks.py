@@ -127,5 +127,5 @@ def test_clips_and_normalisers_beyond_a_dtypes_digits_are_refused(clip):
     ):
         clip.clip_l2(np.ones((1, 1), np.float32), 1e-45)
     assert clip.clip_l2(np.ones((1, 1)), 1e-45).item() == 1e-45
-    with pytest.raises(ValueError, match=r"dp_sgd averages over at most 2\^53 examples, got m=3.4e\+38"):
+    with pytest.raises(ValueError, match=r"the normaliser m of dp_sgd must be at most 2\^53, got m=3.4e\+38"):
         one_weight(1, -1, dp_sgd, C=1.0, m=3.4e38, sigma=0.0)

@@ -578,11 +578,13 @@ def test_no_theorem_counts_batches_with_rejection(rule, own, tmp_path):
     parts = prepare(with_rejection(tmp_path, rule=rule, rule_settings=own))
     assert parts.mechanism is None
     assert parts.privacy.known["id"] == "dpulr2024:thm1"
-    assert parts.privacy.known["statement"].startswith("none: no theorem here covers batches that are drawn again")
+    assert parts.privacy.known["statement"].startswith(
+        "none: no theorem of nfa covers a scheme that draws a batch again"
+    )
     assert parts.rule.keywords["m"] == 10
 
 
 def test_the_command_refuses_an_epsilon_for_batches_with_rejection(capsys):
     asked = ["--sampling", "poisson-rejection", "--adjacency", "add-remove", "--q", "0.01", "--steps", "100"]
     assert main.main(["epsilon", *asked, "--noise-multiplier", "4", "--delta", "1e-5"]) == 2
-    assert "until they are large enough [dpulr2024:thm1]" in " ".join(capsys.readouterr().err.split())
+    assert "if the batch is too small [dpulr2024:thm1]" in " ".join(capsys.readouterr().err.split())

@@ -384,11 +384,11 @@ def test_without_noise_it_is_dp_sgd_and_without_a_clip_bp():
     ("change", "complaint"),
     [
         ({"noise_on": "output"}, "noise_on must be one of gradient, iterate, got 'output'"),
-        ({"noise_on": "iterate"}, "noise on the iterate needs a positive learning rate gamma, got None"),
-        ({"noise_on": "iterate", "gamma": -0.1}, "a positive learning rate gamma, got -0.1"),
+        ({"noise_on": "iterate"}, "noise on the iterate needs a positive and finite learning rate gamma, got None"),
+        ({"noise_on": "iterate", "gamma": -0.1}, "a positive and finite learning rate gamma, got -0.1"),
         ({"sigma": -1.0}, "standard deviation of the noise must be a number >= 0, got -1.0"),
         ({"C": 0.0}, "the clipping bound C must be positive, got 0.0"),
-        ({"m": 0}, "averages over m > 0 examples, got m=0"),
+        ({"m": 0}, "must be positive, got m=0"),
     ],
 )
 def test_bad_settings_are_one_sentence(change, complaint):
