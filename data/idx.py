@@ -73,7 +73,7 @@ def read_idx(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" = N
             f"{path.name}: the IDX header declares {declared} bytes, but the file holds only {len(content)}"
         )
     if len(content) > declared:
-        raise ValueError(f"{path.name}: the file holds more than the {declared} bytes that its IDX header declares")
+        raise ValueError(f"{path.name}: the file holds more than the {declared} bytes that the IDX header declares")
     if digest is not None:
         digest.update(magic + sizes)
         digest.update(content)

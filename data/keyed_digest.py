@@ -57,13 +57,13 @@ def fits(told: str, digest: str) -> bool:
     """
     kind, *rest = told.split(" ")
     if kind != KIND or len(rest) != 3:
-        raise ValueError("the run does not record a digest of its data")
+        raise ValueError("the run does not record a digest of the data")
     salt, of_key, of_data = rest
     key, path = _key(), key_file()
     if key is None:
         raise ValueError(
-            "the data of the run can only be checked with the key of the user who began the run, and there is no "
-            f"{path}"
+            "the data of the run can only be checked with the key of the user who began the run, and the key "
+            f"file {path} does not exist"
         )
     same_key, same_data = _codes(key, salt, digest)
     if not hmac.compare_digest(of_key.encode(), same_key.encode()):
@@ -84,8 +84,8 @@ def sealed(told: Any, content: str) -> bool:
     key = _key()
     if key is None:
         raise ValueError(
-            "the seal of the run can only be checked with the key of the user who began the run, and there is no "
-            f"{key_file()}"
+            "the seal of the run can only be checked with the key of the user who began the run, and the key "
+            f"file {key_file()} does not exist"
         )
     return hmac.compare_digest(str(told).encode(), f"{KIND} {_code(key, f'seal {content}')}".encode())
 

@@ -67,13 +67,13 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
                 raise ValueError(f"{path.name}: the file must have {n} records, but ends after {i} records")
             try:
                 if b"_" in line:  # only Python reads 1_0 as 10
-                    raise ValueError("a number has an underscore")
+                    raise ValueError("numbers must have no underscore")
                 labels[i] = _finite(line.split(None, 1)[0])
                 pairs = [pair.split(b":") for pair in line.split()[1:]]
                 k = np.array([int(index) for index, _ in pairs], int)
                 x[i, k - 1] = [_finite(value) for _, value in pairs]
                 if not line.endswith(b"\n") and len(line) == LONGEST:
-                    raise ValueError("the line is too long")
+                    raise ValueError(f"a line must have fewer than {LONGEST} bytes")
                 if len(k) and not (k[0] >= 1 and (np.diff(k) > 0).all()):
                     raise ValueError("indices must count from 1 and increase")
             except (ValueError, IndexError, OverflowError) as error:
@@ -115,7 +115,8 @@ def epsilon_arrays(data_dir: str | os.PathLike[str] | None = None) -> tuple[list
     if found is None:
         searched = "; ".join(place.label for place in places(INFO, data_dir))
         raise DataUnavailable(
-            f"epsilon is in none of the places searched ({searched}) and is too large to be downloaded: put"
+            f"nfa finds the data set epsilon in none of these places ({searched}) and does not download this large"
+            " file: put"
             f" epsilon_normalized (or the same with .bz2 or .gz) from {PAGE} into a folder epsilon below the folder"
             " that NFA_DATA_HOME or data_dir names, or take epsilon-stand-in"
         )

@@ -144,7 +144,7 @@ def _unpacked(archive: zipfile.ZipFile, key: str, most: int) -> np.ndarray:
     with archive.open(member) as stream:
         declared = _declared_bytes(stream)
     if declared != member.file_size or declared > most:
-        raise ValueError("the array declares another size than its size in the archive")
+        raise ValueError("the size that the array declares must be the size in the archive")
     with archive.open(member) as stream:
         return np.lib.format.read_array(stream, allow_pickle=False)
 

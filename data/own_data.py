@@ -129,7 +129,7 @@ def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str,
     if columns is not None and found.columns is not None:
         if columns != found.columns:
             other = [name for name, expected in zip(found.columns, columns, strict=False) if name != expected]
-            where = f", but column {printable(other[0])} is at the place of another one" if other else ""
+            where = f", but column {printable(other[0])} is at the place of another column" if other else ""
             raise ValueError(f"{path.name}: a test set must have the columns of the training data, in order{where}")
         if x.dtype != x_train.dtype:
             x, x_train = x.astype(np.float64), x_train.astype(np.float64)
@@ -138,7 +138,7 @@ def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str,
             if not WHOLE_NUMBER.fullmatch(label):
                 raise ValueError(
                     f"{path.name}: each label of a test set must occur in the training data, but"
-                    f" {printable(label)} does not"
+                    f" the label {printable(label)} does not occur"
                 )
         y = np.array([int(label) for label in y.tolist()])
     elif arrays["y_train"].dtype.kind == "U" and y.dtype.kind in "ui":
@@ -212,7 +212,7 @@ def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) ->
         number = int(np.argmin(found)) + 1
         raise ValueError(
             f"each label of {key} must be one of the {len(names)} declared classes, but the label of example {number}"
-            " is not"
+            " is no declared class"
         )
     return found
 
@@ -268,7 +268,7 @@ def in_classes(
         _check_two(names)
         if len(absent := np.flatnonzero(names != np.arange(len(names)))):
             raise ValueError(
-                f"every class from 0 to the largest label must occur in y_train, but class {absent[0]} does not:"
+                f"every class from 0 to the largest label must occur in y_train, but class {absent[0]} does not occur:"
                 f" {remedy}"
             )
     return y_train.astype(np.int64), y_test.astype(np.int64), tuple(map(str, names))
@@ -309,7 +309,9 @@ def _check_two(names: np.ndarray) -> None:
 def _among(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The position of each label among the names."""
     if len(unknown := labels[~np.isin(labels, names)]):
-        raise ValueError(f"each label of y_test must occur in y_train, but {printable(str(unknown[0]))} does not")
+        raise ValueError(
+            f"each label of y_test must occur in y_train, but the label {printable(str(unknown[0]))} does not occur"
+        )
     return np.searchsorted(names, labels)
 
 
@@ -347,7 +349,9 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
     OSError : if the file cannot be read
     """
     if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path.name}: a table must have at most {LARGEST:,} bytes: save its arrays as .npz")
+        raise ValueError(
+            f"{path.name}: a table must have at most {LARGEST:,} bytes: save the data as the arrays of an .npz file"
+        )
     declared = classes is not None
     allowed = None if classes is None else frozenset(classes)
     labels: list[str] = []
@@ -437,13 +441,14 @@ def refuse_names(names: Sequence[str]) -> None:
         if without.fullmatch(name):
             called = f" (pandas called it {name})" if name else ""
             raise ValueError(
-                f"column {number} has no name{called}: if this column numbers the rows, leave it out, in pandas"
+                f"column {number} has no name{called}: if this column numbers the rows, leave out this column, in"
+                " pandas"
                 " with to_csv(..., index=False)"
             )
     if seconds := [name for name in names if re.fullmatch(rf"{LABEL}\.\d+", name)]:
-        raise ValueError(f"column {seconds[0]} is a second column of labels: leave it out, or rename it")
+        raise ValueError(f"column {seconds[0]} is a second column of labels: leave out or rename this column")
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"two columns are called {printable(twice[0])}: leave out one of them, or rename it")
+        raise ValueError(f"two columns are called {printable(twice[0])}: leave out or rename one of the two columns")
 
 
 def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
@@ -461,8 +466,8 @@ def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
         counts = column[0] in (0, 1) and ((np.diff(column) == 1) | again).all()
         if counts or (named and (column == np.floor(column)).all() and len(np.unique(column)) == n):
             raise ValueError(
-                f"column {printable(name)} {'numbers' if counts else 'identifies'} the rows: leave it out, or save the"
-                " arrays x and y as .npz if it is a feature"
+                f"column {printable(name)} {'numbers' if counts else 'identifies'} the rows: leave out this column or,"
+                " if the column is a feature, save the arrays x and y as .npz"
             )
 
 
@@ -473,8 +478,8 @@ def _refuse_missing(labels: list[str], lines: array) -> None:
     if missing and others and _numbers(others) is not None:
         i = missing[0]
         raise ValueError(
-            f"line {lines[i]} must have a label, but among numbers {labels[i]!r} means a missing value: leave the line"
-            " out"
+            f"line {lines[i]} must have a label, but in a column of numbers {labels[i]!r} means a missing value: leave"
+            " out the line"
         )
 
 
@@ -514,7 +519,7 @@ def _take(
     if at is not None:
         label = row.pop(at).strip()
         if not label:
-            raise ValueError(f"{where} must have a label in column {LABEL}: add it, or leave the line out")
+            raise ValueError(f"{where} must have a label in column {LABEL}: add a label, or leave out the line")
         if "\0" in label:  # NumPy drops it from the end of a text, so that two labels would become equal
             raise ValueError(f"{where} must have a label without the character NUL")
         if allowed is not None and label not in allowed:

@@ -247,7 +247,7 @@ def find(name: str, own: bool = False) -> DatasetInfo:
     if name in DATASETS:
         return DATASETS[name]
     if name in VECTORS:
-        raise ValueError(f"{name} can be loaded and trained on, but not listed or fetched: see SOURCES.md")
+        raise ValueError(f"nfa can train on {name}, but cannot list or download this data set: see data/SOURCES.md")
     else_ = " or, to load your own, the path of an .npz or a .csv file" * own
     close = require.meant(name, DATASETS)
     raise ValueError(f"dataset must be one of {', '.join(DATASETS)}{else_}, got {name!r}{close}")

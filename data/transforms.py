@@ -133,7 +133,7 @@ class Scale:
         if how == "unit":
             if x_train.dtype != np.uint8:
                 raise ValueError(
-                    f'{NO_PIXELS.format("x_train", x_train.dtype)}: take "as-is" if the values have their scale already'
+                    f'{NO_PIXELS.format("x_train", x_train.dtype)}: take "as-is" if the values are already scaled'
                 )
             return cls(how, np.zeros(()), np.full((), 255.0))
         if how == "as-is":
@@ -146,8 +146,8 @@ class Scale:
         if constant.all() or (constant.any() and not features):
             where = f" in channel {int(np.argmax(constant))}" if constant.size > 1 and not features else ""
             raise ValueError(
-                f"x_train must not be constant{where}: its standard deviation would be 0, and the pixels are divided"
-                " by it"
+                f"x_train must not be constant{where}, because nfa divides the pixels by the standard deviation, which"
+                " would be 0"
             )
         with np.errstate(over="ignore", invalid="ignore"):
             mean, std = _mean_and_std(x_train, axes)
@@ -156,8 +156,8 @@ class Scale:
         if extreme.any():
             where = f" in feature {int(np.argmax(extreme)) + 1}" if features else ""
             raise ValueError(
-                "x_train must have a standard deviation that fits into a 64-bit float, but its values are too"
-                f" extreme{where}"
+                "the standard deviation of x_train must fit into a 64-bit float, but x_train has too large or too small"
+                f" values{where}"
             )
         return cls(how, mean, std)
 

@@ -99,7 +99,7 @@ def tests(path: Path, one: stubs.Exercise) -> Judgement:
     """
     if not (CHECKOUT / "tests" / "conftest.py").is_file():
         raise ValueError(
-            f"to check {one.code}, nfa runs the tests of the project, which are only in a clone of the repository: run "
+            f"the check of {one.code} needs the tests of the project, which are only in a clone of the repository: run "
             "this command in a clone"
         )
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=short", "--no-header", "-p", "no:cacheprovider"]

@@ -122,7 +122,7 @@ def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> 
     Wrong : if it is not a function, raises anything or does not return in time
     """
     if not callable(function):
-        raise misfit("what is judged", function, "a function")
+        raise misfit("the checked object", function, "a function")
     name = getattr(function, "__name__", "your function")
     args, kwargs = copy.deepcopy((args, kwargs)) if copies else (args, kwargs)
     try:

@@ -161,7 +161,8 @@ def build(course: Path, problems: ProblemSet) -> Path:
     if found:
         shutil.rmtree(release)
         raise OSError(
-            f"the student version of {problems.name} would show {found[0]!r}, so nfa has removed this student version"
+            f"the student version of {problems.name} must not show solutions or hidden tests, but shows"
+            f" {found[0]!r}. nfa has removed this student version"
         )
     return release / f"{problems.name}.ipynb"
 

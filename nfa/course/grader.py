@@ -80,7 +80,7 @@ class Grader:
         raise GraderDiedError(
             f"the grading took more than {seconds / 60:.0f} minutes"
             if late
-            else said or "the notebook ended the grader"
+            else said or "the code of the notebook ended the process of the grader"
         )
 
     def _start(self) -> subprocess.Popen[str]:

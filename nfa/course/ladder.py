@@ -133,7 +133,7 @@ def tasks(paper: str) -> list[LadderTask]:
     """
     if paper not in papers():
         close = require.meant(paper, papers())
-        raise ValueError(f"there is a ladder for {', '.join(papers())}, not for {paper!r}{close}")
+        raise ValueError(f"the paper of a ladder must be one of {', '.join(papers())}, got {paper!r}{close}")
     return [LadderTask(path) for path in sorted((LADDERS / paper).glob("*.py"))]
 
 

@@ -206,9 +206,7 @@ def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submiss
                 replaced(reference, cell, old, new, where)
                 slips.append(Slip(cell, old, new, failed))
         elif not variants:
-            raise ValueError(
-                f"{where}: above the cell {name}, there must be the header of a variant, which has a score"
-            )
+            raise ValueError(f"{where}: the header of a variant, with a score, must come before the cell {name}")
         elif name not in reference:
             raise ValueError(
                 f"{where}: the master has no cell {name}. If {name} is a variant, the header needs a score"
@@ -219,7 +217,8 @@ def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submiss
             sources[name] = source
     if empty := [variant.name for variant in variants if not variant.sources]:
         raise ValueError(
-            f"{path.name} of {path.parent.name}: each variant must change a cell, but none changes in"
+            f"{path.name} of {path.parent.name}: each variant must change at least one cell, but these variants"
+            " change no cell:"
             f" {', '.join(empty)}"
         )
     return variants, slips
@@ -330,14 +329,15 @@ def _tuples(source: str, form: tuple[str, ...], where: str) -> list[Any]:
         items = value.elts if isinstance(value, ast.Tuple) else []
         if len(items) != len(form) or not all(isinstance(getattr(item, "value", None), str) for item in items):
             raise ValueError(
-                f"{where}: a line below must be ({', '.join(form)}), all strings, got {ast.unparse(value)}"
+                f"{where}: each line below the header must be ({', '.join(form)}), all strings, got"
+                f" {ast.unparse(value)}"
             )
     return [ast.literal_eval(value) for value in found]
 
 
 def _refuse_twice(every: list[str], what: str) -> None:
     if twice := sorted({name for name in every if every.count(name) > 1}):
-        raise ValueError(f"{what} need different names, got {', '.join(twice)} twice")
+        raise ValueError(f"{what} must have different names, got {', '.join(twice)} twice")
 
 
 def _telling(text: str) -> set[str]:

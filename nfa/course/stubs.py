@@ -77,7 +77,7 @@ def exercises(statements: Iterable[str]) -> list[Exercise]:
                     if item.id not in ids[code]:
                         ids[code].append(item.id)
     if not ids:
-        raise ValueError(f"no function of nfa computes {', '.join(names)}, so there is no exercise to write")
+        raise ValueError(f"an exercise needs a function of nfa, but no function computes {', '.join(names)}")
     return [Exercise(code, tuple(found)) for code, found in ids.items()]
 
 
@@ -117,7 +117,7 @@ def load(path: Path) -> list[tuple[Exercise, FunctionType]]:
     ValueError : if the file cannot be run, or marks nothing
     """
     if not path.is_file():
-        raise ValueError(f"there is no file {path} to take exercises from{path_meant(path, ['.py'])}")
+        raise ValueError(f"the file of exercises {path} does not exist{path_meant(path, ['.py'])}")
     _found.clear()
     run_file(path)
     if not _found:
@@ -174,7 +174,7 @@ def _exchange(one: Exercise, mine: FunctionType) -> None:
     raw: Any = kept.fget if isinstance(kept, property) else getattr(kept, "__func__", kept)
     own = inspect.unwrap(raw)
     if not isinstance(own, FunctionType) or own.__code__.co_freevars:
-        raise ValueError(f"{one.code} is not a plain function, so no exercise can replace it")
+        raise ValueError(f"an exercise can replace only a plain function, but {one.code} is not a plain function")
     key = f"_exercise_{qualname.replace('.', '_')}"
     own.__globals__[key] = mine
     scope: dict[str, Any] = {}

@@ -79,7 +79,7 @@ def released(course: Path, name: str) -> dict[str, Any]:
     """
     path = course / "release" / name / f"{name}.ipynb"
     if not path.is_file():
-        raise ValueError(f"{name} must be built before it is graded: nfa course build {name}")
+        raise ValueError(f"nfa can grade {name} only after you build this set: run nfa course build {name}")
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -165,9 +165,7 @@ def _submitted(course: Path, name: str, place: Path, releases: Mapping[str, dict
     student = shown(place.name)
     try:
         if student != place.name:
-            raise CannotGradeError(
-                "the name of the folder has control characters or bytes that are not valid UTF-8: rename the folder"
-            )
+            raise CannotGradeError("the name of the folder is not valid UTF-8: rename the folder")
         path, beside = _find(course, name, place)
         if path is None:
             return Submitted(student, f"no notebook at submitted/{student}/{name}/{name}.ipynb", handed_in=False)
@@ -222,7 +220,7 @@ def _bytes(course: Path, place: Path, path: Path) -> bytes:
         real, home, root = path.resolve(strict=True), place.resolve(), course.resolve()
         elsewhere = place.is_symlink() and (home.is_relative_to(root) or root.is_relative_to(home))
         if elsewhere or not real.is_relative_to(home):
-            raise CannotGradeError(f"{name} is a link to something outside the student's folder")
+            raise CannotGradeError(f"{name} is a link to a file outside the student's folder")
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
             raise CannotGradeError(f"{name} is not a file")
@@ -250,7 +248,7 @@ def _timestamp(path: Path) -> str:
         if text:
             parse_utc(text)
     except (ValueError, OverflowError, OSError):
-        raise CannotGradeError("timestamp.txt does not contain a time") from None
+        raise CannotGradeError("timestamp.txt must contain a time, but contains other text") from None
     return text
 
 
@@ -291,7 +289,7 @@ def _upgraded(made: dict[str, Any]) -> dict[str, Any]:
     try:
         return nbformat.convert(nbformat.from_dict(made), 4)
     except Exception as error:  # of which kind depends on what is wrong
-        raise CannotGradeError(f"the notebook has the format {made['nbformat']}, which cannot be read") from error
+        raise CannotGradeError(f"the notebook has the format {made['nbformat']}, which nbformat cannot read") from error
 
 
 def _cell(at: int, cell: Any) -> SubmittedCell:
@@ -301,7 +299,7 @@ def _cell(at: int, cell: Any) -> SubmittedCell:
     if not isinstance(source, str) or cell.get("cell_type") not in ("code", "markdown", "raw"):
         raise CannotGradeError(f"the notebook cannot be read: cell {at} is not a valid cell")
     if any("\ud800" <= char <= "\udfff" for char in source):
-        raise CannotGradeError(f"the notebook cannot be read: cell {at} has characters that are not valid Unicode")
+        raise CannotGradeError(f"the notebook cannot be read: cell {at} has a character that UTF-8 cannot encode")
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     metadata = cell.get("metadata")
     meta = metadata.get("nbgrader") if isinstance(metadata, dict) else None
@@ -355,7 +353,9 @@ def restore(
     solutions = [one for one in ours if ours[one]["metadata"]["nbgrader"]["solution"]]
     graded = [one for one in ours if ours[one]["metadata"]["nbgrader"]["grade"]]
     if twice := [one for one in solutions if len(at.get(one, [])) > 1]:
-        raise CannotGradeError(f"a cell occurs twice: {some(twice)}")
+        raise CannotGradeError(
+            f"each cell of the assignment must occur once, but these cells occur twice: {some(twice)}"
+        )
     elsewhere = _elsewhere([one for one in solutions if one not in at], cells, at, ours)
     if not any(one in at or one in elsewhere for one in solutions):
         lost = f"the notebook has none of the {len(solutions)} solution cells"

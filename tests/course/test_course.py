@@ -343,7 +343,7 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
         ),
         (
             "\n# %% first\nfirst = abs\n",
-            "wrong.py of ps0, line 2: above the cell first, there must be the header of a variant, which has a score",
+            "wrong.py of ps0, line 2: the header of a variant, with a score, must come before the cell first",
         ),
         (
             f"{FIRST}# %% turned\n# about\n",
@@ -356,7 +356,7 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
         ),
         (
             f"{FIRST}# %% turned score=3\n# about\n",
-            "wrong.py of ps0: each variant must change a cell, but none changes in turned",
+            "wrong.py of ps0: each variant must change at least one cell, but these variants change no cell: turned",
         ),
         *(
             (f"{FIRST}{below}", f"wrong.py of ps0, line 7: {told}")
@@ -373,17 +373,22 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
                 (f'{TURNED}("third", "x", "y")', "the master has no cell third"),
                 (
                     f'{TURNED}("first", "x)", "y)", "two")',
-                    "a line below must be (cell, old, new), all strings, got ('first', 'x)', 'y)', 'two')",
+                    "each line below the header must be (cell, old, new), all strings, got ('first', 'x)', 'y)',"
+                    " 'two')",
                 ),
                 (
                     f'{TURNED}"first", "x)", 1',
-                    "a line below must be (cell, old, new), all strings, got ('first', 'x)', 1)",
+                    "each line below the header must be (cell, old, new), all strings, got ('first', 'x)', 1)",
                 ),
-                (f'{TURNED}print("x")', "a line below must be (cell, old, new), all strings, got print('x')"),
+                (
+                    f'{TURNED}print("x")',
+                    "each line below the header must be (cell, old, new), all strings, got print('x')",
+                ),
                 (f'{TURNED}("first", "x)"', "the text below is not valid Python: '(' was never closed"),
                 (
                     '# %% slips\n("first", "x)", "y)")',
-                    "a line below must be (cell, old, new, graded cell), all strings, got ('first', 'x)', 'y)')",
+                    "each line below the header must be (cell, old, new, graded cell), all strings, got ('first',"
+                    " 'x)', 'y)')",
                 ),
                 (
                     '# %% slips\n("first", "y)", "x)", "two")',
@@ -395,10 +400,10 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
             f'{TURNED}("first", "x)", "y)")\n# %% first\nfirst = abs\n',
             "wrong.py of ps0, line 4: turned has the cell first twice",
         ),
-        (f"{FIRST}{FIRST}", "submissions of ps0 need different names, got sign twice"),
+        (f"{FIRST}{FIRST}", "submissions of ps0 must have different names, got sign twice"),
         (
             FIRST.replace("sign", "blank") + FIRST.replace("sign", "again"),
-            "submissions of ps0 need different names, got again, blank twice",
+            "submissions of ps0 must have different names, got again, blank twice",
         ),
     ],
 )
@@ -1095,4 +1100,4 @@ def test_a_stub_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, capsys)
     assert "exists already" in told
     assert mine.read_text() == text
     nothing = next(item.id for item in ledger.items() if not item.code)
-    assert "so there is no exercise to write" in refused(capsys, "stub", nothing)[1]
+    assert "an exercise needs a function of nfa" in refused(capsys, "stub", nothing)[1]

@@ -299,7 +299,8 @@ REFUSED = {
     "nothing in it": (changed(lambda made: made["cells"].clear()), "the notebook has none of the 3 graded cells of"
     " ps0"),
     "no solution": (changed(drop("first", "second")), "the notebook has none of the 2 solution cells"),
-    "a solution copied": (changed(again("first")), "a cell occurs twice: first"),
+    "a solution copied": (changed(again("first")), "each cell of the assignment must occur once, but these cells"
+    " occur twice: first"),
     "another set": (json.dumps(RELEASES["ps1"]).encode(), "the cells of the notebook are from ps1"),
     "another version": (
         changed(lambda made: made["cells"][at(made, "second")]["metadata"]["nbgrader"].update(grade_id="zweite")
@@ -416,7 +417,7 @@ def test_links_pipes_and_names_that_are_no_text_are_refused(handed_in):
     (submitted / os.fsdecode(b"s10\xff") / "ps0").mkdir(parents=True)
     problems = {student: one.problem for student, one in handed_in.collect().items()}
     assert all(student.encode() for student in problems)
-    linked = "is a link to something outside the student's folder"
+    linked = "is a link to a file outside the student's folder"
     told = {"s02": linked, "s03": "cannot be read", "s04": "cannot be read", "s05": linked}
     told |= {
         "s06": "is not a file",
@@ -435,7 +436,11 @@ def test_a_time_that_is_none_is_named(handed_in):
         handed_in(f"{student}/ps0/ps0.ipynb")
         handed_in(f"{student}/ps0/timestamp.txt", text.encode())
     found = handed_in.collect()
-    assert [one.problem for one in found.values()] == ["", "timestamp.txt does not contain a time", ""]
+    assert [one.problem for one in found.values()] == [
+        "",
+        "timestamp.txt must contain a time, but contains other text",
+        "",
+    ]
     assert found["s01"].timestamp == "2026-01-31 12:00:00 UTC"
     assert found["s01"].digest != found["s03"].digest
 

@@ -410,8 +410,8 @@ FLOATS = np.arange(6.0).reshape(2, 3)
         (IMAGES, IMAGES, {"dtype": np.uint8}, "dtype must be a float type, got uint8"),
         (FLOATS, FLOATS * math.nan, {}, "x_test must be finite"),
         (FLOATS + math.inf, FLOATS, {}, "x_train must be finite"),
-        (FLOATS * 1e200, FLOATS, {}, "x_train must have a standard deviation that fits into a 64-bit float"),
-        (FLOATS * 1e-200, FLOATS, {}, "x_train must have a standard deviation that fits into a 64-bit float"),
+        (FLOATS * 1e200, FLOATS, {}, "the standard deviation of x_train must fit into a 64-bit float"),
+        (FLOATS * 1e-200, FLOATS, {}, "the standard deviation of x_train must fit into a 64-bit float"),
         (FLOATS, FLOATS * 1e6, {"dtype": np.float16}, "x_test must fit into float16 when scaled"),
     ],
 )

@@ -351,7 +351,7 @@ def test_tampered_file_is_refused(tmp_path, name):
     "content, sentence",
     [
         (CONTENT["train-images"][:-3], "the IDX header declares 16 bytes, but the file holds only 13"),
-        (CONTENT["train-images"] + b"?", "the file holds more than the 16 bytes that its IDX header declares"),
+        (CONTENT["train-images"] + b"?", "the file holds more than the 16 bytes that the IDX header declares"),
     ],
 )
 def test_file_of_another_length_names_data_set_and_folder(tmp_path, content, sentence):

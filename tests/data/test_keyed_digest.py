@@ -119,7 +119,7 @@ def test_what_is_told_without_the_key(change, told):
 
 @pytest.mark.parametrize("said", ["", ONE, "not kept: a hash of the training data would tell neighbours apart"])
 def test_what_tells_nothing(said):
-    with pytest.raises(ValueError, match="the run does not record a digest of its data"):
+    with pytest.raises(ValueError, match="the run does not record a digest of the data"):
         fits(said, ONE)
 
 

@@ -239,15 +239,15 @@ NO_NAMES = "the first line must name the columns, and one column must be called 
 UNREAD = "the row that begins on line {} cannot be split into columns, perhaps because a quote is not closed ({})"
 WIDER = "line {} must have the {} columns that the first line names, got {}: write 1.5 instead of 1,5,"
 WIDER += " put text that has a comma in quotes, and end no line with a comma"
-NO_LABEL = "line {} must have a label in column label: add it, or leave the line out"
+NO_LABEL = "line {} must have a label in column label: add a label, or leave out the line"
 SEPARATED = "the columns must have commas between them, but the first line has {}: save the table"
 SEPARATED += " with commas between columns and with points in decimal numbers"
 NO_NUMBER = "line {} must have a number in column {}, got {!r}: write a number such as -1.5e3, or leave the column out"
 EMPTY = "line {} must have a number in column {}, got {!r}: fill in the value, or leave the line out"
 COMMA = "line {} must have a number in column {}, got {!r}: write a decimal number with a point, not with a comma"
 INDEX = "if this column numbers the rows, leave it out, in pandas with to_csv(..., index=False)"
-AS_NPZ = "the rows: leave it out, or save the arrays x and y as .npz if it is a feature"
-MISSING = "line {} must have a label, but among numbers {!r} means a missing value: leave the line out"
+AS_NPZ = "the rows: leave out this column or, if the column is a feature, save the arrays x and y as .npz"
+MISSING = "line {} must have a label, but in a column of numbers {!r} means a missing value: leave out the line"
 NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-8"
 
 
@@ -268,7 +268,7 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         ("", NO_NAMES),
         ("\na,label\n1,x\n", NO_NAMES),
         ("label\nx\ny\n", "there must be at least one column of features next to the column label"),
-        ("label,a,label\nx,1,x\n", "two columns are called label: leave out one of them, or rename it"),
+        ("label,a,label\nx,1,x\n", "two columns are called label: leave out or rename one of the two columns"),
         (
             "sep=;\na;label\n1;x\n",
             "the first line must name the columns, but it sets the separator for a spreadsheet: delete this line",
@@ -312,8 +312,8 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
             f"column patientID identifies {AS_NPZ}",
         ),
         (rows(["a", "ID", "label"], NOISE, [907, 16, 31, 255, 12, 80], TWICE), f"column ID identifies {AS_NPZ}"),
-        ("a,a,label\n0,1,x\n", "two columns are called a: leave out one of them, or rename it"),
-        ("a, a ,label\n0,1,x\n", "two columns are called a: leave out one of them, or rename it"),
+        ("a,a,label\n0,1,x\n", "two columns are called a: leave out or rename one of the two columns"),
+        ("a, a ,label\n0,1,x\n", "two columns are called a: leave out or rename one of the two columns"),
         ('label,a\n"x\n\ny",1\nx,red\n', NO_NUMBER.format(5, "a", "red")),
         ("a,b,label\n1,1_0,x\n", NO_NUMBER.format(2, "b", "1_0")),
         ("a,label\n\u0663,x\n", NO_NUMBER.format(2, "a", "\u0663")),
@@ -358,7 +358,10 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
                 'a,label,b\n1,"x,2\n3,y,4\n5,z",6\n': 2,
             }.items()
         ],
-        ("a,label,label.1\n1,x,0\n2,y,1\n", "column label.1 is a second column of labels: leave it out, or rename it"),
+        (
+            "a,label,label.1\n1,x,0\n2,y,1\n",
+            "column label.1 is a second column of labels: leave out or rename this column",
+        ),
         ("a,label\n1,x\n2,x\0\n", "line 3 must have a label without the character NUL"),
         ("a,label\n1\0,x\n2,y\n", NO_NUMBER.format(2, "a", "1\0")),
         ("\0a\0,\0l\0a\0b\0e\0l\0\n", NOT_UTF_8),
@@ -542,7 +545,7 @@ def test_a_name_near_that_of_a_file_in_the_folder_is_offered(tmp_path, monkeypat
         ("train --dataset animal.csv", "there is no file animal.csv; did you mean animals.csv?"),
         ("train --dataset animals.csv --test publc.csv", "there is no file publc.csv; did you mean public.csv?"),
         ("predict run_kept animals.csv", "there is no folder or record run_kept; did you mean runs_kept?"),
-        ("course check min.py", "there is no file min.py to take exercises from; did you mean mine.py?"),
+        ("course check min.py", "the file of exercises min.py does not exist; did you mean mine.py?"),
     ):
         assert main.main(words.split()) == 2
         assert capsys.readouterr().err == f"nfa: {told}\n"

@@ -601,7 +601,7 @@ def test_runs_of_earlier_versions_are_refused(settings, tmp_path):
     record["data"]["digest"] = "not kept: a hash of the training data would tell neighbours apart"
     path.write_text(json.dumps(record))
     with pytest.raises(
-        ValueError, match="holds a finished run dp_sgd-secure, but the run does not record a digest of its data"
+        ValueError, match="holds a finished run dp_sgd-secure, but the run does not record a digest of the data"
     ):
         run(settings, tmp_path / "out")
     assert json.loads(path.read_text()) == record

@@ -257,7 +257,7 @@ def impairment_ratio(*, alpha: float, q: float, sigma_0: float, N_B: int, N: int
 def _check(*, q: float, N_B: int, N: int) -> None:
     require.within("(0, 1]", **{"the sampling rate q": q})
     if not 1 <= N_B <= N:
-        raise ValueError(f"N_B must be between 1 and the {N} records, got {N_B}")
+        raise ValueError(f"the smallest batch size N_B must be between 1 and the number {N} of records, got {N_B}")
 
 
 def _impairment_of_theorem(q: float, N_B: int, N_bar: int) -> float:
@@ -269,6 +269,6 @@ def _impairment_of_theorem(q: float, N_B: int, N_bar: int) -> float:
 
 def _check_theorem(q: float, sigma: float) -> None:
     if not 0 < q <= 0.2:
-        raise ValueError(f"Theorem 1 needs q in (0, 1/5], got {q}")
+        raise ValueError(f"Theorem 1 needs a sampling rate q in (0, 1/5], got {q}")
     if not 4 <= sigma < math.inf:
         raise ValueError(f"Theorem 1 needs a noise multiplier of at least 4, got {sigma}")

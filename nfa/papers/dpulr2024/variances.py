@@ -23,7 +23,10 @@ def clipped_variance(*, variance: float, d: int, C: float) -> float:
     0.25
     """
     if not 0 < variance < math.inf or not d >= 1 or not 0 < C < math.inf:
-        raise ValueError(f"variance, d and C must be positive and finite, got {variance}, {d} and {C}")
+        raise ValueError(
+            f"the variance, the dimension d and the clipping bound C must be positive and finite, got {variance},"
+            f" {d} and {C}"
+        )
     inside = stats.chi2.cdf(C**2 / variance, d + 2)
     return float(variance * inside + C**2 * stats.chi2.sf(C**2 / variance, d) / d)
 

@@ -52,7 +52,8 @@ def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) 
         square = (S / (2 * gamma * beta * tau_e)) ** 2 / L - 1
     if square <= 0:
         raise ValueError(
-            f"no tau_h gives the printed formula the value S = {S:g}: the biases alone contribute"
+            f"the value S of the printed formula must be larger than the part of the biases, got S = {S:g}: the"
+            " biases contribute"
             f" {2 * gamma * beta * tau_e * L**0.5:g}"
         )
     return math.sqrt(square)

@@ -127,7 +127,9 @@ def prepare(
         )
     if not 2 <= m < 512:
         raise ValueError(
-            f"m must be between 2 and 511, so that a batch has fewer records than an inner layer has inputs, got {m}"
+            "the batch size m must be between 2 and 511, because a batch must have fewer records than an inner"
+            " layer has"
+            f" inputs, got {m}"
         )
     if len(loaded.x_train) <= 3 * m:
         raise ValueError(f"the audit needs more than 3 m = {3 * m} images, but {loaded.name} has {len(loaded.x_train)}")

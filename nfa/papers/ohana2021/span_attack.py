@@ -276,7 +276,10 @@ def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
         raise ValueError(f"dW and h must have the same number of columns, got the shapes {dW.shape} and {h.shape}")
     U, s, Vt = _svd(h)
     if len(h) > h.shape[1] or not s[-1] > max(h.shape) * np.finfo(h.dtype).eps * s[0]:
-        raise ValueError(f"the {len(h)} inputs in h are linearly dependent, so an update does not distinguish them")
+        raise ValueError(
+            f"the {len(h)} inputs in h must be linearly independent, because an update does not distinguish"
+            " dependent inputs"
+        )
     return (dW.dtype.type(m) * (dW @ Vt.T / s) @ U.T).T  # m (dW H^+)^T, H^+ = V s^{-1} U^T
 
 

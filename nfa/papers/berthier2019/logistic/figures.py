@@ -80,7 +80,7 @@ def least(dataset: str, data_dir: str | None, ridge: float = RIDGE) -> float:
     start, how = np.zeros(x.shape[1]), {"ftol": 0, "gtol": 1e-9}
     best = optimize.minimize(problem.value, start, jac=problem.gradient, method="L-BFGS-B", options=how).x
     if np.linalg.norm(problem.gradient(best)) > 1e-6:
-        raise ValueError(f"the search found no minimum of the objective on {dataset}")
+        raise ValueError(f"nfa finds no minimum of the objective on {dataset}")
     return problem.value(best)
 
 

@@ -195,7 +195,8 @@ def classical_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: fl
     if epsilon > 1:
         raise NoGuarantee(
             "berthier2019:prop2.2",
-            f"the textbook's noise is for epsilon up to 1, got {epsilon:g}: use `gaussian_scale`, which is exact",
+            f"the proof of the textbook's noise needs an epsilon of at most 1, got {epsilon:g}: use"
+            " `gaussian_scale`, which is exact",
         )
     return sigma
 

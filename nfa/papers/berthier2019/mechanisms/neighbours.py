@@ -38,7 +38,7 @@ def histogram_distance(x, y) -> int:
     """
     x, y = _histogram("x", x), _histogram("y", y)
     if x.shape != y.shape:
-        raise ValueError(f"x and y must count the same possible records, got {len(x)} and {len(y)}")
+        raise ValueError(f"x and y must have one count for each possible record, got {len(x)} and {len(y)} counts")
     return int(np.abs(x - y).sum())
 
 

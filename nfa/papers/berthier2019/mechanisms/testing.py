@@ -59,7 +59,7 @@ def errors(test, p, q) -> tuple[float, float]:
     total_variation(p, q)
     test = np.asarray(test, float)
     if test.shape != np.shape(p) or not ((test >= 0) & (test <= 1)).all():
-        raise ValueError("test must contain a probability for every outcome")
+        raise ValueError("test must contain the probability of the answer 1 for every outcome")
     return min(1.0, float(np.dot(p, test))), min(1.0, float(np.dot(q, 1 - test)))
 
 

@@ -52,7 +52,9 @@ def sgd_pass(
     theta = np.asarray(theta0, float)
     eta = np.zeros((len(gradients), len(theta))) if noise is None else noise
     if eta.shape != (len(gradients), len(theta)):
-        raise ValueError(f"noise must have a row for each of {len(gradients)} steps, got the shape {eta.shape}")
+        raise ValueError(
+            f"the noise must have one row for each of the {len(gradients)} steps, got the shape {eta.shape}"
+        )
     iterates = [theta]
     for t, gradient in enumerate(gradients):
         theta = theta - gamma * (gradient(theta) + eta[t])

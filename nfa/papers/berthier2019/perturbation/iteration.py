@@ -69,7 +69,7 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
         size = C * size + s_t + a_t  # size of the terms whose difference is z
         if not a_t <= z + 1e-12 * size:
             raise ValueError(
-                f"the shifts a must leave every z_t at least 0, but a = {a_t} is subtracted from z_t = {z}"
+                f"each shift a_t must be at most the remaining distance z_t, got a_t = {a_t} and z_t = {z}"
             )
         z = max(z, a_t)
         z, epsilon = after_noise(z, epsilon, alpha=alpha, a=a_t, sigma=sigma_t)

@@ -45,7 +45,8 @@ def output_gaps(n: int, *, gamma: float, L: float, rho: float) -> np.ndarray:
     """
     if not (n >= 1 and 0 < gamma < math.inf and 0 < L < math.inf and 0 <= rho < math.inf):
         raise ValueError(
-            f"n must be at least 1, gamma and L positive, and rho at least 0, all finite, got {n}, {gamma}, {L}, {rho}"
+            f"n must be at least 1, gamma and L must be positive, and rho must be at least 0, all finite, got {n},"
+            f" {gamma}, {L}, {rho}"
         )
     return 2 * gamma * L * float(rho) ** np.arange(n - 1, -1, -1)
 

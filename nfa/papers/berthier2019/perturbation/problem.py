@@ -176,10 +176,12 @@ def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: floa
     if problem.loss == "least-squares":
         H = problem.hessian(eta)
         if problem.lam == 0 and np.linalg.eigvalsh(H)[0] <= 1e-12 * np.linalg.norm(H):
-            raise ValueError("the objective is not strongly convex: these records need lam > 0")
+            raise ValueError(
+                "lam must be positive, because the objective is not strongly convex on these records, got lam = 0"
+            )
         return linalg.solve(H, problem.y @ problem.x / problem.n - eta, assume_a="pos")
     if problem.lam == 0:
-        raise ValueError("the objective is not strongly convex, because the logistic loss needs lam > 0")
+        raise ValueError("lam must be positive, because the logistic loss alone is not strongly convex, got lam = 0")
     found = optimize.minimize(
         lambda theta: problem.value(theta) + eta @ theta,
         np.zeros(d),
@@ -194,4 +196,6 @@ def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: floa
         if np.linalg.norm(gradient) <= tolerance:
             return theta
         theta = theta - linalg.solve(problem.hessian(theta), gradient, assume_a="pos")
-    raise ValueError(f"no minimiser was found to the tolerance {tolerance:g}: try a larger lam or tolerance")
+    raise ValueError(
+        f"nfa finds no minimiser with the tolerance {tolerance:g}: choose a larger lam or a larger tolerance"
+    )

@@ -123,7 +123,7 @@ def after_noise(z: float, epsilon, *, alpha, a: float, sigma: float):
     """
     cost = shift_cost(alpha, a=a, sigma=sigma)
     if not a <= z:
-        raise ValueError(f"a must be at most the shift z = {z}, got {a}")
+        raise ValueError(f"the reduction a of the shift must be at most the shift z = {z}, got {a}")
     return z - a, epsilon + cost
 
 
@@ -170,4 +170,4 @@ def check_position(n: int, t: int) -> None:
     """Raise ValueError unless t is a step of a pass of n steps."""
     require.integer(1, n=n)
     if not (math.isfinite(t) and t == int(t) and 1 <= t <= n):
-        raise ValueError(f"t must be an integer in 1 .. n = {n}, got {t}")
+        raise ValueError(f"the step t must be an integer between 1 and the number n = {n} of steps, got {t}")

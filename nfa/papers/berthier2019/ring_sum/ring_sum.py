@@ -85,8 +85,9 @@ def ring_sum(x: np.ndarray, modulus: int, rng: np.random.Generator) -> tuple[np.
     x = _residues("x", x, modulus, 2)
     if len(x) < 3:
         raise ValueError(
-            f"a sum is secret only among at least 3 nodes, got {len(x)}: each of two nodes learns the other's value "
-            "from the sum"
+            f"a secret sum needs at least 3 nodes, got {len(x)}, because each of two nodes can compute the value of"
+            " the "
+            "other node from the sum"
         )
     return ring_views(x, rng.integers(0, modulus, x.shape[1:]), modulus)
 

@@ -47,7 +47,7 @@ def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Num
     used = used_sets(phi)
     total = sum(used.values())
     if not total:
-        raise ValueError("these outputs have probability 0 under every order of the records")
+        raise ValueError("the outputs must have a positive probability under some order of the records")
     return [sum((w for S, w in used.items() if S >> k & 1), Fraction(0)) / total for k in range(n)]
 
 
@@ -83,7 +83,7 @@ def beliefs(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Numbe
     """
     phi, n = table(phi, n)
     if len(phi) == n:
-        raise ValueError(f"all {n} records are used, so there is no next record")
+        raise ValueError(f"a next record needs fewer outputs than records, but all {n} records are used")
     return [(1 - u) / (n - len(phi)) for u in inclusion(phi, n)]
 
 
@@ -171,7 +171,7 @@ def next_batch(phi: Mapping[frozenset[int], Number], *, n: int, b: int) -> dict[
     {(2, 3): '1'}
     """
     if not 1 <= b <= n - b:
-        raise ValueError(f"two batches must fit into the records, got n={n} and b={b}")
+        raise ValueError(f"the number n of records must be at least twice the batch size b, got n={n} and b={b}")
     exact = {S: Fraction(w) if isinstance(w, int) else w for S, w in phi.items()}
     total = sum(exact.values())
     after = comb(n - b, b)
@@ -241,7 +241,7 @@ def table(phi: Iterable[Iterable[Number]], n: int | None) -> tuple[list[list[Num
     rows = [[Fraction(f) if isinstance(f, int) else f for f in row] for row in phi]
     n = len(rows[0]) if rows else n
     if n is None or any(len(row) != n for row in rows):
-        raise ValueError("phi must have one number for each record in every row, and n is needed if phi has no row")
+        raise ValueError("each row of phi must have one number for each of the n records. If phi has no row, give n")
     if not max(1, len(rows)) <= n <= LARGEST:
         raise ValueError(f"there must be 1 to {LARGEST} records, and no more outputs than records, got n={n}")
     if not all(0 <= f < float("inf") for row in rows for f in row):

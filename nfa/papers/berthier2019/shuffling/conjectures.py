@@ -57,7 +57,9 @@ def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: f
     """
     _check_high_noise(L, sigma)
     if not (t == int(t) and n == int(n) and 1 <= t <= n):
-        raise ValueError(f"t must be a whole number between 1 and n, got t={t} and n={n}")
+        raise ValueError(
+            f"the step t must be a whole number between 1 and the number n of records, got t={t} and n={n}"
+        )
     return C * check_orders(orders) * (L / sigma) ** 2 / (n - t + 1) ** 2
 
 
@@ -198,7 +200,7 @@ def conjectured_epsilon(
 
 def check_run(n: int, e: float, tau: float, whole: bool = False) -> None:
     if not (n == int(n) and n >= 1):
-        raise ValueError(f"n must be a whole number of records, at least 1, got {n}")
+        raise ValueError(f"the number n of records must be a whole number >= 1, got {n}")
     require.positive(e=e)
     if not whole and tau == 1:
         raise ValueError("Conjecture 2 divides by 1 - tau, so tau must be less than 1")

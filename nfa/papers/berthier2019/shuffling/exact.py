@@ -50,7 +50,7 @@ def mixture_renyi(p: Mixture, q: Mixture, *, sigma: float, alpha: float) -> floa
 def _log_density(mixture: Mixture, sigma: float) -> LogDensity:
     weights, centres = (np.asarray(part, float) for part in mixture)
     if not (weights.shape == centres.shape and (weights >= 0).all() and abs(weights.sum() - 1) <= 1e-9):
-        raise ValueError("a mixture needs as many weights as centres, and the weights must be >= 0 and add up to 1")
+        raise ValueError("a mixture must have one weight for each centre, and the weights must be >= 0 and add up to 1")
     scale = log(2 * pi * sigma**2) / 2
     parts = [(log(w) - scale, g) for w, g in zip(weights.tolist(), centres.tolist(), strict=True) if w > 0]
 
@@ -138,7 +138,7 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
     check_order(alpha)
     n = len(gradients)
     if not 1 <= k <= min(n, 3):
-        raise ValueError(f"k must be between 1 and the number of records, and at most 3, got {k}")
+        raise ValueError(f"the number k of steps must be between 1 and {min(n, 3)}, got {k}")
     require.positive(sigma=sigma)
     worlds = np.array([gradients, [replaced, *gradients[1:]]], float)
     middle, G = (worlds.max() + worlds.min()) / 2, max((worlds.max() - worlds.min()) / 2, 1e-9 * sigma)

@@ -103,7 +103,7 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
     require.positive(sigma=sigma)
     orders, c = check_orders(orders), np.asarray(c, float)
     if not ((c > 0) & (c <= 1)).all():
-        raise ValueError("c must be in (0, 1]")
+        raise ValueError("the probability c that a step uses the record must be in (0, 1]")
     for alpha in orders[orders != np.round(orders)][:1]:
         raise NoGuarantee("berthier2019:conj1", f"the proof is for integer orders, got {alpha:g}: give integer orders")
     x, largest = 4 * (L / sigma) ** 2, int(orders[-1])
@@ -187,7 +187,8 @@ def corrected_pass_rdp(orders, *, n: int, k: int, L: float, sigma: float, cap: b
     """
     if not (k == int(k) and n == int(n) and 1 <= k <= n):
         raise ValueError(
-            f"the number of steps k and the number of records n must be integers with 1 <= k <= n, got k={k} and n={n}"
+            "the number k of steps of a pass must be a whole number between 1 and the number n of records, got"
+            f" k={k} and n={n}"
         )
     return _pass(tuple(check_orders(orders).tolist()), int(n), int(k), L, sigma, cap).copy()
 

@@ -147,7 +147,7 @@ def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n
     both, columns = table([[*row, own] for row, own in zip(phi, replaced, strict=True)], None if n is None else n + 1)
     m, n = len(both), columns - 1
     if m >= n:
-        raise ValueError(f"there must be fewer outputs than records, got {m} and n={n}")
+        raise ValueError(f"there must be fewer outputs than records, got {m} outputs and {n} records")
     others = [row[1:-1] for row in both]
     if not sum(used_sets(others).values()):
         raise ValueError(
@@ -237,7 +237,10 @@ def exchange(
     while record in cover:
         rows.append(cover[record])
         if rows[-1] not in other:
-            raise ValueError(f"the path from the record ends at the row {rows[-1]!r}, which only one map has")
+            raise ValueError(
+                f"both maps must have the row {rows[-1]!r}, at which the path from the record ends, but only one map"
+                " has this row"
+            )
         record = other[rows[-1]]
     return (
         {row: without[row] if row in rows else k for row, k in M.items()},

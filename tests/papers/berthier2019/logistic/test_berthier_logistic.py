@@ -60,7 +60,8 @@ def test_without_the_file_there_is_a_sentence_or_the_stand_in_named_as_such(tmp_
     monkeypatch.setenv("NFA_DATA_HOME", str(tmp_path))
     monkeypatch.setattr("nfa.data.search.user_cache", lambda: tmp_path / "cache")
     with pytest.raises(
-        DataUnavailable, match=r"epsilon is in none of the places searched .* too large to be downloaded"
+        DataUnavailable,
+        match=r"nfa finds the data set epsilon in none of these places .* does not download this large file",
     ):
         data.load("epsilon")
     found = data.load("epsilon-or-stand-in")
@@ -69,7 +70,7 @@ def test_without_the_file_there_is_a_sentence_or_the_stand_in_named_as_such(tmp_
 
 
 def test_it_is_not_fetched():
-    with pytest.raises(ValueError, match="epsilon can be loaded and trained on, but not listed or fetched"):
+    with pytest.raises(ValueError, match="nfa can train on epsilon, but cannot list or download this data set"):
         data.fetch("epsilon")
 
 
@@ -80,8 +81,8 @@ def test_it_is_not_fetched():
         ("+1 0:0.5\n", "line 1 is not a record of 2000 features (indices must count from 1 and increase)"),
         ("+1 1:1\n-1 2:1 2:3\n", "line 2 is not a record of 2000 features (indices must count from 1 and increase)"),
         ("+1 2001:0.5\n", "line 1 is not a record of 2000 features (index 2000 is out of bounds"),
-        ("+1 1:1\n-1 1_0:1\n", "line 2 is not a record of 2000 features (a number has an underscore)"),
-        ("+1 1:1_0\n", "line 1 is not a record of 2000 features (a number has an underscore)"),
+        ("+1 1:1\n-1 1_0:1\n", "line 2 is not a record of 2000 features (numbers must have no underscore)"),
+        ("+1 1:1_0\n", "line 1 is not a record of 2000 features (numbers must have no underscore)"),
         ("+1 1:nan\n", "line 1 is not a record of 2000 features (nan is not finite)"),
         ("one 1:1\n", "line 1 is not a record of 2000 features (could not convert"),
         (f"+1 {2**70}:1\n", "line 1 is not a record of 2000 features (Python int too large"),

@@ -291,7 +291,7 @@ def test_the_textbooks_noise_and_where_it_is_refused():
     claimed = classic.claimed_gaussian_scale(epsilon=10, **scale)
     assert claimed == pytest.approx(0.48448053, abs=1e-8)
     assert claimed < classic.gaussian_scale(epsilon=10, **scale) == pytest.approx(0.49988862, abs=1e-8)
-    with pytest.raises(NoGuarantee, match=re.escape("for epsilon up to 1, got 1.5: use `gaussian_scale`")):
+    with pytest.raises(NoGuarantee, match=re.escape("needs an epsilon of at most 1, got 1.5: use `gaussian_scale`")):
         classic.classical_gaussian_scale(epsilon=1.5, **scale)
     crossing = optimize.brentq(
         lambda e: (
@@ -447,7 +447,7 @@ def test_asking_a_fresh_sample_costs_less():
         (lambda: rr.debiased_mean([1], truth=0), "truth must be in (0, 1], got 0"),
         (lambda: rr.debiased_mean([], truth=0.5), "answers must be a one-dimensional array of at least one 0 or 1"),
         (lambda: rr.debiased_variance(0, truth=0.5), "n must be at least 1, got 0"),
-        (lambda: histogram_distance([1, 2], [1]), "x and y must count the same possible records, got 2 and 1"),
+        (lambda: histogram_distance([1, 2], [1]), "x and y must have one count for each possible record, got 2 and 1"),
         (lambda: histogram_distance([-1], [1]), "x must be a row of counts"),
         (lambda: list(neighbours([1], adjacency="replace-label")), "adjacency must be one of add-remove, replace-one"),
         (lambda: sensitivity(len, [[1, 0]], adjacency="replace-one"), "datasets must hold two neighbours"),

@@ -472,7 +472,10 @@ def test_stability_is_loss_range_times_tanh(eps):
         (lambda: tv.apply_channel([[1, 0], [0, 1]], [0.5, 0.6]), "p must hold probabilities that add up to 1"),
         (lambda: tv.compose_tv([]), "deltas must contain one number for each release"),
         (lambda: tv.compose_gaussian_tv([0.1, 2]), "deltas must be in [0, 1], got 2"),
-        (lambda: testing.errors([0.5, 2], [0.5, 0.5], [0.5, 0.5]), "test must contain a probability for every outcome"),
+        (
+            lambda: testing.errors([0.5, 2], [0.5, 0.5], [0.5, 0.5]),
+            "test must contain the probability of the answer 1 for every outcome",
+        ),
         (lambda: testing.success(1.5), "tv must be in [0, 1], got 1.5"),
         (lambda: testing.gaussian_trade_off([0.5, 1.5], noise_multiplier=1), "type_one must be in [0, 1]"),
         (lambda: testing.gaussian_trade_off([-1], noise_multiplier=1), "type_one must be in [0, 1]"),

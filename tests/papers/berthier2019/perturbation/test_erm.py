@@ -192,8 +192,8 @@ def test_the_minimiser_is_that_of_an_independent_search():
 @pytest.mark.parametrize(
     ("problem", "complaint"),
     [
-        (draw("logistic", lam=0.0), "not strongly convex, because the logistic loss needs lam > 0"),
-        (draw("least-squares", n=2, lam=0.0), "not strongly convex: these records need lam > 0"),
+        (draw("logistic", lam=0.0), "lam must be positive, because the logistic loss alone"),
+        (draw("least-squares", n=2, lam=0.0), "lam must be positive, because the objective is not strongly convex"),
     ],
 )
 def test_an_objective_that_may_have_no_minimiser_is_refused(problem, complaint):

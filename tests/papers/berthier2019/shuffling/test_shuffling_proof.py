@@ -61,7 +61,7 @@ def test_beliefs_by_all_orders(shape):
         phi, _ = worlds(rng, n, m, shape)
         expected = over_all_orders(phi, n)
         if expected is None:
-            with pytest.raises(ValueError, match="have probability 0 under every order"):
+            with pytest.raises(ValueError, match="must have a positive probability under some order"):
                 beliefs(phi, n)
             continue
         possible += 1
@@ -205,7 +205,7 @@ def test_the_exchange_lemma_pair_by_pair(rows, records, j):
             ends[end] += w
             for k in set(M.values()) ^ set(N.values()):
                 if k == end:
-                    with pytest.raises(ValueError, match="which only one map has"):
+                    with pytest.raises(ValueError, match="but only one map has this row"):
                         exchange(M, N, k)
                     continue
                 M2, N2 = exchange(M, N, k)
@@ -352,14 +352,14 @@ def test_twenty_records_are_enumerated():
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: beliefs([[1, 2], [1]]), "one number for each record in every row"),
+        (lambda: beliefs([[1, 2], [1]]), "each row of phi must have one number"),
         (lambda: beliefs([]), "n is needed"),
         (lambda: beliefs([[1, -1]]), "finite numbers >= 0"),
         (lambda: beliefs([[1.0, math.nan]]), "finite numbers >= 0"),
         (lambda: beliefs([[1] * 21]), "1 to 20 records"),
         (lambda: batch_densities([0.5, 1], 0.0, sigma=0.0, b=1), "sigma must be positive"),
         (lambda: inclusion([[1], [1]]), "no more outputs than records"),
-        (lambda: beliefs([[1, 1], [1, 1]]), "there is no next record"),
+        (lambda: beliefs([[1, 1], [1, 1]]), "a next record needs fewer outputs than records"),
         (lambda: decomposition([[1, 1]], []), "replaced must have a number for each of the 1 outputs"),
         (lambda: decomposition([[1, 1], [1, 1]], [1, 1]), "fewer outputs than records"),
         (lambda: decomposition([[1, 0]], [1]), "make the densities positive first"),
