@@ -441,9 +441,8 @@ def refuse_names(names: Sequence[str]) -> None:
         if without.fullmatch(name):
             called = f" (pandas called it {name})" if name else ""
             raise ValueError(
-                f"column {number} has no name{called}: if this column numbers the rows, leave out this column, in"
-                " pandas"
-                " with to_csv(..., index=False)"
+                f"column {number} has no name{called}: if this column numbers the rows, leave out the column, in"
+                " pandas with to_csv(..., index=False)"
             )
     if seconds := [name for name in names if re.fullmatch(rf"{LABEL}\.\d+", name)]:
         raise ValueError(f"column {seconds[0]} is a second column of labels: leave out or rename this column")

@@ -214,9 +214,9 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
 
 
 def _check(*, sigma_0, C, K, N_B, remedy, sigma) -> None:
-    require.positive(sigma_0=sigma_0, C=C)
+    require.positive(sigma_0=sigma_0, **{"the clipping bound C": C})
     check_repeats(K)
-    require.at_least(1, N_B=N_B)
+    require.at_least(1, **{"the smallest batch size N_B": N_B})
     require.one_of(REMEDIES, remedy=remedy)
     if (remedy == "eigenvectors") != (sigma is not None):
         raise ValueError(

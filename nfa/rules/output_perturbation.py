@@ -96,7 +96,7 @@ def leading_to(theta: np.ndarray, net: Net) -> tuple[list, list]:
 def check_settings(*, m: float, lam: float, R: float, sigma: float, tolerance: float, rule: str) -> None:
     """Raise ValueError unless the settings that both rules of softmax regression share are in their ranges."""
     require.normaliser(m, rule=rule)
-    require.positive(lam=lam, R=R)
+    require.positive(**{"the weight lam of the regulariser": lam, "the bound R on the norm of an input": R})
     # lam / R / R, because R^2 can underflow to 0, while this quotient is infinite and raises an error.
     require.positive(**{"lam / R^2": lam / R / R})
     require.not_negative(sigma=sigma)

@@ -26,5 +26,5 @@ def clipped_sensitivity(*, C: float, m: float, adjacency: str) -> float:
     True
     """
     require.one_of(BOUNDS_APART, adjacency=adjacency)
-    require.positive(C=C, m=m)
+    require.positive(**{"the clipping bound C": C, "the normaliser m": m})
     return BOUNDS_APART[adjacency] * C / m

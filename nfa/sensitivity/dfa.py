@@ -91,7 +91,7 @@ def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
     ------
     ValueError : if m is not positive, if another number is negative, or if one of them is not finite
     """
-    require.positive(m=m)
+    require.positive(**{"the normaliser m": m})
     require.not_negative(gamma=gamma, beta=beta, tau_e=tau_e)
     return 2 / m * gamma * beta * tau_e
 
@@ -134,7 +134,7 @@ def corrected_dfa_sensitivity(
     1.0
     """
     require.one_of(BOUNDS_APART, adjacency=adjacency)
-    require.positive(m=m, tau_e=tau_e)
+    require.positive(**{"the normaliser m": m}, tau_e=tau_e)
     taus = _each(tau_h, len(layers))
     with no_overflow():
         total = math.fsum(
@@ -166,7 +166,7 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
     >>> corrected_tau_h([LayerBound(gain_dz=1.0)], S=2.0, tau_e=0.5)
     1.7320508075688772
     """
-    require.positive(S=S, tau_e=tau_e)
+    require.positive(**{"the sensitivity S": S}, tau_e=tau_e)
     with no_overflow():
         biases = math.fsum((bound.gain_dz * bound.gain_b) ** 2 for bound in layers)
         weights = math.fsum((bound.gain_dz * bound.gain_W) ** 2 for bound in layers)
@@ -215,7 +215,7 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
     >>> round(tau, 12), round(tau_h[0] ** 2, 12)
     (1.0, 7.0)
     """
-    require.positive(L=L, S=S, tau_e=tau_e)
+    require.positive(**{"the number L of layers": L, "the sensitivity S": S}, tau_e=tau_e)
     share = S / (2 * math.sqrt(L))
     tau_h = []
     for bound in dense:
@@ -266,7 +266,7 @@ def hybrid_sensitivity(
     ------
     ValueError : if a number is out of range, if the adjacency is unknown, or if a dense layer has no tau_h
     """
-    require.positive(m=m, tau=tau)
+    require.positive(**{"the normaliser m": m}, tau=tau)
     require.not_negative(ell=ell, without_bias=without_bias)
     fully = corrected_dfa_sensitivity(dense, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return math.hypot(BOUNDS_APART[adjacency] / m * tau * math.sqrt(2 * ell - without_bias), fully)

@@ -114,7 +114,7 @@ def column_noise_bounds(
     The upper bound holds if every entry of h is clipped to c. The lower bound holds if every entry of h is at least nu
     in absolute value, as after `nfa.clip.offset_signed`. A bound on the norms of the rows of h is not enough.
     """
-    require.positive(m=m, n=n)
+    require.positive(**{"the batch size m": m, "the number n of inputs": n})
     require.not_negative(gamma_min=gamma_min, gamma_max=gamma_max, tau_h_min=tau_h_min, tau_h_max=tau_h_max)
     return math.sqrt(m / n) * gamma_min * tau_h_min, math.sqrt(m / n) * gamma_max * tau_h_max
 
@@ -149,7 +149,7 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
     >>> round(column_sensitivity(m=256, n=784, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0), 10)
     0.0002790179
     """
-    require.positive(m=m, n=n)
+    require.positive(**{"the batch size m": m, "the number n of inputs": n})
     require.not_negative(tau_B=tau_B, gamma_max=gamma_max, tau_h_max=tau_h_max)
     return 2 / m * tau_B * gamma_max * tau_h_max / math.sqrt(n)
 
@@ -173,7 +173,7 @@ def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
     >>> bias_sensitivity(m=256, tau_B=1.0, gamma_max=1.0)
     0.0078125
     """
-    require.positive(m=m)
+    require.positive(**{"the batch size m": m})
     require.not_negative(tau_B=tau_B, gamma_max=gamma_max)
     return 2 / m * tau_B * gamma_max
 
@@ -286,7 +286,7 @@ def repaired_pdfa_sensitivity(
     ...                           adjacency="replace-one") == math.sqrt(50)
     True
     """
-    require.positive(m=m, tau_B=tau_B, tau_h_max=tau_h_max)
+    require.positive(**{"the batch size m": m}, tau_B=tau_B, tau_h_max=tau_h_max)
     if len(bias) != len(gamma_max) + 1:
         raise ValueError(
             "gamma_max needs one value for each hidden layer, and bias needs one value for each layer, got "

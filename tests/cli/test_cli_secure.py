@@ -260,7 +260,7 @@ MISSING = [
     (
         "--rule dp_ulr --target-epsilon 3",
         "no privacy guarantee: the controller bounds the noise before the clip and reads the batch, so no theorem"
-        " counts what is released; `nfa rules` lists the rules that have a guarantee [dpulr2024:thm2]",
+        " covers the released direction; `nfa rules` lists the rules that have a guarantee [dpulr2024:thm2]",
     ),
 ]
 

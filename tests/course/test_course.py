@@ -1093,7 +1093,7 @@ def test_a_stub_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, capsys)
         mine.write_text(text)
         with pytest.raises(ValueError, match=told):
             stubs.use(mine)
-    with pytest.raises(ValueError, match="there is no file"):
+    with pytest.raises(ValueError, match=r"the file of exercises .* does not exist"):
         stubs.use(tmp_path / "none.py")
     code, told = refused(capsys, "stub", "lee2020:eq5", "--out", mine)
     assert code == 2

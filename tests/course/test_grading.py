@@ -295,7 +295,7 @@ REFUSED = {
     "a later format": (b'{"nbformat": 9, "cells": []}', "format 9"),
     "a broken old format": (b'{"nbformat": 3, "worksheets": 7}', "format 3"),
     "a number for a source": (broken(source=7), "cell 2 is not a valid cell"),
-    "half a character": (broken(source="\ud800"), "cell 2 has characters"),
+    "half a character": (broken(source="\ud800"), "cell 2 has a character that"),
     "nothing in it": (changed(lambda made: made["cells"].clear()), "the notebook has none of the 3 graded cells of"
     " ps0"),
     "no solution": (changed(drop("first", "second")), "the notebook has none of the 2 solution cells"),

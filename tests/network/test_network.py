@@ -416,8 +416,8 @@ HIDDEN = (Dense(4), ops.tanh)
         (lambda: net_of((Dense(4),), (Dense(2),)), r"layers must be tuples \(map, phi\) or \(map, phi, pool\)"),
         (lambda: net_of((Conv2d(1, 3), ops.tanh), (Dense(2),)), r"a convolution needs an input of shape .* got \(4,\)"),
         (lambda: net_of((Dense(4), ops.tanh, MaxPool(2)), (Dense(2),)), r"pooling needs an input of shape .* \(4,\)"),
-        (lambda: net_of(HIDDEN, (Dense(2),), skip={2: 1}), r"skip \{2: 1\} must name an h\[j\] with 0 <= j < 1"),
-        (lambda: net_of(HIDDEN, (Dense(2),), skip={2: -1}), r"skip \{2: -1\} must name an h\[j\] with 0 <= j < 1"),
+        (lambda: net_of(HIDDEN, (Dense(2),), skip={2: 1}), r"skip \{2: 1\} must add the output h\[j\] .* 0 <= j < 1"),
+        (lambda: net_of(HIDDEN, (Dense(2),), skip={2: -1}), r"skip \{2: -1\} must add the output h\[j\] .* 0 <= j < 1"),
         (lambda: net_of(HIDDEN, (Dense(2),), skip={5: 1}), r"each layer of skip must be between 1 and 2, got layer 5"),
         (
             lambda: net_of((Dense(3), ops.tanh), (Dense(2),), skip={2: 0}),

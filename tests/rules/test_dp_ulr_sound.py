@@ -328,7 +328,7 @@ def test_no_record_moves_the_sum_by_more_than_its_sensitivity(make):
         ({"sigma_0": -1.0}, "the noise multiplier sigma_0 must be at least 0 and finite, got -1.0"),
         ({"sigma_0": math.nan}, "the noise multiplier sigma_0 must be at least 0 and finite, got nan"),
         ({"K": 0}, "the number K of losses must be a whole number >= 1, got K=0"),
-        ({"K": 3, "antithetic": True}, "must be even for antithetic pairs, got K=3"),
+        ({"K": 3, "antithetic": True}, "the number K of losses must be even for antithetic pairs, got K=3"),
         ({"sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
     ],
 )

@@ -249,10 +249,10 @@ def test_what_has_no_proof_is_refused_by_name(change, id, why):
 
 BAD = [
     ({"m": 0}, "the normaliser m of output_perturbation must be positive, got m=0"),
-    ({"lam": 0.0}, "lam must be positive and finite, got 0.0"),
-    ({"lam": math.nan}, "lam must be positive and finite, got nan"),
-    ({"R": 0.0}, "R must be positive and finite, got 0.0"),
-    ({"R": math.inf}, "R must be positive and finite, got inf"),
+    ({"lam": 0.0}, "the weight lam of the regulariser must be positive and finite, got 0.0"),
+    ({"lam": math.nan}, "the weight lam of the regulariser must be positive and finite, got nan"),
+    ({"R": 0.0}, "the bound R on the norm of an input must be positive and finite, got 0.0"),
+    ({"R": math.inf}, "the bound R on the norm of an input must be positive and finite, got inf"),
     ({"R": 1e200}, "lam / R^2 must be positive and finite, got 0.0"),
     ({"R": 1e-200}, "lam / R^2 must be positive and finite, got inf"),
     ({"sigma": -1.0}, "sigma must be at least 0 and finite, got -1.0"),

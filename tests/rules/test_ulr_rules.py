@@ -484,7 +484,7 @@ def test_a_net_of_step_activations_learns():
         ({"K": 0}, "the number K of losses must be a whole number >= 1, got K=0"),
         ({"K": 2.5}, "the number K of losses must be a whole number >= 1, got K=2.5"),
         ({"K": math.nan}, "the number K of losses must be a whole number >= 1, got K=nan"),
-        ({"K": 3, "antithetic": True}, "must be even for antithetic pairs, got K=3"),
+        ({"K": 3, "antithetic": True}, "the number K of losses must be even for antithetic pairs, got K=3"),
         ({"sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
         ({"sigma": -1.0}, "sigma must be positive and finite, got -1.0"),
         ({"sigma": math.nan}, "sigma must be positive and finite, got nan"),

@@ -34,7 +34,7 @@ def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e:
     >>> round(claimed_dfa_sensitivity(L=2, m=1, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0), 12)
     0.09
     """
-    require.positive(L=L, m=m)
+    require.positive(**{"the number L of layers": L, "the batch size m": m})
     require.not_negative(gamma=gamma, beta=beta, tau_e=tau_e, tau_h=tau_h)
     with no_overflow():
         return 2 / m * gamma * beta * tau_e * math.sqrt((1 + tau_h**2) * L)
@@ -47,7 +47,7 @@ def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) 
 
     Raises ValueError if S is too small for any tau_h.
     """
-    require.positive(S=S, L=L, gamma=gamma, beta=beta, tau_e=tau_e)
+    require.positive(**{"the value S": S, "the number L of layers": L}, gamma=gamma, beta=beta, tau_e=tau_e)
     with no_overflow():
         square = (S / (2 * gamma * beta * tau_e)) ** 2 / L - 1
     if square <= 0:

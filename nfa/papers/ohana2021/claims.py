@@ -200,7 +200,7 @@ def claimed_pdfa_epsilon(
     require.within("(0, 1)", delta=delta)
     require.integer(1, steps=T)
     layers = _layers(sizes)
-    require.integer(1, m=m)
+    require.integer(1, **{"the batch size m": m})
     require.positive(sigma=sigma)
     require.one_of(VERSIONS, version=version)
     r = clips.r

@@ -165,7 +165,7 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
     >>> round(critical_column_order(m=256, clips=clips), 4)
     86.3333
     """
-    require.integer(1, m=m)
+    require.integer(1, **{"the batch size m": m})
     return 1 + m / (clips.r - 1) if clips.r > 1 else math.inf
 
 
@@ -187,5 +187,5 @@ def _log1p_beyond_linear(x: float) -> float:
 def check(*, alpha: float, m: int, sigma: float) -> None:
     """Raise ValueError unless alpha is above 1 and finite, m an integer >= 1, and sigma positive and finite."""
     check_order(alpha, finite_for="the formula")
-    require.integer(1, m=m)
+    require.integer(1, **{"the batch size m": m})
     require.positive(sigma=sigma)

@@ -271,7 +271,7 @@ def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
     [[2.0], [6.0]]
     """
     dW, h = _matrix("dW", dW), _matrix("h", h)
-    require.positive(m=m)
+    require.positive(**{"the normaliser m": m})
     if dW.shape[1] != h.shape[1]:
         raise ValueError(f"dW and h must have the same number of columns, got the shapes {dW.shape} and {h.shape}")
     U, s, Vt = _svd(h)

@@ -538,8 +538,8 @@ GOOD = {"alpha": 2.0, "q": 0.1, "sigma": 4.0, "N_B": 3, "N_bar": 60}
         ({"sigma": math.inf}, "Theorem 1 needs a noise multiplier of at least 4, got inf"),
         ({"sigma": math.nan}, "Theorem 1 needs a noise multiplier of at least 4, got nan"),
         ({"N_B": 7}, "Theorem 1 needs N_B <= q N_bar = 6, got 7"),
-        ({"N_B": 0}, "N_B must be between 1 and the number 60 of records, got 0"),
-        ({"N_B": 61}, "N_B must be between 1 and the number 60 of records, got 61"),
+        ({"N_B": 0}, "the smallest batch size N_B must be between 1 and the number 60 of records, got 0"),
+        ({"N_B": 61}, "the smallest batch size N_B must be between 1 and the number 60 of records, got 61"),
     ],
 )
 def test_outside_the_theorem_is_one_sentence(change, says):

@@ -150,7 +150,7 @@ def debiased_variance(n: int, *, truth: float) -> float:
     >>> debiased_variance(300, truth=0.5)
     0.0025
     """
-    require.at_least(1, n=n)
+    require.at_least(1, **{"the number n of answers": n})
     _check_informative(truth)
     return (1 - truth * truth) / (4 * truth * truth * n)
 

@@ -90,7 +90,7 @@ def success(tv: float) -> float:
     >>> success(0.5)
     0.75
     """
-    require.within("[0, 1]", tv=tv)
+    require.within("[0, 1]", **{"the total variation tv": tv})
     return 0.5 + tv / 2
 
 

@@ -60,7 +60,7 @@ def tv_of_any_two(delta: float, *, n: int, adjacency: str) -> float:
     0.001
     """
     require.within("(0, 1)", delta=delta)
-    require.at_least(1, n=n)
+    require.at_least(1, **{"the number n of records": n})
     require.one_of(("replace-one", "add-remove"), adjacency=adjacency)
     return min(1.0, n * delta * (1 if adjacency == "replace-one" else 2))
 

@@ -103,7 +103,7 @@ def best_shifts(*, s: float, C: float, n: int, t: int) -> np.ndarray:
     [0.0, 1.0, 2.0]
     """
     require.not_negative(s=s)
-    require.positive(C=C)
+    require.positive(**{"the Lipschitz constant C of a step": C})
     check_position(n, t)
     powers = -np.arange(n - t + 1) * math.log(C)  # log C^-k
     top = powers.max()
@@ -136,7 +136,7 @@ def noise_share(C: float, i):
     >>> noise_share(1.0, np.array([1, 2, 4])).tolist(), float(noise_share(0.5, 2)), float(noise_share(0.0, 2))
     ([1.0, 0.5, 0.25], 0.2, 0.0)
     """
-    require.not_negative(C=C)
+    require.not_negative(**{"the Lipschitz constant C of a step": C})
     i = np.asarray(i)
     if i.size and not (i >= 1).all():
         raise ValueError(f"the number of noises i must be at least 1, got {i.min()}")
@@ -196,6 +196,6 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
     1.0
     """
     alpha = check_alpha(alpha)
-    require.positive(L=L, sigma=sigma)
+    require.positive(**{"the Lipschitz constant L of the losses": L}, sigma=sigma)
     check_position(n, t)
     return shift_cost(alpha, a=2 * L, sigma=sigma) * noise_share(C, n - t + 1)

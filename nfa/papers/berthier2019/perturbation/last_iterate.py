@@ -143,7 +143,7 @@ def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, metho
     }
     require.one_of(averages, method=method)
     alpha = check_alpha(alpha)
-    require.positive(L=L, sigma=sigma)
+    require.positive(**{"the clip norm L": L}, sigma=sigma)
     check_position(n, n)
     shares, release = noise_share(C, np.arange(1, n + 1)), shift_cost(alpha, a=2 * L, sigma=sigma)  # D_t: their product
     pairs = zip(alpha.ravel(), np.ravel(release), strict=True)

@@ -88,7 +88,7 @@ def objective_mechanism(*, loss: str, n: int, R: float, b: float) -> Mechanism:
             "the report does not state the law of the noise in the objective, or the conditions for a guarantee. The"
             " report works out only the quadratic loss in one dimension",
         )
-    require.at_least(1, n=n)
+    require.at_least(1, **{"the number n of records": n})
     return Mechanism(
         law="laplace",
         sensitivity=R / n,

@@ -168,6 +168,6 @@ def check_alpha(alpha) -> np.ndarray:
 
 def check_position(n: int, t: int) -> None:
     """Raise ValueError unless t is a step of a pass of n steps."""
-    require.integer(1, n=n)
+    require.integer(1, **{"the number n of steps": n})
     if not (math.isfinite(t) and t == int(t) and 1 <= t <= n):
         raise ValueError(f"the step t must be an integer between 1 and the number n = {n} of steps, got {t}")

@@ -201,7 +201,7 @@ def conjectured_epsilon(
 def check_run(n: int, e: float, tau: float, whole: bool = False) -> None:
     if not (n == int(n) and n >= 1):
         raise ValueError(f"the number n of records must be a whole number >= 1, got {n}")
-    require.positive(e=e)
+    require.positive(**{"the number e of epochs": e})
     if not whole and tau == 1:
         raise ValueError("Conjecture 2 divides by 1 - tau, so tau must be less than 1")
     pass_length(tau, n)

@@ -126,7 +126,7 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
     0.0138155
     """
     alpha = check_alpha(alpha)
-    require.positive(L=L, sigma=sigma)
+    require.positive(**{"the clip norm L": L}, sigma=sigma)
     check_position(n, n)
     require.one_of(RATES, rate=rate)
     smallest = 2 if rate == "1/sqrt(n)" else 4

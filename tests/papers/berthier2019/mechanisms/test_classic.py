@@ -446,7 +446,7 @@ def test_asking_a_fresh_sample_costs_less():
         (lambda: rr.randomised_response_epsilon(truth=1.5), "truth must be in [0, 1], got 1.5"),
         (lambda: rr.debiased_mean([1], truth=0), "truth must be in (0, 1], got 0"),
         (lambda: rr.debiased_mean([], truth=0.5), "answers must be a one-dimensional array of at least one 0 or 1"),
-        (lambda: rr.debiased_variance(0, truth=0.5), "n must be at least 1, got 0"),
+        (lambda: rr.debiased_variance(0, truth=0.5), "the number n of answers must be at least 1, got 0"),
         (lambda: histogram_distance([1, 2], [1]), "x and y must have one count for each possible record, got 2 and 1"),
         (lambda: histogram_distance([-1], [1]), "x must be a row of counts"),
         (lambda: list(neighbours([1], adjacency="replace-label")), "adjacency must be one of add-remove, replace-one"),

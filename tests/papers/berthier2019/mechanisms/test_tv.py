@@ -464,7 +464,10 @@ def test_stability_is_loss_range_times_tanh(eps):
         (lambda: tv.laplace_tv(l1_sensitivity=0, scale=1), "l1_sensitivity must be positive and finite, got 0"),
         (lambda: tv.laplace_tv(l1_sensitivity=1, scale=math.nan), "scale must be positive and finite, got nan"),
         (lambda: tv.gaussian_tv(l2_sensitivity=1, noise_std=0), "noise_std must be positive and finite, got 0"),
-        (lambda: tv.tv_of_any_two(0.1, n=0, adjacency="replace-one"), "n must be at least 1, got 0"),
+        (
+            lambda: tv.tv_of_any_two(0.1, n=0, adjacency="replace-one"),
+            "the number n of records must be at least 1, got 0",
+        ),
         (lambda: tv.tv_of_any_two(0.1, n=1, adjacency="near"), "adjacency must be one of replace-one, add-remove"),
         (lambda: tv.best_coupling([0.5, 0.6], [0.5, 0.5]), "p must hold probabilities that add up to 1"),
         (lambda: tv.apply_channel([[1, 1]], [1]), "channel must hold probabilities that add up to 1"),

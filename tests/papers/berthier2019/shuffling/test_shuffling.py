@@ -536,7 +536,7 @@ def test_the_conjecture_has_a_last_step():
         (lambda: conjectured_step_rdp([2], n=5, t=1, L=1.0, sigma=1.9), "sigma >= 2 L, got sigma=1.9"),
         (lambda: conjectured_step_rdp([1], n=5, t=1, L=1.0, sigma=2.0), "order alpha must be greater than 1"),
         (lambda: conjectured_rdp([2], n=5, e=1, tau=1, L=1.0, sigma=2.0), "tau must be less than 1"),
-        (lambda: conjectured_rdp([2], n=5, e=0, tau=0.5, L=1.0, sigma=2.0), "e must be positive"),
+        (lambda: conjectured_rdp([2], n=5, e=0, tau=0.5, L=1.0, sigma=2.0), "the number e of epochs must be positive"),
         (
             lambda: conjectured_rdp([2], n=5.5, e=1, tau=0.5, L=1.0, sigma=2.0),
             "the number n of records must be a whole number",
@@ -545,7 +545,7 @@ def test_the_conjecture_has_a_last_step():
         (lambda: conjectured_sigma2(epsilon=1, alpha=2, n=5, e=1, tau=0.5, L=0.0), "clip norm L must be positive"),
         (lambda: conjectured_epsilon(e=1, tau=0.5, n=5, L=1.0, sigma=2.0, delta=1.0), r"delta must be in \(0, 1\)"),
         (lambda: conjectured_epsilon(e=1, tau=0.5, largest_order=1, **RUN), "largest_order must be greater than 1"),
-        (lambda: corrected_step_rdp([2], c=0.0, L=1.0, sigma=2.0), r"c must be in \(0, 1\]"),
+        (lambda: corrected_step_rdp([2], c=0.0, L=1.0, sigma=2.0), r"that a step uses the record must be in \(0, 1\]"),
         (lambda: corrected_step_rdp([2], c=0.5, L=1.0, sigma=0.0), "sigma must be positive"),
         (
             lambda: corrected_pass_rdp([2], n=5, k=6, L=1.0, sigma=2.0),
@@ -558,7 +558,7 @@ def test_the_conjecture_has_a_last_step():
             "sigma must be positive and finite",
         ),
         (lambda: pass_renyi([1.0], 0.0, k=2, sigma=1.0, alpha=2), "the number k of steps must be between 1"),
-        (lambda: pass_renyi([1.0, -1.0, 2.0, 0.0], -1.0, k=4, sigma=9.0, alpha=2), "at most 3, got 4"),
+        (lambda: pass_renyi([1.0, -1.0, 2.0, 0.0], -1.0, k=4, sigma=9.0, alpha=2), "between 1 and 3, got 4"),
         (lambda: pass_renyi([1.0] * 3, 0.0, k=3, sigma=0.01, alpha=2), "the grid would have"),
     ],
 )

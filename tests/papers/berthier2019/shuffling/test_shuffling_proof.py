@@ -353,7 +353,7 @@ def test_twenty_records_are_enumerated():
     ("call", "told"),
     [
         (lambda: beliefs([[1, 2], [1]]), "each row of phi must have one number"),
-        (lambda: beliefs([]), "n is needed"),
+        (lambda: beliefs([]), "If phi has no row, give n"),
         (lambda: beliefs([[1, -1]]), "finite numbers >= 0"),
         (lambda: beliefs([[1.0, math.nan]]), "finite numbers >= 0"),
         (lambda: beliefs([[1] * 21]), "1 to 20 records"),
@@ -363,7 +363,7 @@ def test_twenty_records_are_enumerated():
         (lambda: decomposition([[1, 1]], []), "replaced must have a number for each of the 1 outputs"),
         (lambda: decomposition([[1, 1], [1, 1]], [1, 1]), "fewer outputs than records"),
         (lambda: decomposition([[1, 0]], [1]), "make the densities positive first"),
-        (lambda: next_batch({frozenset({0, 1}): 1}, n=3, b=2), "two batches must fit"),
+        (lambda: next_batch({frozenset({0, 1}): 1}, n=3, b=2), "at least twice the batch size b"),
         (lambda: mixture_renyi(([1.0], [0.0]), ([0.5], [0.0]), sigma=1.0, alpha=2), "add up to 1"),
         (lambda: worst_pair([2], c=0.5, x=0.0), "x must be positive"),
     ],
