@@ -91,8 +91,7 @@ class Overall(ProgressDisplay):
         self._seconds, self._runs, self._began = dict(seconds), len(seconds), time.monotonic()
 
     def of(self, folder: Path) -> Callable[[str, int, int, Mapping[str, Any] | None], None]:
-        """Return the progress callback for the runs of a folder. The callback ignores runs that were finished"
-        " before."""
+        """Return the progress callback for the runs of a folder. The callback ignores runs of earlier commands."""
 
         def told(cell: str, step: int, steps: int, record: Mapping[str, Any] | None) -> None:
             if (key := run_name(folder, cell)) in self._seconds:

@@ -28,8 +28,8 @@ from nfa.experiments.declaration import (
 class Settings:
     """The settings of one training run. Equal settings and data give bitwise identical results on one machine.
 
-    Each setting is declared only here. nfa derives the check of a setting and the option of
-    `nfa train` from the field of the setting. The first sentence of a description below is the help text of the option.
+    Each setting is declared only here. nfa derives the check of a setting and the option of `nfa train` from the field
+    of the setting. The first sentence of a description below is the help text of the option.
 
     Parameters
     ----------

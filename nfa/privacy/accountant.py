@@ -444,7 +444,8 @@ def _pairs(spent: Iterable[tuple[Release, int]]) -> tuple[list[tuple[tuple[Domin
             if release.epsilon_infinity == math.inf or not counts_in_full(release):
                 raise NoGuarantee(
                     chosen.id,
-                    "the accountant pld needs the privacy losses of a mechanism, but nfa has only its Renyi curve",
+                    "the accountant pld needs the privacy losses of the mechanism, but nfa has only the Rényi curve of "
+                    "the mechanism",
                 )
             pairs.append((dominating.in_full(dominating.pure(release.epsilon_infinity)), uses))
             continue

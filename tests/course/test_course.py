@@ -901,7 +901,7 @@ def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
     assert "did you mean ps2_dfa?" in refused(capsys, "new", "other", "--set", "ps2_daf")[1]
     assert "has no problem set 'ps99'" in refused(capsys, "build", "ps99", "--course", course)[1]
     assert "has no submission 'best'" in refused(capsys, "rehearse", "ps2_dfa", "best", "--course", course)[1]
-    assert "must be built before" in refused(capsys, "grade", "ps2_dfa", "--course", course)[1]
+    assert "only after you build this set" in refused(capsys, "grade", "ps2_dfa", "--course", course)[1]
     assert "there is no submission" in refused(capsys, "grade", "--course", course)[1]
     master = course / "masters" / "ps2_dfa" / "master.py"
     master.write_text(master.read_text(encoding="utf-8").replace("e = h[L] - y", "e = y - h[L]"), encoding="utf-8")

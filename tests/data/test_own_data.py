@@ -63,7 +63,9 @@ def test_text_labels_beside_a_test_set(tmp_path):
     assert [found.class_names[k] for k in found.y_test] == given["y_test"].tolist()
     assert found.note == "classes in order: cat, dog, emu"
     np.savez(tmp_path / "own.npz", **given | {"y_test": np.array(["cow"] * 20)})
-    with pytest.raises(ValueError, match=r"^own\.npz: each label of y_test must occur in y_train, but cow does not$"):
+    with pytest.raises(
+        ValueError, match=r"^own\.npz: each label of y_test must occur in y_train, but the label cow does not occur$"
+    ):
         data.load(tmp_path / "own.npz")
 
 
@@ -226,8 +228,12 @@ def test_what_is_no_test_set_is_refused_in_one_sentence(tmp_path, monkeypatch, c
         ("own.csv", "order.csv", "order.csv: a test set must have the columns of the training data, in order, but"),
         ("own.csv", "few.csv", "few.csv: a test set must have the columns of the training data, in order"),
         ("own.csv", "none.csv", "none.csv: there is no example below"),
-        ("own.csv", "cow.csv", "each label of y_test must occur in y_train, but cow does not"),
-        ("numbers.csv", "cow.csv", "cow.csv: each label of a test set must occur in the training data, but cow"),
+        ("own.csv", "cow.csv", "each label of y_test must occur in y_train, but the label cow does not occur"),
+        (
+            "numbers.csv",
+            "cow.csv",
+            "cow.csv: each label of a test set must occur in the training data, but the label cow",
+        ),
     ):
         code, out, err = typed(capsys, one, "--test", other)
         assert (code, out, err.count("\n")) == (2, "", 1), err
@@ -620,7 +626,7 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
         ({"x_train": X, "y_train": 0 * Y, "x_test": X, "y_test": 0 * Y}, "there must be at least two classes, got 1"),
         (
             {"x_train": X, "y_train": Y + 1, "x_test": X, "y_test": Y + 1},
-            "y_train, but class 0 does not: number the classes from 0, or save their names",
+            "y_train, but class 0 does not occur: number the classes from 0, or save their names",
         ),
         (
             {"x_train": X, "y_train": Y, "x_test": X, "y_test": ANIMALS[Y]},

@@ -319,7 +319,7 @@ def test_the_audit_of_rules_refuses_a_curve_in_a_sentence(capsys):
     own = ["--set", "lam=0.5", "--set", "sigma=0.1", "--net", "6-3", "--adjacency", "add-remove"]
     assert main.main(["audit", "--rule", "objective_perturbation", *own]) == 2
     told = capsys.readouterr().err
-    assert "but objective_perturbation states a Renyi curve" in told
+    assert "but rule objective_perturbation states a Renyi curve" in told
     assert told.count("\n") == 1
 
 

@@ -649,12 +649,12 @@ def test_an_anchor_without_mirrors_gets_a_sentence():
     ],
 )
 def test_noise_without_an_rng_gets_a_sentence(settings, what):
-    with pytest.raises(ValueError, match=f"^{what} needs an rng, got None$"):
+    with pytest.raises(ValueError, match=f"^{what} needs a random generator rng, got None$"):
         OPU(3, 4, rng=rng(), **settings).project(np.eye(3))
 
 
 def test_a_simulated_device_without_an_rng_gets_a_sentence(lightonml):
-    with pytest.raises(ValueError, match=r"^the seed of a simulated device needs an rng, got None$"):
+    with pytest.raises(ValueError, match=r"^the seed of a simulated device needs a random generator rng, got None$"):
         LightOnOPU(3, 4)
 
 

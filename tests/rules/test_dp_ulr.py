@@ -102,8 +102,13 @@ def test_a_batch_with_rejection_is_a_function_of_the_step():
             "a Poisson batch from 23 records at the rate q = 0.01 has at least N_B = 9 records only "
             "with probability 7.2e-13: lower N_B or raise q",
         ),
-        (23, 0.5, 24, "N_B must be between 1 and the number n of examples, got N_B=24 and n=23"),
-        (23, 0.5, 0, "N_B must be between 1 and the number n of examples, got N_B=0 and n=23"),
+        (
+            23,
+            0.5,
+            24,
+            "the smallest batch size N_B must be between 1 and the number n of examples, got N_B=24 and n=23",
+        ),
+        (23, 0.5, 0, "the smallest batch size N_B must be between 1 and the number n of examples, got N_B=0 and n=23"),
         (23, 0.0, 1, "the sampling rate q must be in (0, 1], got 0.0"),
         (23, 1.1, 1, "the sampling rate q must be in (0, 1], got 1.1"),
         (23, math.nan, 1, "the sampling rate q must be in (0, 1], got nan"),

@@ -144,7 +144,7 @@ def test_the_printed_sensitivity_is_refused_by_name():
 
 
 def test_the_hybrid_without_noise_is_refused():
-    with pytest.raises(NoGuarantee, match="without noise") as refusal:
+    with pytest.raises(NoGuarantee, match="adds no noise") as refusal:
         hybrid_file.mechanism(m=8)
     assert ledger.find(refusal.value.id).id == "lee2020:hybrid-delta"
 

@@ -359,11 +359,11 @@ def pooled():
     "release, id, why",
     [
         (lambda net: released(net, "replace-label"), "ohana2021:prop2", "Use the adjacency replace-one"),
-        (lambda net: released(convolutional()), "ohana2021:prop2", "fully connected layers only"),
-        (lambda net: released(pooled()), "ohana2021:prop2", "fully connected layers only"),
+        (lambda net: released(convolutional()), "ohana2021:prop2", "only fully connected layers"),
+        (lambda net: released(pooled()), "ohana2021:prop2", "only fully connected layers"),
         (lambda net: released(net, s=0.0), "ohana2021:rem2.1", "s is 0"),
-        (lambda net: label_release(net, "replace-one"), "ohana2021:prop3-cols", "count replace-label"),
-        (lambda net: label_release(net, "add-remove"), "ohana2021:prop3-cols", "count replace-label"),
+        (lambda net: label_release(net, "replace-one"), "ohana2021:prop3-cols", "Use the adjacency replace-label"),
+        (lambda net: label_release(net, "add-remove"), "ohana2021:prop3-cols", "Use the adjacency replace-label"),
         (lambda net: label_release(net, None), "ohana2021:prop3-cols", "sum over the columns is not a valid bound"),
         (lambda net: label_release(net, top="raw"), "ohana2021:alg1.13-15", "reveals the error"),
         (lambda net: label_release(net, top="noiseless"), "ohana2021:alg1.13-15", "reveals the error"),
@@ -383,7 +383,7 @@ def test_labels_of_a_convolutional_net_are_covered():
 @pytest.mark.parametrize(
     "change, sentence",
     [
-        ({"m": 0}, "m > 0"),
+        ({"m": 0}, "m of pdfa_isotropic must be positive"),
         ({"s": -1.0}, "s must be a number >= 0"),
         ({"tau_B": math.inf}, "tau_B must be positive and finite"),
         ({"tau_h_max": math.inf}, "tau_h_max < inf"),

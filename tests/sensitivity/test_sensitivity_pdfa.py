@@ -292,7 +292,7 @@ def test_a_flipped_label_moves_a_hidden_layer_by_exactly_the_sensitivity():
 def test_what_is_no_bound_is_refused_by_name(function, sizes, wrong):
     function(**sizes)
     for name in sizes:
-        with pytest.raises(ValueError, match=f"{name} must be .*, got {wrong}"):
+        with pytest.raises(ValueError, match=rf"\b{name}\b.* must be .*, got {wrong}"):
             function(**sizes | {name: wrong})
     with pytest.raises(ValueError, match="m must be positive and finite, got 0"):
         function(**sizes | {"m": 0})

@@ -271,7 +271,7 @@ def test_of_many_that_come_and_go_one_at_a_time_is_in(tmp_path):
 def test_a_run_in_the_hands_of_another_process_is_refused(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr("nfa.experiments.run.LOCK_WAIT", 0.0)
     with locked(tmp_path / "dfa-seed1.lock", "x"):
-        with pytest.raises(OSError, match=r"at work on dfa-seed1 in the output folder .*: wait until"):
+        with pytest.raises(OSError, match=r"uses dfa-seed1 in the output folder .*: wait until"):
             run(tiny_settings(tiny), tmp_path)
         assert run(tiny_settings(tiny, seed=2), tmp_path)["seed"] == 2  # other files, which no process uses
     assert run(tiny_settings(tiny), tmp_path)["seed"] == 1

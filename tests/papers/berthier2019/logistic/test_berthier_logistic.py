@@ -256,7 +256,10 @@ def test_the_record_says_what_is_guaranteed(tiny, tmp_path, tau, said):
     [
         ({"loss": "softmax-cross-entropy"}, "ends in 1 classes, but two has 2"),
         ({"architecture": "6-1"}, ""),
-        ({"rule_settings": {"sigma": 0.0, "ridge": -1.0}}, "ridge must be a number >= 0, got -1"),
+        (
+            {"rule_settings": {"sigma": 0.0, "ridge": -1.0}},
+            "the factor ridge of the l2 penalty must be a number >= 0, got -1",
+        ),
         ({"lr": -0.1}, "the learning rate lr must be positive and finite, got -0.1"),
         ({"delta": 1.0, "adjacency": "replace-one"}, "delta must be a number between 0 and 1, got 1.0"),
     ],

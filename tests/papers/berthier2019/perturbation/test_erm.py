@@ -579,7 +579,10 @@ def test_gradient_perturbation_outside_its_conditions_is_refused(settings, compl
         (lambda: contraction(gamma=-1.0, mu=0.0, beta=1.0), "the learning rate gamma must be positive"),
         (lambda: output_gaps(0, gamma=1.0, L=1.0, rho=0.5), "n must be at least 1"),
         (lambda: simulate_pair([np.sin], [], theta0=np.zeros(1), gamma=1.0), "the same number of steps, got 1 and 0"),
-        (lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=1.0, noise=np.zeros((2, 1))), r"each of 1 steps, got"),
+        (
+            lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=1.0, noise=np.zeros((2, 1))),
+            r"each of the 1 steps, got",
+        ),
         (lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=0.0), "gamma must be positive"),
         (lambda: gradient_mechanism(draw("least-squares", radius=math.inf), sigma=1.0), "only in a ball"),
         (

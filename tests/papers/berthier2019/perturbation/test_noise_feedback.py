@@ -427,7 +427,7 @@ def test_stopped_after_any_step_and_resumed_it_is_the_uninterrupted_run(tiny, tm
 
 
 def test_one_step_is_refused_as_a_mechanism():
-    with pytest.raises(NoGuarantee, match=r"under the noise of one step \[berthier2019:nf-update\]"):
+    with pytest.raises(NoGuarantee, match=r"hides the sum of all gradients \[berthier2019:nf-update\]"):
         mechanism(m=1, sigma=1.0)
 
 

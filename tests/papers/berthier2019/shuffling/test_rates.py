@@ -103,7 +103,7 @@ def test_a_whole_pass_costs_one_release_whatever_the_loss():
 @pytest.mark.parametrize(
     "change, says",
     [
-        ({"a": [1, -1]}, "a positive"),
+        ({"a": [1, -1]}, "a must be positive"),
         ({"x": [1]}, "one length"),
         ({"a": [1] * 8, "x": [0] * 8}, "at most 7 records"),
         ({"gamma": 0}, "gamma must be"),
