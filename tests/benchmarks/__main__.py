@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks`: race, print, and write JSON and pictures. See --help."""
+"""`python -m tests.benchmarks`: run the race, print the times, and write JSON and pictures. See --help."""
 
 import argparse
 import os
@@ -10,12 +10,13 @@ from typing import NoReturn
 from . import report
 from .race import CORE_TYPES, ENVIRONMENT, Lost, end
 
-# What ends the bench in good order, and what is said then. The exit code is 128 more than the signal's number.
+# The signals that end the bench in good order, with the message for each. The exit code is the signal's number plus
+# 128.
 SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "terminated"}
 
 
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:
-    """Interrupt the main thread; a second signal does not interrupt the ending of processes."""
+    """Interrupt the main thread; a second signal does not interrupt the ending of the processes."""
     _on_signals(signal.SIG_IGN)
     raise KeyboardInterrupt(signal.Signals(number))
 
@@ -23,12 +24,12 @@ def _stop(number: int, _frame: FrameType | None) -> NoReturn:
 def _on_signals(handler) -> None:
     for name in SIGNALS:
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` ignores SIGHUP
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` ignores SIGHUP, for example
             signal.signal(number, handler)
 
 
 def main() -> int:
-    """Run what the arguments ask for; the exit code."""
+    """Run what the arguments ask for, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     add = parser.add_argument
     add("--only", nargs="+", metavar="PART", help=f"{', '.join(report.PARTS)}; by default all but growth")

@@ -1,11 +1,15 @@
-"""What stands behind each target: the operations and bytes that a step cannot do without, their time, and what remains.
+"""The least arithmetic of each target: the operations and bytes that a step needs, their time, and the remaining time.
 
-Operations are those of the products: 2 a b c for (a, b) times (b, c), and for a convolution as many as its definition
-has, whatever is made of them. For the MLP their time is that of its products alone, elsewhere that at the rate of the
-fastest product, a large square one where it was measured; both are of the same run, by the same library, on as many
-cores. A way with fewer operations can take less. `nfa.kernels.toom_cook` is one, so a step of ours on the CNN can be
-below this floor. Bytes are of what no cache has kept: parameters and their momentum, read and written once, and the
-records; they are taken at the rate of a copy.
+We count the operations of the products: 2 a b c for (a, b) times (b, c). For a convolution we count the operations of
+its definition, however it is computed. For the MLP, the time of the operations is the measured time of its products
+alone. For the other networks, we divide the operations by the rate of the fastest product, for example of a large
+square one if it was measured. All times are of the same run, the same library and the same number of cores.
+
+A method with fewer operations can take less time than this floor. `nfa.kernels.toom_cook` is such a method, so our step
+on the CNN can be below the floor.
+
+The bytes are those that no cache holds: parameters and momentum, each read and written once, and the records. Their
+time is computed from the rate of a copy.
 """
 
 import math
@@ -17,15 +21,15 @@ from . import problem as problems
 from .floors import LARGE, positions, square
 from .targets import SECONDS, STEPS, TARGETS, Groups, Target, find, seconds_of
 
-DIRECT = ("dfa", "dp_dfa", "photonic")  # B e in place of W^T dz
+DIRECT = ("dfa", "dp_dfa", "photonic")  # these rules compute B e instead of W^T dz
 REPEATS = 100  # K of the steps of ULR
 ULR_SIZES, ULR_BATCH = (784, 128, 64, 32, 10), 500
 
 
 def work(group: str, rule: str) -> tuple[int, int] | None:
-    """(operations, bytes) of a step of a rule at the sizes that are timed; None where it has no products to count.
+    """(operations, bytes) of a step of a rule at the sizes that are timed; None if we count no products for it.
 
-    The hybrid's are counted as BP's: its dense layers take little of a network of convolutions.
+    The hybrid rule is counted as BP, because its dense layers take a small part of a convolutional network.
     """
     if group == "ulr":
         return _repeats()
@@ -37,11 +41,11 @@ def work(group: str, rule: str) -> tuple[int, int] | None:
     for l, ((shape, _), used) in enumerate(zip(shapes, places, strict=True)):
         weights = math.prod(shape)
         parameters += weights + shape[0]
-        terms += 2 * weights * used  # forward, and the sum over examples
+        terms += 2 * weights * used  # forward pass, and the sum over examples
         if l > 0 and not direct:
-            terms += weights * used  # W^T dz
+            terms += weights * used  # product W^T dz
         if direct and l < len(shapes) - 1:
-            terms += shapes[-1].shape[0] * shape[0] * used  # B e
+            terms += shapes[-1].shape[0] * shape[0] * used  # product B e
     return 2 * m * terms, 4 * (4 * parameters + m * 784)
 
 
@@ -53,20 +57,20 @@ def forward(group: str) -> int:
 
 
 def _repeats() -> tuple[int, int]:
-    """Of ULR: every layer's K losses an example, from that layer on, and the forward pass and the sums."""
+    """(operations, bytes) of a step of ULR: the forward pass, each layer's K losses per example, and the sums."""
     weights = [a * b for a, b in pairwise(ULR_SIZES)]
     after = sum(REPEATS * sum(weights[l:]) for l in range(1, len(weights) + 1))
     return 2 * ULR_BATCH * (after + 2 * sum(weights)), 4 * (4 * sum(weights) + ULR_BATCH * 784)
 
 
 def rates(groups: Groups, core: str) -> tuple[float, float] | None:
-    """(operations, bytes) a second: of the fastest product of this run and of a copy; None if none was measured."""
+    """(operations, bytes) per second, from this run's fastest product and its copy; None if none was measured."""
     multiplied, copied = [], []
     for group in ("mlp", "cnn"):
         if large := seconds_of(groups, (group, "floor", LARGE), core):
             multiplied.append(2 * square(False) ** 3 / large)
         if told := find(groups, (group, "floor", "copy"), core):
-            copied.append(8 * told[0]["parameters"] / statistics.median(told[1]))  # read and written
+            copied.append(8 * told[0]["parameters"] / statistics.median(told[1]))  # each byte is read and written
     for rule in ("bp", "dfa"):
         if (alone := _products_alone(groups, rule, core)) and (counted := work("mlp", rule)):
             multiplied.append(counted[0] / alone)
@@ -79,15 +83,15 @@ def _products_alone(groups: Groups, rule: str, core: str) -> float | None:
 
 
 def of(groups: Groups, target: Target, core: str) -> dict[str, Any] | None:
-    """The arithmetic of a target; None where it has none or what it needs was not measured.
+    """The arithmetic of a target; None if the target has none, or if a time that it needs was not measured.
 
     Returns
     -------
-    dict : "flops" and "bytes" of what is timed; "rate", operations a second of the fastest product; "floor", the
-        seconds that the operations or the bytes take in this run, whichever is more; "ours", the seconds found;
-        "rest", what remains of them; "least", the ratio or the seconds of the target if nothing but the floor were
-        left. Where an epoch is held against its steps, "floor" is the time of these, of reading the data, and of the
-        forward passes' operations with which the network is measured
+    dict : "flops" and "bytes" of what is timed; "rate", operations per second of the fastest product; "floor", the
+        seconds that the operations or the bytes take in this run, whichever is more; "ours", the measured seconds;
+        "rest", the measured seconds minus the floor; "least", the ratio or the seconds of the target if only the floor
+        were left. If an epoch is compared with its steps, "floor" is the time of these steps, of reading the data, and
+        of the operations of the forward passes that measure the network
     """
     group, name, _ = target.ours
     counted, rate = work(group.removesuffix(" epoch"), name), rates(groups, core)

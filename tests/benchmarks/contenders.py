@@ -1,26 +1,21 @@
-"""Who takes part, as data: {group: (what is timed, contenders)}. Nothing is imported to read it."""
+"""Who takes part, as data: {group: (what is timed, contenders)}. You can read it without importing anything."""
 
 import importlib.util
 from typing import Any, NamedTuple
 
-ANY = "any"  # in the record, for a contender to which the core type of OpenBLAS makes no difference
+ANY = "any"  # recorded as the core type of a contender for which the core type of OpenBLAS makes no difference
 
 
 class Contender(NamedTuple):
-    """One process to be, see `worker`.
+    """A contender, which runs in its own process. See `worker`.
 
-    Parameters
-    ----------
-    name : in the record
-    build : "module:function" of this package; ``function(folder, *, tiny, threads, **options) -> problem.Built``
-    options : of that function
-    kind : "ours", started as the command `nfa` is; "peer"; or "command", which starts Python again
-    cores : the core types of OpenBLAS to run with: "all", "first", or "any", where it makes no difference
-    libraries : to be installed, or it does not take part
-    extra : takes part only where all are asked for
-    once : a turn is one call, and none goes before it
-    most_rounds : None for all
-    every_core : may use every core, however many the others may use
+    Parameters ---------- name : the contender's name in the record build : "module:function" of this package;
+    ``function(folder, *, tiny, threads, **options) -> problem.Built`` options : keyword arguments of that function kind
+    : "ours" is started as the command `nfa` is; the others are "peer", and "command", which starts Python again cores :
+    the core types of OpenBLAS to run with: "all", "first", or "any", where it makes no difference libraries : libraries
+    that this contender needs; without them it does not take part extra : the contender takes part only if all
+    contenders are requested once : a turn is a single call without a warm-up call most_rounds : largest number of
+    rounds; None for all rounds every_core : whether the contender may use every core, also if the others may not
     """
 
     name: str
@@ -65,7 +60,8 @@ def _epochs(problem: str, rules: tuple[str, ...], rounds: int) -> list[Contender
     mine = [Contender(rule, "own:epoch", {"problem": problem, "rule": rule}, cores="first") for rule in rules]
     theirs = [
         Contender(name, "peers:epoch", {"name": name, "problem": problem}, "peer", "any", libraries, most_rounds=most)
-        # Opacus's epochs are the longest by far: two of them, for the whole bench is to end within six minutes.
+        # Opacus's epochs take by far the longest. We run two of them, because the whole bench should end within six
+        # minutes.
         for name, libraries, most in (("torch bp", ("torch",), None), ("opacus ghost", ("torch", "opacus"), 2))
     ]
     return [one._replace(once=True, most_rounds=min(one.most_rounds or rounds, rounds)) for one in mine + theirs]
@@ -163,11 +159,11 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
 
 
 def installed(*names: str) -> bool:
-    """Whether libraries of these names can be imported; none is."""
+    """Whether all libraries with these names can be imported."""
     return all(importlib.util.find_spec(name) for name in names)
 
 
 def of(group: str, *, extra: bool = False, without: tuple[str, ...] = ()) -> list[Contender]:
-    """The contenders of a group that take part; ``without`` names others that do not, ``extra`` asks for all."""
+    """The contenders of a group that take part. ``without`` names those that do not; ``extra`` includes all others."""
     found = [c for c in GROUPS[group][1] if installed(*c.libraries) and c.name not in without]
     return [c for c in found if extra or not c.extra]

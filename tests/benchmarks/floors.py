@@ -1,6 +1,6 @@
-"""What no step can do without, alone: its matrix products, its normals, one pass over its parameters.
+"""The parts that every step needs, timed alone: matrix products, normal samples, one pass over the parameters.
 
-And one large square product, from which `arithmetic` has the rate of the machine.
+It also times one large square product, from which `arithmetic` computes the rate of the machine.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ LARGE = "large product"
 
 
 def square(tiny: bool) -> int:
-    """The side of the matrices of the large product."""
+    """The side of the two matrices in the large product."""
     return 16 if tiny else 1024
 
 
 def positions(shapes: list[Layer], tiny: bool) -> list[int]:
-    """How many times a layer's W is used an example: the pixels that a convolution reads, 1 for a dense layer."""
+    """How many times one example uses a layer's W: once for each pixel of a convolution, and once for a dense layer."""
     side, found = (8 if tiny else 28), []
     for shape, _ in shapes:
         found.append(side**2 if len(shape) == 4 else 1)
@@ -28,10 +28,11 @@ def positions(shapes: list[Layer], tiny: bool) -> list[int]:
 
 
 def products(problem: str, tiny: bool, *, backward: bool) -> Callable[[], None]:
-    """The matrix products of one step on arrays already in place: forward, weights' directions, and what comes back.
+    """The matrix products of one step on arrays already in memory: forward, weights' directions, and backward products.
 
-    ``backward``: also W^T dz for every layer but the first (BP, DP-SGD); without, B e instead (DFA). A convolution
-    counts as products on patches that already lie in columns, one for each example.
+    With ``backward``, the backward products are W^T dz for every layer but the first (BP, DP-SGD). Without it, they are
+    B e (DFA). For a convolution, we multiply patches that are already arranged in columns, one product for each
+    example.
     """
     m, rng, work = problems.batch(tiny, problem), np.random.default_rng(1), []
     shapes = problems.layers(problem, tiny)
@@ -62,7 +63,7 @@ def products(problem: str, tiny: bool, *, backward: bool) -> Callable[[], None]:
 
 
 def floors(folder: str, *, problem: str, tiny: bool, threads: int) -> Built:
-    """The products of BP and of DFA; as many of NumPy's normals as there are parameters; a copy of as many numbers."""
+    """The products of BP and of DFA, one normal sample of NumPy per parameter, and a copy of as many values."""
     n = sum(W.size + b.size for W, b in problems.weights(problems.layers(problem, tiny)))
     rng = np.random.default_rng(2)
     source, room = np.ones(n, np.float32), np.empty(n, np.float32)

@@ -18,7 +18,8 @@ from nfa.kernels import cores
 from .own import RULES, TINY_NETS, settings, stepping
 from .problem import Built, sizes_of_growth
 
-# What changes, and its values, beside `problem.sizes_of_growth`. The rest stays at width 256, depth 3, batch 128.
+# The quantities that vary, and their values, in addition to `problem.sizes_of_growth`. Otherwise the width is 256, the
+# depth 3 and the batch size 128.
 AXES = {
     "width": (128, 256, 512, 1024),
     "depth": (2, 4, 8, 16),
@@ -27,7 +28,7 @@ AXES = {
     "jobs": (1, 2),
 }
 TINY = {"width": (8, 16), "depth": (2, 3), "K": (2, 4), "records": (10, 20), "jobs": (1,)}
-CELLS = 4  # runs that processes share
+CELLS = 4  # runs that the processes share
 
 
 def _axes(tiny: bool) -> dict[str, tuple[int, ...]]:
@@ -35,18 +36,18 @@ def _axes(tiny: bool) -> dict[str, tuple[int, ...]]:
 
 
 def _features(folder: str, width: int, n: int) -> str:
-    """The path of a file of n random records of so many features each."""
+    """The path of a file of n random records with this number of features each."""
     path = Path(folder, f"random-{width}-{n}.npz")
     rng = np.random.default_rng(0)
     x, y = rng.uniform(0, 1, (n, width)).astype(np.float32), np.arange(n) % 10
-    part = tempfile.mkstemp(dir=folder, suffix=".npz")[1]  # another process may just write the same
+    part = tempfile.mkstemp(dir=folder, suffix=".npz")[1]  # another process may be writing the same file
     np.savez(part, x_train=x, y_train=y, x_test=x[:10], y_test=y[:10])
     Path(part).replace(path)
     return str(path)
 
 
 def rules(folder: str, *, rule: str, tiny: bool, threads: int) -> Built:
-    """A step of a rule for every width and depth; of the MLP for every size of a batch and every number of threads."""
+    """A step of a rule for every width and depth; the MLP's step for every batch size and every number of threads."""
     steps, used = {}, []
     for axis in ("width", "depth"):
         for value in _axes(tiny)[axis]:
@@ -63,7 +64,7 @@ def rules(folder: str, *, rule: str, tiny: bool, threads: int) -> Built:
 
 
 def _of(folder: str, rule: str, architecture: str, m: int, threads: int) -> Settings:
-    """The settings of a run of a rule on as many random records as a batch has."""
+    """The settings of a run of a rule on random records; the number of records is the batch size."""
     name, own = RULES[rule]
     return Settings(
         rule=name,
@@ -80,7 +81,7 @@ def _of(folder: str, rule: str, architecture: str, m: int, threads: int) -> Sett
 
 
 def _with_threads(step: Callable, n: int, after: int) -> Callable:
-    """The step with n threads for the kernels; afterwards there are as many as the process otherwise has."""
+    """The step with n threads for the kernels. After the step, the process has its usual number of threads again."""
 
     def one() -> None:
         cores.limit(n)
@@ -91,7 +92,7 @@ def _with_threads(step: Callable, n: int, after: int) -> Callable:
 
 
 def repeats(folder: str, *, tiny: bool, threads: int) -> Built:
-    """A step of ULR on 256-128-10, batch 64, for every number K of losses an example."""
+    """A step of ULR on the network 256-128-10 with batch size 64, for every number K of losses per example."""
     width, m, steps, used = (16 if tiny else 256), (4 if tiny else 64), {}, []
     for K in _axes(tiny)["K"]:
         chosen = Settings(
@@ -111,7 +112,7 @@ def repeats(folder: str, *, tiny: bool, threads: int) -> Built:
 
 
 def records(folder: str, *, tiny: bool, threads: int) -> Built:
-    """Training of DP-DFA for one epoch, the data read and the record written, for every number of records."""
+    """One epoch of DP-DFA for every number of records. The time includes reading the data and writing the record."""
     number, place = itertools.count(), tempfile.mkdtemp(dir=folder)
 
     def runs(n: int) -> Callable[[], None]:
@@ -130,7 +131,7 @@ def _small(tiny: bool) -> dict[str, Any]:
 
 
 def jobs(folder: str, *, tiny: bool, threads: int) -> Built:
-    """As `nfa reproduce --jobs`: cells of one thread each, shared by processes that are already there."""
+    """Cells of one thread each, shared by processes that already run, as with `nfa reproduce --jobs`."""
     number, place = itertools.count(), tempfile.mkdtemp(dir=folder)
 
     def shared(workers: int) -> Callable[[], None]:
@@ -147,7 +148,7 @@ def jobs(folder: str, *, tiny: bool, threads: int) -> Built:
         return one
 
     steps = {f"jobs {n}": shared(n) for n in _axes(tiny)["jobs"] if n <= (os.cpu_count() or 1)}
-    if not tiny:  # workers come to life, and compile
+    if not tiny:  # the first call starts the workers and compiles
         for step in steps.values():
             step()
     return Built(steps, {"cells": CELLS})

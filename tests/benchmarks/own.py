@@ -1,4 +1,4 @@
-"""Ours: steps and epochs as `nfa train` takes them, from the settings of a run, with whatever these bind."""
+"""Our contenders: steps and epochs as `nfa train` runs them, with everything that the settings of a run bind."""
 
 import itertools
 import tempfile
@@ -30,7 +30,7 @@ RULES: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def settings(folder: str, problem: str, rule: str, *, tiny: bool, threads: int, epoch=False, **more) -> Settings:
-    """The settings of a run of one of RULES; ``more`` are further settings."""
+    """The settings of a run of one of RULES; ``more`` has further settings."""
     name, own = RULES[rule]
     dataset = name_of_data(folder, problem, tiny=tiny, epoch=epoch)
     m = batch(tiny, problem)
@@ -54,7 +54,7 @@ def settings(folder: str, problem: str, rule: str, *, tiny: bool, threads: int, 
 
 
 def stepping(chosen: Settings):
-    """A function that takes one whole step of the run, data and noise included, and the parts of the run."""
+    """A function that runs one whole step of the run, with data and noise, and the parts of the run."""
     parts = prepare(chosen)
     steps = parts.train()
 
@@ -65,7 +65,7 @@ def stepping(chosen: Settings):
 
 
 def step(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, size: int = 0, **more) -> Built:
-    """One step of `nfa train`, with batches of another size if one is given."""
+    """One step of `nfa train`, with another batch size if ``size`` is given."""
     if size and not tiny:
         more |= {"batch": size, "train_examples": size}
     one, parts = stepping(settings(folder, problem, rule, tiny=tiny, threads=threads, **more))
@@ -73,10 +73,10 @@ def step(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, size
 
 
 def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **more) -> Built:
-    """One epoch of `nfa train` in a process that is already there: data read, prepared, trained, measured, recorded.
+    """One epoch of `nfa train` in a running process: read and prepare the data, train, measure, write the record.
 
-    The step's answer has the seconds of training alone, as the record tells them. Told are the seconds of ``reading``
-    the data, and how many records are ``looked_at`` to measure the network at the end.
+    The step returns the seconds of training alone, as the record has them. The contender also reports the seconds of
+    ``reading`` the data, and ``looked_at``, the number of records on which the network is measured at the end.
     """
     chosen = settings(folder, problem, rule, tiny=tiny, threads=threads, epoch=True, **more)
     if problem == "ulr" and not tiny and chosen.dataset != WHOLE["ulr"]:
@@ -90,7 +90,7 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
         told.update(kernels=record["kernels"], steps=record["steps"], records=record["data"]["train"])
         return {"training": record["timing"]["seconds"]}
 
-    if not tiny:  # what the record tells is told before the first turn
+    if not tiny:  # find what the record reports before the first turn
         began = time.perf_counter()
         images = data.load(chosen.dataset)
         told["reading"] = time.perf_counter() - began
@@ -102,10 +102,10 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
 
 
 def first_use(folder: str, *, problem: str, rule: str, small: bool, tiny: bool, threads: int) -> Built:
-    """Seconds of a run's preparation and first step in this process beyond what they take the second time.
+    """Additional seconds of a run's preparation and first step in this process, compared with the second time.
 
-    To be started anew, as tiny, for each time it is measured: what a kernel compiles at its first use, and importing
-    numba. Sizes are those of a real step, unless ``small``.
+    These seconds are the import of numba and the compilation of each kernel at its first use. Start a new process for
+    each measurement, also if ``tiny``. The sizes are those of a real step, unless ``small``.
     """
     seconds = []
     for _ in range(2):
@@ -116,7 +116,10 @@ def first_use(folder: str, *, problem: str, rule: str, small: bool, tiny: bool, 
 
 
 def export(folder: str, *, tiny: bool, threads: int, names: list[str]) -> Built:
-    """Write data sets as plain files for processes that know nothing of nfa; one that is not here is left out."""
+    """Write data sets as plain files for processes that do not use nfa.
+
+    A data set that is not available is left out.
+    """
     images = np.random.default_rng(0).integers(0, 256, (60, 1, 8, 8), dtype=np.uint8)
     labels = np.arange(60) % 10
     np.savez(Path(folder, "tiny.npz"), x_train=images[:40], y_train=labels[:40], x_test=images[40:], y_test=labels[40:])

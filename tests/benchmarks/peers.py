@@ -1,7 +1,8 @@
 """The same steps and epochs in other libraries: PyTorch without privacy, Opacus, JAX. Nothing of nfa is imported.
 
-A peer has ``step()``, one whole training step on a batch drawn from records in memory, and ``direction(x, labels)``,
-what it would subtract there at the start, without noise, as arrays in the order W[1], b[1], W[2], ...
+A peer has two functions. ``step()`` is one whole training step on a batch drawn from records in memory. ``direction(x,
+labels)`` is the direction that the peer would subtract at the first weights, without noise, as arrays in the order
+W[1], b[1], W[2], ...
 """
 
 import importlib
@@ -22,7 +23,7 @@ Weights = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Task(NamedTuple):
-    """A network, its first weights, and the size of a batch."""
+    """A network, its first weights, and the batch size."""
 
     layers: list[Layer]
     weights: Weights
@@ -30,7 +31,10 @@ class Task(NamedTuple):
 
 
 class Peer(NamedTuple):
-    """What can be asked of a peer: ``steps(x, labels)`` gives the step on records in memory; torch's has its model."""
+    """A peer's functions:
+
+    ``steps(x, labels)`` gives the step on records in memory. A peer of torch has its model too.
+    """
 
     steps: Callable
     direction: Callable
@@ -98,7 +102,7 @@ def torch_bp(task: Task) -> Peer:
 
 def _opacus(task: Task, ghost: bool) -> Peer:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of Opacus about its own imports
+        warnings.simplefilter("ignore")  # Opacus warns about its own imports
         import torch
         from opacus.grad_sample import GradSampleModule, GradSampleModuleFastGradientClipping
         from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
@@ -121,7 +125,7 @@ def _opacus(task: Task, ghost: bool) -> Peer:
         loss = DPLossFastGradientClipping(wrap, optimizer, loss)
 
     def gradient(x, labels):
-        with warnings.catch_warnings():  # Opacus still hooks modules the way that PyTorch calls old
+        with warnings.catch_warnings():  # Opacus still attaches hooks to modules in PyTorch's old way
             warnings.simplefilter("ignore")
             optimizer.zero_grad()
             loss(wrap(x), labels).backward()
@@ -137,12 +141,12 @@ def _opacus(task: Task, ghost: bool) -> Peer:
 
 
 def opacus_ghost(task: Task) -> Peer:
-    """Opacus' DP-SGD step by ghost clipping: norms in a first backward pass, clipped gradients in a second."""
+    """Opacus' DP-SGD step with ghost clipping: a backward pass for the norms, and another for the clipped gradients."""
     return _opacus(task, ghost=True)
 
 
 def opacus_per_sample(task: Task) -> Peer:
-    """Opacus' DP-SGD step by hooks that form every example's gradient."""
+    """Opacus' DP-SGD step with hooks that form every example's gradient."""
     return _opacus(task, ghost=False)
 
 
@@ -214,11 +218,11 @@ def jax_bp(task: Task) -> Peer:
 
 
 def jax_vmap(task: Task) -> Peer:
-    """JAX's compiled DP-SGD step: every example's gradient by vmap, clipped, averaged, with noise."""
+    """JAX's compiled DP-SGD step: every example's gradient by vmap, then clipping, averaging and noise."""
     return _jax(task, private=True)
 
 
-# What each computes, without its noise, is the direction of one of our rules.
+# Without its noise, each peer computes the direction of one of our rules.
 PEERS: dict[str, tuple[Callable[[Task], Peer], str]] = {
     "torch bp": (torch_bp, "bp"),
     "jax bp": (jax_bp, "bp"),
@@ -229,13 +233,13 @@ PEERS: dict[str, tuple[Callable[[Task], Peer], str]] = {
 
 
 def task(problem: str, tiny: bool) -> Task:
-    """A problem by its name, with first weights of the law that ours have."""
+    """A problem by its name. Its first weights have the same distribution as ours."""
     shapes = problems.layers(problem, tiny)
     return Task(shapes, problems.weights(shapes), problems.batch(tiny, problem))
 
 
 def _use(name: str, threads: int) -> dict[str, Any]:
-    """Give torch its threads, and tell what it runs on."""
+    """Set the number of torch's threads, and report what torch runs on."""
     if name.startswith("jax"):
         return {}
     torch = importlib.import_module("torch")
@@ -244,7 +248,7 @@ def _use(name: str, threads: int) -> dict[str, Any]:
 
 
 def step(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> Built:
-    """One training step of a peer, its batch drawn from the records that our steps draw from."""
+    """One training step of a peer. Its batch is drawn from the same records as in our steps."""
     told = _use(name, threads)
     data = problems.name_of_data(folder, problem, tiny=tiny)
     x, labels, *_ = problems.records(folder, data, flat=problem == "mlp")
@@ -254,7 +258,7 @@ def step(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> B
 
 
 def growth(folder: str, *, name: str, tiny: bool, threads: int) -> Built:
-    """A step of a torch library on the MLP for every size of a batch, of a large one for every number of threads."""
+    """A step of a torch library on the MLP, for every batch size and, with a large batch, every number of threads."""
     import torch
 
     told, given, steps = _use(name, threads), task("mlp", tiny), {}
@@ -277,7 +281,7 @@ def growth(folder: str, *, name: str, tiny: bool, threads: int) -> Built:
 
 
 def epoch(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> Built:
-    """One epoch in torch, with what `nfa train` does beside: data read and scaled, loss and accuracy told in a file."""
+    """One epoch in torch with what `nfa train` also does: read and scale data, write loss and accuracy to a file."""
     import torch
 
     told = _use(name, threads)

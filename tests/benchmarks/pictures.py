@@ -1,4 +1,4 @@
-"""The pictures of a run: bars of ours, peers and floors in units of torch's step, and how cost grows."""
+"""The pictures of a run: bars of our code, peers and floors in units of torch's step, and the growth of the cost."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +9,8 @@ from .contenders import ANY
 
 BASE = "torch bp"
 COLOURS = {"ours": "#1f77b4", "peer": "#b0b0b0", "floor": "#e0a030"}
-HATCHES = ("", "///")  # of the first core type, and of the others
-OF_PEERS = ("torch bp", "opacus ghost")  # whose growth is drawn dashed
+HATCHES = ("", "///")  # for the first core type and the others
+OF_PEERS = ("torch bp", "opacus ghost")  # their growth is drawn with dashed lines
 LABELS = {
     "width": "width n of every layer",
     "depth": "depth L",
@@ -24,7 +24,7 @@ LABELS = {
 
 
 def bars_of(group: dict[str, Any], cores: Sequence[str]) -> list[tuple[str, str, int, dict[str, float]]]:
-    """Of each bar: its name, whose it is, the number of its core type, and median and quartiles over torch's median."""
+    """The bars: name, kind, number of the core type, and median and quartiles divided by torch's median."""
     base = group["contenders"].get(BASE, {}).get(ANY, {}).get("times", {})
     if not (whole := base.get("step") or base.get("epoch")):
         return []
@@ -42,7 +42,7 @@ def bars_of(group: dict[str, Any], cores: Sequence[str]) -> list[tuple[str, str,
 
 
 def draw(document: dict[str, Any], folder: Path) -> list[Path]:
-    """Write the pictures for which there are numbers, and return their paths."""
+    """Write the pictures for which we have times, and return their paths."""
     import matplotlib
 
     matplotlib.use("Agg")

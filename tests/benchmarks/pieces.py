@@ -1,4 +1,4 @@
-"""Parts of a step, alone: noise, clips and projections, each as a run's settings bind it, beside plain NumPy."""
+"""Parts of a step, alone: noise, clips and projections as a run's settings bind them, next to plain NumPy."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ from nfa.experiments.prepare import prepare
 from .own import settings
 from .problem import Built
 
-SIZES = ((256, 784), (256, 512), (256, 10), (64, 12_544))  # what the papers' networks clip, an example a row
+SIZES = ((256, 784), (256, 512), (256, 10), (64, 12_544))  # what the papers' networks clip, one example per row
 TINY_SIZES = ((4, 20), (3, 7))
 
 
@@ -24,7 +24,7 @@ def _given(folder: str, rule: str, how: dict[str, Any], **more: Any) -> tuple[di
 
 
 def _name(function: Any) -> str:
-    """The name of a function, or of the one that `functools.partial` has given arguments."""
+    """The name of a function, or of the function inside a `functools.partial`."""
     function = getattr(function, "func", function)
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}"
 
@@ -42,7 +42,7 @@ def noise(folder: str, *, tiny: bool, threads: int, secure: bool = False, kernel
 
 
 def _silent(step: Callable) -> Callable[[], None]:
-    """The step without its answer."""
+    """The step without its return value."""
 
     def one() -> None:
         step()
@@ -55,7 +55,7 @@ def _offset_then_clip(v: np.ndarray, nu: float, c: float, floor: str) -> np.ndar
 
 
 def clips(folder: str, *, tiny: bool, threads: int, kernels: bool = True) -> Built:
-    """The l2 clip of DP-DFA, and the offset and clip of entries of the photonic rule."""
+    """The l2 clip of DP-DFA, and the offset and entrywise clip of the photonic rule."""
     how, rng = {"tiny": tiny, "threads": threads}, np.random.default_rng(3)
     clip_l2 = _given(folder, "dp_dfa", how, kernels=kernels)[0].get("clip_l2", clip.clip_l2)
     clip_offset = _given(folder, "photonic", how, kernels=kernels)[0].get("clip_offset", _offset_then_clip)
@@ -68,7 +68,7 @@ def clips(folder: str, *, tiny: bool, threads: int, kernels: bool = True) -> Bui
 
 
 def _errors(m: int, n_in: int, nonzero: int) -> np.ndarray:
-    """Errors (m, n_in) with so many entries not 0."""
+    """Errors (m, n_in) with this number of entries that are not 0."""
     rng, e = np.random.default_rng(4), np.zeros((m, n_in), np.float32)
     for row in e:
         row[rng.choice(n_in, nonzero, replace=False)] = rng.choice([-1, 1], nonzero)
@@ -76,7 +76,10 @@ def _errors(m: int, n_in: int, nonzero: int) -> np.ndarray:
 
 
 def never_stored(folder: str, *, tiny: bool, threads: int, kernels: bool = True) -> Built:
-    """32 errors of 10 onto 200,000 outputs; 8 of 5,000 onto 2,000, all entries not 0, or 20 an example."""
+    """Projections of 32 errors of size 10 to 200,000 outputs, and of 8 errors of size 5,000 to 2,000 outputs.
+
+    In the second case, either all entries of an error are not 0, or only 20 of them.
+    """
     from nfa.feedback.never_stored import Unstored
     from nfa.kernels import projection
 

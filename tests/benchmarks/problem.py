@@ -1,4 +1,4 @@
-"""What ours and the peers all learn from, in plain arrays: records in files, first weights, the sizes of networks."""
+"""The data that all contenders train on, as plain arrays: records in files, first weights, sizes of the networks."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -7,36 +7,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SIGMA = 0.01  # noise on every coordinate of the average
+SIGMA = 0.01  # standard deviation of the noise on every coordinate of the average
 C = 1.0  # the clipping bound of DP-SGD
 LR, MOMENTUM = 0.01, 0.9
-TRAIN_LOSS = 2000  # of so many training examples an epoch's loss is told, as by `nfa train`
-# Records of a step are drawn from the embedded data set, those of an epoch from a whole one where that is here.
+TRAIN_LOSS = 2000  # training examples on which the loss of an epoch is measured, as in `nfa train`
+# A step uses records of the embedded data set. An epoch uses a whole data set if it is available.
 SMALL, TINY = "fashion-mnist-small", "tiny"
 WHOLE = {"mlp": "fashion-mnist", "cnn": SMALL, "ulr": "mnist"}
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 BATCH = {"mlp": 256, "cnn": 64, "ulr": 500}
-# For `growth`, of ours and of peers: sizes of a batch of the MLP, numbers of threads, and the batch that these share.
+# For `growth`, of our code and of the peers: batch sizes of the MLP, numbers of threads, and the batch size for all
+# numbers of threads.
 BATCHES, THREADS, SHARED_BATCH = (64, 128, 256, 512, 1024, 2048, 4096, 8192), (1, 2, 4, 8, 16), 4096
 TINY_BATCHES, TINY_SHARED_BATCH = (4, 8), 8
 
 
 class Built(NamedTuple):
-    """What a contender builds: steps by label, and what is to be told of them."""
+    """What a contender builds: its steps by label, and what it reports of them."""
 
     steps: dict[str, Callable[[], dict[str, float] | None]]
     told: dict[str, Any]
 
 
 class Layer(NamedTuple):
-    """A layer by the shape of its W, and what follows: an activation ("" for none), 2x2 pooling where it convolves."""
+    """A layer: the shape of its W, and its activation, "" for none. A convolution is followed by 2x2 pooling."""
 
     shape: tuple[int, ...]
     activation: str
 
 
 def layers(problem: str, tiny: bool) -> list[Layer]:
-    """Of the MLP, or of Lee & Kifer's CNN; the tiny ones read images of 8x8."""
+    """The layers of the MLP, or of Lee & Kifer's CNN. The tiny networks read images of 8x8 pixels."""
     if problem == "mlp":
         sizes = (64, 16, 12, 10) if tiny else (784, 512, 512, 10)
         shapes = list(zip(sizes[1:], sizes, strict=False))
@@ -47,7 +48,7 @@ def layers(problem: str, tiny: bool) -> list[Layer]:
 
 
 def weights(shapes: list[Layer], seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
-    """W and b of every layer, uniform up to 1 / sqrt(fan-in), float32."""
+    """W and b of every layer: uniform values up to 1 / sqrt(fan-in), as float32."""
     rng, made = np.random.default_rng(seed), []
     for shape, _ in shapes:
         bound = 1 / np.sqrt(np.prod(shape[1:]))
@@ -57,14 +58,14 @@ def weights(shapes: list[Layer], seed: int = 0) -> list[tuple[np.ndarray, np.nda
 
 
 def batch(tiny: bool, problem: str) -> int:
-    """The size of a batch."""
+    """The batch size."""
     return 4 if tiny else BATCH[problem]
 
 
 def records(folder: str | Path, name: str, *, flat: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """x_train, y_train, x_test, y_test of a data set, read from disk, the images standardised as `nfa train` has them.
+    """x_train, y_train, x_test, y_test of a data set on the disk, with the images standardised as in `nfa train`.
 
-    Standardised by mean and deviation of the training pixels, float32; labels are int64.
+    The mean and standard deviation are those of the training pixels. Images are float32; labels are int64.
     """
     x, y, x_test, y_test = (np.load(Path(folder) / f"{name}-{what}.npy") for what in ARRAYS)
     counts = np.bincount(x.ravel(), minlength=256) / x.size
@@ -76,7 +77,7 @@ def records(folder: str | Path, name: str, *, flat: bool) -> tuple[np.ndarray, n
 
 
 def name_of_data(folder: str | Path, problem: str, *, tiny: bool, epoch: bool = False) -> str:
-    """The data set of a step or an epoch: one that `own.export` has written to the folder."""
+    """The data set of a step or an epoch. `own.export` has written it to the folder."""
     if tiny:
         return TINY
     whole = epoch and (Path(folder) / f"{WHOLE[problem]}-x_train.npy").is_file()
@@ -84,14 +85,14 @@ def name_of_data(folder: str | Path, problem: str, *, tiny: bool, epoch: bool = 
 
 
 def whole_batches(n: int, m: int) -> int:
-    """The largest multiple of m that is at most n: of so many records all batches are full."""
+    """The largest multiple of m that is at most n. With this number of records, all batches are full."""
     return n // m * m
 
 
 def sizes_of_growth(tiny: bool) -> dict[str, list[tuple[int, int]]]:
-    """For each axis, "batch" and "threads", its values, and the size of a batch of the MLP at each.
+    """The values of each axis, "batch" and "threads", with the MLP's batch size for each value.
 
-    Numbers of threads are those for which the process has cores.
+    A number of threads is included if the process has as many cores.
     """
     sizes, shared = (TINY_BATCHES, TINY_SHARED_BATCH) if tiny else (BATCHES, SHARED_BATCH)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -99,7 +100,7 @@ def sizes_of_growth(tiny: bool) -> dict[str, list[tuple[int, int]]]:
 
 
 def permuted(n: int, m: int, permutation: Callable[[int], Any]) -> Iterator[Any]:
-    """The indices of batches, pass after pass without end, each pass in a new order; the last may be short."""
+    """The indices of batches, without end. Each pass has a new order, and its last batch may be smaller."""
     while True:
         order = permutation(n)
         for start in range(0, n, m):

@@ -1,4 +1,4 @@
-"""The rounds: every contender in a process of its own, asleep but for its turn, in another order each round."""
+"""The rounds: every contender has its own process and sleeps except in its turn. Each round has another order."""
 
 import contextlib
 import json
@@ -18,22 +18,22 @@ from typing import Any
 from . import timing
 from .contenders import ANY, Contender
 
-PAUSE = 0.05  # seconds between two turns, in which threads of the last one stop to look for work
-LEAST = 0.15  # seconds that a contender's calls in one round take together at least
-# Freed memory stays with the process. Ours ask the C library for it; so that peers have it too, they get it this way.
+PAUSE = 0.05  # seconds between two turns, in which the threads of the last contender stop looking for work
+LEAST = 0.15  # least seconds that a contender's calls in one round take together
+# Freed memory stays with the process. Our code asks the C library for this; for the peers, this variable does it.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 28), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
-CORE_TYPES = {"AVX2": "Haswell", "AVX-512": "SkylakeX"}  # what OpenBLAS calls a core that has it
-ENVIRONMENT = "environment"  # the core type that the environment says, or OpenBLAS finds
+CORE_TYPES = {"AVX2": "Haswell", "AVX-512": "SkylakeX"}  # OpenBLAS's name for a core that has these instructions
+ENVIRONMENT = "environment"  # the core type that the environment sets, or that OpenBLAS detects
 
 
 class Lost(RuntimeError):
-    """Raised if a contender's process ends before it was told to."""
+    """Raised if a contender's process ends before it is asked to."""
 
 
 def core_types(asked: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
-    """Those core types that this processor has, all by default, and why the others are left out.
+    """The requested core types that this processor has, by default all, and why the others are left out.
 
-    Raises ValueError for a name that is none.
+    Raises ValueError for an unknown name.
     """
     known = [*CORE_TYPES, ENVIRONMENT]
     if unknown := [name for name in asked or [] if name not in known]:
@@ -53,13 +53,10 @@ _ending = threading.Event()  # while set, a process that has just been started e
 
 
 class Contestant:
-    """A contender's process, seen from outside.
+    """A contender's process, as the racing process controls it.
 
-    Parameters
-    ----------
-    contender : what to build
-    core : a name of CORE_TYPES; others leave the environment as it is
-    folder : with the data, as `own.export` writes them
+    Parameters ---------- contender : the contender to build core : a name of CORE_TYPES; other names leave the
+    environment unchanged folder : the folder with the data that `own.export` writes
     tiny, threads, least, bound : as for `race`
     """
 
@@ -84,7 +81,7 @@ class Contestant:
             text=True,
             bufsize=1,
             env=self._environment(core, threads),
-            start_new_session=True,  # Ctrl-C is ours to handle
+            start_new_session=True,  # we handle Ctrl-C ourselves
         )
         _alive.append(self)
         if _ending.is_set():  # set before `end` went through the list
@@ -108,7 +105,7 @@ class Contestant:
             try:
                 self.process.stdin.write(json.dumps(question) + "\n")
                 answer = self.process.stdout.readline()
-            except (BrokenPipeError, ValueError):  # ValueError: it was ended before it was spoken to
+            except (BrokenPipeError, ValueError):  # ValueError: it was ended before the first message
                 answer = ""
             found = json.loads(answer) if answer else {"failed": ""}
             if "failed" in found:
@@ -120,20 +117,20 @@ class Contestant:
             return found
 
     def round(self, order: Sequence[str]) -> dict[str, timing.Timed]:
-        """One round of the steps named, in this order."""
+        """One round of the named steps, in this order."""
         return self._ask(list(order))
 
     def end(self) -> None:
         """End the process and those that it started.
 
-        `_ask` may still be waiting for it in another thread, and is then told that it is lost.
+        `_ask` may still be waiting for this process in another thread. It then raises `Lost`.
         """
         if hasattr(os, "killpg") and self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         with self._speaking:
-            if not self._errors.closed:  # another thread has not ended it meanwhile
+            if not self._errors.closed:  # another thread may have ended it meanwhile
                 with self.process, self._errors, contextlib.suppress(BrokenPipeError):
                     self.process.stdin.close()
 
@@ -141,7 +138,7 @@ class Contestant:
 def start(contenders: Sequence[Contender], cores: Sequence[str], tell: Callable[[str], None], **how: Any) -> dict:
     """Start the processes, as many at a time as there are threads: {(name, core type): Contestant}.
 
-    Where the core type makes no difference to a contender it is `contenders.ANY`. ``how`` as for `Contestant`.
+    If the core type makes no difference to a contender, its core type is `contenders.ANY`. ``how`` as for `Contestant`.
     """
     taken = {"all": cores, "first": cores[:1], "any": [ANY]}
     wanted = [(c, core) for c in contenders for core in taken[c.cores]]
@@ -165,7 +162,7 @@ def start(contenders: Sequence[Contender], cores: Sequence[str], tell: Callable[
 
 
 def end() -> None:
-    """End all processes, those that are getting ready as well."""
+    """End all processes, also those that are still being prepared."""
     while _alive:
         _alive.pop().end()
 
@@ -183,20 +180,14 @@ def race(
 ) -> dict[str, dict[str, Any]]:
     """Time the contenders in turn: {name: {core type: {"times": {label: {"wall": [s, ...], ...}}, ...}}}.
 
-    Parameters
-    ----------
-    contenders : who takes part
-    cores : core types, of `core_types`; a contender to which it makes no difference runs once, as `contenders.ANY`
-    rounds : int >= 1; a contender may ask for fewer at most
-    folder : with the data
-    tiny : at sizes at which no time means anything
-    threads : of every library
-    tell : is told what happens
+    Parameters ---------- contenders : who takes part cores : core types, of `core_types`; a contender runs once, as
+    `contenders.ANY`, if its core type makes no difference rounds : int >= 1; a contender may have a smaller maximum
+    folder : the folder with the data tiny : use sizes so small that the times mean nothing threads : number of threads
+    of every library tell : function that is called with a line of progress
     bound : number of cores that a process may use at most; None for all. A contender may ask for all
 
-    Notes
-    -----
-    "others" is the largest share of a turn in which processes had a core whose turn it was not: 0 where all slept.
+    Notes ----- "others" is the processor time of the waiting processes as a share of a turn, at most: 0 if all of them
+    slept.
     """
     least = 0.0 if tiny else LEAST
     how = {"folder": folder, "tiny": tiny, "threads": threads, "least": least, "bound": bound}
@@ -221,7 +212,7 @@ def race(
 
 
 def _turn(able: dict, key: tuple[str, str], into: dict[str, Any], shuffle: Callable) -> None:
-    """One turn of one contender, added to what was found of it."""
+    """Run one turn of one contender, and add its times to the contender's results."""
     time.sleep(PAUSE)
     labels = list(into["times"])
     shuffle(labels)

@@ -1,4 +1,4 @@
-"""The whole run: groups raced, growth, targets; printed, and written as JSON and pictures."""
+"""The whole run: race the groups, measure growth, judge the targets, print, and write JSON and pictures."""
 
 import json
 import os
@@ -14,17 +14,21 @@ from . import arithmetic, contenders, pictures, race, scaling, start, targets, t
 from .contenders import Contender
 
 PARTS = (*contenders.GROUPS, "start")
-_CORES = {"growth": {"threads": 1}}  # small sizes use one core and large ones more, which would bend a slope
-EXTRA = ("growth",)  # where all is asked for, or the part
+_CORES = {"growth": {"threads": 1}}  # small sizes use one core and large ones several, which would change the exponent
+EXTRA = ("growth",)  # measured only if everything, or this part, is requested
 ALIASES = {"scaling": "growth", "normals": "noise"}
 
 
 class Progress:
-    """What is being done, how much is left and how long it has taken: one line that stays on a terminal, or one a part.
+    """Progress: the current part, the number of parts left and the time so far.
+
+    A terminal shows one line, which is updated. Without a terminal, each part has a line.
 
     Parameters
+
     ----------
-    parts : to come, in their order
+
+    parts : the parts to come, in order
     """
 
     def __init__(self, parts: Sequence[str]) -> None:
@@ -32,7 +36,7 @@ class Progress:
         self.live = sys.stderr.isatty()
 
     def begin(self, part: str) -> None:
-        """A part begins."""
+        """Begin a part."""
         self.part = part
         if not self.live:
             self._line("begins")
@@ -53,14 +57,14 @@ class Progress:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Nothing is being done any more."""
+        """Clear the line, because no part is running any more."""
         if self.live:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """What the numbers depend on besides the code and what each contender tells of its own process."""
+    """What the times depend on, except the code and what each contender reports about its own process."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -79,9 +83,10 @@ def _processor() -> str:
 
 
 def parts_of(only: Sequence[str] | None, extra: bool) -> list[str]:
-    """The parts asked for in the order in which they run, by default all, of EXTRA only with ``extra``.
+    """The requested parts in the order in which they run. By default these are all parts; those in EXTRA need
+    ``extra``.
 
-    Raises ValueError for one that is none.
+    Raises ValueError for an unknown part.
     """
     default = [part for part in PARTS if extra or part not in EXTRA]
     asked = {ALIASES.get(part, part) for part in only or default}
@@ -102,12 +107,10 @@ def run(
     threads: int = 2,
     progress: Callable[[Sequence[str]], Any] = Progress,
 ) -> dict[str, Any]:
-    """Measure the parts asked for (by default as `parts_of`), print them, write ``bench.json`` and pictures into out.
+    """Measure the requested parts (by default those of `parts_of`), print them, and write ``bench.json`` and pictures.
 
-    Parameters
-    ----------
-    cores : core types of OpenBLAS, as for `race.core_types`
-    without : names of contenders that do not take part; extra: those that take long do
+    Parameters ---------- cores : core types of OpenBLAS, as for `race.core_types` without : names of contenders that do
+    not take part; extra: whether the slow contenders take part
 
     Raises
     ------
@@ -174,12 +177,12 @@ def _export(folder: Path, tiny: bool, threads: int) -> None:
     build = Contender("data", "own:export", {"names": names}, once=True)
     try:
         race.Contestant(build, race.ENVIRONMENT, folder, tiny=True, threads=threads, least=0.0)
-    finally:  # before the folder goes
+    finally:  # before the folder is removed
         race.end()
 
 
 def _write(document: dict[str, Any], path: Path) -> Path:
-    """Write the record as a whole: a reader sees the old one or the new one."""
+    """Replace the record in one operation, so a reader always sees a whole record, the old one or the new one."""
     part = path.with_suffix(".json.part")
     part.write_text(json.dumps(document, indent=1) + "\n")
     part.replace(path)
@@ -187,7 +190,7 @@ def _write(document: dict[str, Any], path: Path) -> Path:
 
 
 def print_group(name: str, group: dict[str, Any]) -> None:
-    """A group as a table."""
+    """Print a group as a table."""
     print(f"\n{name}: {group['what']}")
     print(f"  {'ms':54s} {'median':>9s} {'q1':>9s} {'q3':>9s} {'cpu':>9s} {'busy':>5s} {'step MB':>9s}")
     for contender, by_core in group["contenders"].items():
@@ -206,7 +209,7 @@ def print_group(name: str, group: dict[str, Any]) -> None:
 
 
 def print_targets(rows: list[dict[str, Any]]) -> None:
-    """The targets as a table."""
+    """Print the targets as a table."""
     print("\nTargets: time of ours over time of the other, or what the line names; in brackets what it was before")
     for row in rows:
         title, before = f"{row['what']} ({row['core']})", f" [{row['before']}]" if row["before"] else ""

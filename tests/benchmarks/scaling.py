@@ -1,4 +1,4 @@
-"""How cost grows with width, depth, batch, threads, K, records and jobs: exponents with intervals, from `growth`."""
+"""How cost grows with width, depth, batch size, threads, K, records and jobs: exponents with intervals."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,14 +13,14 @@ HOW = (
 
 
 def exponent(values: Sequence[float], seconds: np.ndarray) -> np.ndarray:
-    """Slopes of log seconds (..., n) over log values (n,), by least squares: cost grows as value^exponent."""
+    """Least-squares slopes of log seconds (..., n) over log values (n,). The cost grows as value^exponent."""
     x = np.log(np.asarray(values, float))
     x = x - x.mean()
     return np.log(seconds) @ x / (x @ x)
 
 
 def fitted(values: Sequence[float], rounds: np.ndarray) -> dict[str, Any]:
-    """Exponent, its interval and the median seconds, from seconds (rounds, n) of n values; see HOW."""
+    """Exponent, its interval and the median seconds, from the seconds (rounds, n) for n values. See HOW."""
     rng = np.random.default_rng(0)
     again = rng.integers(0, len(rounds), (DRAWS, len(rounds)))
     slopes = exponent(values, np.median(rounds[again], axis=1))  # (DRAWS,)
@@ -53,7 +53,7 @@ def fit(group: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def has_memory(row: dict[str, Any]) -> bool:
-    """Whether a row tells how the memory of a step grows with the batch."""
+    """Whether a row reports how the memory of a step grows with the batch size."""
     return row["axis"] == "batch" and None not in row.get("bytes", [None])
 
 

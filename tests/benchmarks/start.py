@@ -1,4 +1,4 @@
-"""What happens once a process, each in new processes: not raced, for nothing stays warm."""
+"""Times of what happens once per process. Each is measured in new processes, without a race and without warm-up."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ TRAIN = "train --rule dp_dfa --set sigma=0.01 --set tau_e=0.1 --set tau_h=1 --ba
 
 
 def python(folder: str, *, tiny: bool, threads: int, arguments: list[str], printed: bool) -> Built:
-    """Start Python with some arguments; what is told is the seconds that it took or, if printed, those it prints."""
+    """Start Python with these arguments, and return the seconds it took or, if ``printed``, the seconds it prints."""
     began = time.perf_counter()
     command = [sys.executable, *arguments]
     done = subprocess.run(command, capture_output=True, check=True, text=True, stdin=subprocess.DEVNULL)
@@ -36,17 +36,17 @@ def measure(
     tell: Callable[[str], None],
     bound: int | None = None,
 ) -> dict:
-    """A group as `race.race` gives it, each contender with the label "once" and a few rounds at most."""
+    """Measure a group in the form of `race.race`. Each contender has the label "once" and a few rounds at most."""
 
     def told(build: str, kind: str, with_core: str, options: dict[str, Any]) -> dict[str, Any]:
         one = Contender("start", build, options, kind=kind, once=True)
-        try:  # tiny: built once
+        try:  # tiny: build once
             return Contestant(one, with_core, folder, tiny=True, threads=threads, least=0.0, bound=bound).about
         finally:
             end()
 
     def seconds(arguments: list[str], printed: bool = False) -> float:
-        # By a process that ends with this one and takes what it has started along.
+        # The process that runs this ends with the present one, and ends the processes that it has started.
         return told("start:python", "command", ENVIRONMENT, {"arguments": arguments, "printed": printed})["seconds"]
 
     def imported() -> float:

@@ -1,4 +1,4 @@
-"""What is wanted, as data: ratios of two contenders of one run, seconds, memory, and how busy the cores are."""
+"""The targets, as data: ratios of two contenders of one run, seconds, memory, and the share of time the cores work."""
 
 import statistics
 from collections.abc import Mapping
@@ -9,22 +9,20 @@ from .contenders import ANY, CNN_RULES, LARGE, LARGE_RULES, MLP_RULES
 
 STEPS = "steps"
 SECONDS, MEGABYTES, BUSY = "seconds", "megabytes", "busy"
-EFFICIENCY = 0.88  # of the cores' time at least, in a step
+EFFICIENCY = 0.88  # least share of the cores' time in a step
 Place = tuple[str, str, str]  # group, contender, label
 Groups = Mapping[str, Mapping[str, Any]]
 
 
 class Target(NamedTuple):
-    """``ours`` may take at most ``bound`` times what ``other`` takes; without ``other``, so many seconds or megabytes.
+    """``ours`` may take at most ``bound`` times as long as ``other``, or ``bound`` seconds or megabytes without
+    ``other``.
 
-    Parameters
-    ----------
-    what : in words
-    ours, other : group, contender and label
-    bound : the most that is wanted; for BUSY the least
-    before : what was found, timed fairly, before steps were split by examples; "" where it was not
-    times : how many calls of ours are meant; STEPS for as many calls of the other as ours tells that it has steps
-    measured : SECONDS; MEGABYTES, of 10^6 bytes, as `timing.bytes_of` has them; or BUSY, as `timing.busy` has it
+    Parameters ---------- what : the target in words ours, other : group, contender and label bound : the largest value
+    that reaches the target; for BUSY, the smallest before : the value in a fair measurement before steps were split by
+    examples; "" if there is none times : number of calls of ours to compare. STEPS: one call of ours is compared with
+    one call of the other per step that ours reports measured : SECONDS; MEGABYTES, of 10^6 bytes, from
+    `timing.bytes_of`; or BUSY, from `timing.busy`
     """
 
     what: str
@@ -37,7 +35,7 @@ class Target(NamedTuple):
 
     @property
     def side(self) -> str:
-        """Whether the bound is the most or the least."""
+        """Whether the bound is the largest or the smallest value that reaches the target."""
         return "at_least" if self.measured == BUSY else "at_most"
 
 
@@ -117,7 +115,7 @@ TARGETS = [
 
 
 def find(groups: Groups, place: Place, core: str) -> tuple[dict[str, Any], list[float]] | None:
-    """What is told of a contender and the seconds of one of its labels, with a core type; None if not measured."""
+    """What a contender reports, and the seconds of one of its labels, with a core type; None if not measured."""
     group, name, label = place
     by_core = groups.get(group, {}).get("contenders", {}).get(name, {})
     about = by_core.get(core) or by_core.get(ANY)
@@ -132,7 +130,7 @@ def seconds_of(groups: Groups, place: Place, core: str) -> float | None:
 
 
 def judge(groups: Groups, cores: list[str]) -> list[dict[str, Any]]:
-    """Each target for each core type: what was found, its spread, and whether it is reached; None if not measured."""
+    """Each target for each core type: its value, its spread, and whether it is reached; None if not measured."""
     rows = []
     for target in TARGETS:
         for core in cores:
@@ -172,13 +170,13 @@ def _found(groups: Groups, target: Target, core: str) -> dict[str, float] | None
         return timing.busy(about["times"][target.ours[2]], about.get("threads", 1))
     if other is None:
         return timing.summary([int(target.times) * t for t in wall])
-    if target.times == STEPS:  # not raced together
+    if target.times == STEPS:  # the two were not raced together
         return timing.ratio(wall, [about["steps"] * statistics.median(other[1])])
     return timing.ratio(wall, other[1])
 
 
 def over_floor(groups: Groups, cores: list[str]) -> list[dict[str, Any]]:
-    """Steps of ours over the matrix products that they cannot do without, with each core type."""
+    """The time of our steps divided by the time of the matrix products that they need, for each core type."""
     rows = []
     for group in ("mlp", "cnn"):
         for name, by_core in groups.get(group, {}).get("contenders", {}).items():

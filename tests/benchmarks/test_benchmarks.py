@@ -1,4 +1,4 @@
-"""The benchmarks at tiny size: what is timed computes the same directions, each in a process of its own. No times."""
+"""The benchmarks at tiny size: the timed code computes the same directions, each in its own process. No times."""
 
 import contextlib
 import importlib
@@ -44,7 +44,10 @@ OURS = {
 
 @pytest.mark.parametrize("name", OURS)
 def test_whatever_is_timed_of_ours_takes_a_step(folder, name):
-    """As its own process builds it; ULR's tiny network and what starts a process have tests of their own."""
+    """Every step of ours that is timed can be built and run.
+
+    ULR's tiny network and what starts a process have other tests.
+    """
     module, _, build = OURS[name].build.partition(":")
     built = getattr(importlib.import_module(f"tests.benchmarks.{module}"), build)(
         str(folder), **OURS[name].options, **HOW
@@ -57,7 +60,10 @@ def test_whatever_is_timed_of_ours_takes_a_step(folder, name):
 
 
 def our_directions(folder, problem, rule, x, labels, **more):
-    """What our rule, bound as a run binds it, would subtract at the peers' first weights: W[1], b[1], W[2], ..."""
+    """The direction that our rule, bound as in a run, would subtract at the peers' first weights:
+
+    W[1], b[1], W[2], ...
+    """
     from nfa.experiments.prepare import prepare
     from tests.benchmarks import own
 
@@ -76,7 +82,10 @@ def our_directions(folder, problem, rule, x, labels, **more):
 @pytest.mark.parametrize("library", ["torch", pytest.param("jax", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("problem", ["mlp", "cnn"])
 def test_peers_compute_our_directions(folder, problem, library):
-    """To 1e-5 of the largest entry, in float32; Opacus divides by the norm plus 1e-6 where it clips."""
+    """Each peer's direction agrees with ours to 1e-5 of the largest entry, in float32.
+
+    Where Opacus clips, it divides by the norm plus 1e-6.
+    """
     from tests.benchmarks import peers
 
     task = peers.task(problem, tiny=True)
@@ -86,7 +95,7 @@ def test_peers_compute_our_directions(folder, problem, library):
         for rule in ("bp", "dp_sgd")
     }
     norms = [math.sqrt(sum(float(np.square(p).sum()) for p in mine[key])) for key in ("bp", "dp_sgd")]
-    assert norms[1] < 0.9 * norms[0]  # clipping does something
+    assert norms[1] < 0.9 * norms[0]  # so the clip has an effect
     pytest.importorskip(library, reason=f"{library} is not installed: make bench installs it")
     compared = set()
     for contender in contenders.of(problem, extra=True):
@@ -101,7 +110,7 @@ def test_peers_compute_our_directions(folder, problem, library):
 
 @pytest.mark.parametrize("problem", ["mlp", "cnn"])
 def test_peers_read_the_records_that_a_run_reads(folder, problem):
-    """Standardised to 1e-5: a run adds up pixels in another order."""
+    """The peers read the records of a run, standardised to 1e-5 because a run adds the pixels in another order."""
     from nfa.experiments.prepare import prepare
     from tests.benchmarks import own
 
@@ -117,7 +126,7 @@ def test_peers_read_the_records_that_a_run_reads(folder, problem):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["bp", "dp_dfa"])
 def test_our_step_is_that_of_a_run(folder, rule, tmp_path):
-    """As many steps as an epoch has leave weights of the same training loss, bit for bit, as the run's record tells."""
+    """After as many steps as an epoch has, the training loss equals the loss in the run's record, bitwise."""
     from nfa.experiments.run import measure, run
     from tests.benchmarks import own
 
@@ -132,7 +141,10 @@ def test_our_step_is_that_of_a_run(folder, rule, tmp_path):
 
 
 def test_the_floors_are_products_of_the_step_s_size(monkeypatch):
-    """Counted: a product of (a, b) and (b, c) has 2 a b c operations. BP: each weight thrice an example, W[1] twice."""
+    """The counted operations of the floors are those of a step.
+
+    A product of (a, b) and (b, c) has 2 a b c operations. BP uses each weight three times per example, and W[1] twice.
+    """
     from tests.benchmarks import floors
 
     counted = []
@@ -162,7 +174,7 @@ def contestant(folder, contender):
 
 @pytest.mark.slow
 def test_each_contender_has_a_process_that_sleeps(folder):
-    """Other processes than this one and each other; between its turns one uses no core; at the end it is gone."""
+    """Each contender has its own process, which uses no core between its turns and has ended after the race."""
     two = [c for c in contenders.of("mlp") if c.name in ("bp", "dp_dfa")]
     try:
         made = [contestant(folder, c) for c in two]
@@ -171,7 +183,7 @@ def test_each_contender_has_a_process_that_sleeps(folder):
         before = timing.worked(pids[0])
         assert made[0].round(["step"])["step"]["wall"] > 0
         assert made[0].about["environment"]["versions"]["numpy"] == np.__version__
-        if before:  # the system says so
+        if before:  # if the system reports this
             time.sleep(0.2)
             asleep = timing.worked(pids[0])
             assert asleep > before
@@ -196,7 +208,7 @@ def test_no_library_of_a_peer_is_in_our_process(folder):
 @pytest.mark.slow
 @pytest.mark.peers
 def test_nothing_of_ours_is_in_the_process_of_a_peer(folder):
-    """Nor is one peer in the process of another."""
+    """The process of a peer imports nothing of ours and no other peer."""
     pytest.importorskip("torch", reason="torch is not installed: make bench installs it")
     try:
         found = contestant(folder, next(c for c in contenders.of("mlp") if c.name == "torch bp")).about
@@ -240,7 +252,7 @@ def test_the_record_has_its_form(tmp_path, capsys):
     by = {row["what"]: row for row in found["targets"]}
     photonic = by["MLP: photonic over DFA"]
     walls = {name: mlp[name]["environment"]["times"]["step"]["wall"] for name in ("photonic", "dfa")}
-    want = sum(walls["photonic"]) / sum(walls["dfa"])  # of two rounds the median is the mean
+    want = sum(walls["photonic"]) / sum(walls["dfa"])  # with two rounds the median is the mean
     assert photonic["found"] == pytest.approx(want, rel=1e-12)
     assert photonic["reached"] == (want <= photonic["at_most"])
     assert by["CNN: hybrid over DP-SGD"]["reached"] is None
@@ -255,10 +267,10 @@ def test_the_record_has_its_form(tmp_path, capsys):
 
 
 def processes_of(mark):
-    """The processes that have a variable of this name in their environment, zombies left out."""
+    """The processes that have a variable of this name in their environment, without zombies."""
     found = set()
     for folder in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):  # it is gone, or somebody else's
+        with contextlib.suppress(OSError):  # the process has ended, or belongs to somebody else
             if folder.name.isdigit() and mark.encode() in (folder / "environ").read_bytes():
                 found.add(int(folder.name))
     return found
@@ -277,16 +289,16 @@ def processes_of(mark):
 )
 @pytest.mark.parametrize("part, moment", [("clips", "gets ready"), ("clips", "round 2"), ("start", "first use")])
 def test_whatever_ends_it_no_process_is_left(tmp_path, part, moment, name, code, said):
-    """The signal goes to the bench alone, when its line on the terminal has told of the moment.
+    """No process is left after a signal to the bench, which we send when its terminal line shows the given moment.
 
-    Its folder of data is gone too, unless it was killed.
+    The bench's folder of data is removed too, unless the signal is SIGKILL.
     """
     mark = f"NFA_TEST_{os.getpid()}_{time.monotonic_ns()}"
     command = [sys.executable, "-m", "tests.benchmarks", "--tiny", "--core-types", "environment", "--only", part]
     command += ["--out", str(tmp_path / "out"), "--rounds", "100000"]
     variables = {**os.environ, mark: "1", "TMPDIR": str(tmp_path)}
     ours, theirs = os.openpty()
-    hung_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may ignore it, as nohup does
+    hung_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the caller of the tests may ignore it, as nohup does
     how = {"cwd": ROOT, "stderr": theirs, "stdout": subprocess.DEVNULL, "env": variables}
     with subprocess.Popen(command, **how) as process:
         signal.signal(signal.SIGHUP, hung_up)
@@ -298,7 +310,7 @@ def test_whatever_ends_it_no_process_is_left(tmp_path, part, moment, name, code,
             assert process.poll() is None
         process.send_signal(getattr(signal, name))
         ended = process.wait(timeout=30)
-        with contextlib.suppress(OSError):  # the end of a terminal that nobody holds any more
+        with contextlib.suppress(OSError):  # the other end of the terminal is closed
             while more := os.read(ours, 1000):
                 told += more.decode()
     os.close(ours)
@@ -325,7 +337,7 @@ def test_core_types_are_those_of_the_processor(monkeypatch):
 
 @pytest.mark.slow
 def test_peaks_see_what_a_step_allocates():
-    """A step that fills 64 MiB anew is seen to within 16 MiB, though as much was freed before."""
+    """If a step fills 64 MiB anew, the peak shows them to within 16 MiB, although as much memory was freed before."""
     code = """
 import numpy as np
 from nfa.kernels import cores

@@ -1,4 +1,4 @@
-"""What is made of the benchmarks' seconds: ratios held against targets, exponents with intervals, bars."""
+"""Results computed from the benchmarks' seconds: ratios compared with targets, exponents with intervals, bars."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ from tests.benchmarks import arithmetic, pictures, report, scaling, start, targe
 
 
 def test_epochs_count_their_steps():
-    """Numbers by hand: an epoch of 3 steps that took 6.6 s where a step takes 2 s."""
+    """An epoch is compared with its number of steps: 3 steps of 2 s each, in an epoch of 6.6 s, give the ratio 1.1."""
 
     def told(seconds, **more):
         return {**more, "times": {label: {"wall": seconds} for label in ("step", "epoch")}}
@@ -25,7 +25,10 @@ def test_epochs_count_their_steps():
 
 
 def test_memory_and_busy_cores_are_judged():
-    """By hand: 21 MB where 20 are wanted; two rounds on two cores that are busy for 0.8 and 0.9 of the time."""
+    """Targets of memory and of busy cores are judged as computed by hand.
+
+    A step takes 21 MB where at most 20 are wanted. In two rounds, two cores are busy for 0.8 and 0.9 of the time.
+    """
     large = {"threads": 2, "bytes": {"step": 21_000_000}, "times": {"step": {"wall": [1.0]}}}
     busy = {"threads": 2, "times": {"step": {"wall": [1.0, 2.0], "cpu": [1.6, 3.6]}}}
     idle = {"threads": 2, "times": {"step": {"wall": [1.0], "cpu": [1.74]}}}
@@ -49,7 +52,7 @@ def test_memory_and_busy_cores_are_judged():
 
 
 def test_growth_tells_the_memory_of_a_step():
-    """For batches, where it was measured; the picture has a panel of its own for it."""
+    """The growth over batch sizes includes the memory of a step if it was measured; the picture has a panel for it."""
     times = {f"batch {m}": {"wall": [1.0 * m, 1.1 * m]} for m in (64, 128)}
     told = {"bytes": {"batch 64": 2_000_000, "batch 128": 3_000_000}, "times": times}
     group = {"contenders": {"bp": {"AVX2": told}, "torch bp": {"any": {**told, "bytes": {"batch 64": None}}}}}
@@ -57,14 +60,15 @@ def test_growth_tells_the_memory_of_a_step():
     assert [row["bytes"] for row in rows] == [[2_000_000, 3_000_000], [None, None]]
     assert [scaling.has_memory(row) for row in rows] == [True, False]
     assert ["2.0 to     3.0 MB" in line for line in scaling.table(rows)] == [True, False]
-    assert pictures.bars_of(group, ["AVX2"]) == []  # no bars of sizes that differ
+    assert pictures.bars_of(group, ["AVX2"]) == []  # sizes that differ have no bars
 
 
 def test_growth_is_fitted_with_an_interval():
-    """Exactly squares: 2, and no width. Otherwise in 300 sets of 9 rounds the interval of 95 % holds 2 in most.
+    """For exact squares, the fitted exponent is 2 with an interval of width 0.
 
-    The bootstrap of so few rounds is too narrow: it held in 80 to 95 % here. Under 70 % of 300 has a chance below 1e-4
-    if 80 % is true.
+    With noise, the 95 % interval contains 2 in most of 300 sets of 9 rounds. The bootstrap of so few rounds is too
+    narrow: the interval contained 2 in 80 to 95 % of the sets here. If the true share is 80 %, a share under 70 % of
+    300 has a chance below 1e-4.
     """
     exact = scaling.fitted([1, 2, 4, 8], np.tile([3.0, 12.0, 48.0, 192.0], (5, 1)))
     assert exact["exponent"] == pytest.approx(2, rel=1e-12)
@@ -88,7 +92,7 @@ def test_bars_are_in_units_of_torch():
 
 
 def test_the_arithmetic_counts_the_products_that_are_timed(monkeypatch):
-    """The MLP's operations are those of the floor's products; a convolution's those of its definition, by loops."""
+    """The MLP's operations are those of the floor's products; a convolution's are those of its definition, by loops."""
     from tests.benchmarks import floors, problem
 
     counted = []
@@ -98,7 +102,7 @@ def test_the_arithmetic_counts_the_products_that_are_timed(monkeypatch):
             counted.clear()
             floors.products(group, False, backward=rule == "bp")()
             want = sum(counted)
-            if group == "cnn" and rule == "dfa":  # B e of the convolutions, which the floor leaves out
+            if group == "cnn" and rule == "dfa":  # the products B e of the convolutions, which the floor leaves out
                 want += 2 * problem.batch(False, "cnn") * 10 * 64 * (28**2 + 14**2)
             assert arithmetic.work(group, rule)[0] == want
     m, top = problem.batch(False, "mlp"), 512 * 512 + 10 * 512
@@ -112,8 +116,11 @@ def test_the_arithmetic_counts_the_products_that_are_timed(monkeypatch):
 
 
 def test_what_remains_of_a_target():
-    """By hand: products of 3 ms in a step of 7, where the peer takes 4; an epoch of 10 steps that takes 80 ms, of
-    which reading takes 3, and 1000 forward passes what their operations take."""
+    """What remains of a target's time is as computed by hand, for a step and for an epoch.
+
+    The products take 3 ms of a step of 7 ms, and the peer's step takes 4 ms. An epoch of 10 steps takes 80 ms. Of this
+    time, reading takes 3 ms, and 1000 forward passes take the time of their operations.
+    """
 
     def told(step, **more):
         return {**more, "times": {label: {"wall": [seconds]} for label, seconds in step.items()}}
@@ -129,7 +136,7 @@ def test_what_remains_of_a_target():
     found = {row["what"]: row["arithmetic"] for row in rows}
     beside = found["MLP: BP over JAX, compiled"]
     assert [beside[key] for key in ("floor", "ours", "rest", "least")] == pytest.approx([3e-3, 7e-3, 4e-3, 0.75])
-    assert beside["rate"] == pytest.approx(arithmetic.work("mlp", "dfa")[0] / 2e-3)  # the faster of the two
+    assert beside["rate"] == pytest.approx(arithmetic.work("mlp", "dfa")[0] / 2e-3)  # the faster of the two products
     epoch = found["MLP: epoch of bp over its steps"]
     floor = 73e-3 + 1000 * arithmetic.forward("mlp") / beside["rate"]
     assert [epoch[key] for key in ("floor", "rest", "least")] == pytest.approx([floor, 80e-3 - floor, floor / 70e-3])
@@ -145,7 +152,7 @@ def test_growth_is_measured_where_it_is_asked_for():
 
 
 def test_growth_is_timed_on_one_core(monkeypatch, tmp_path):
-    """Two cores are asked for; another part has them."""
+    """Growth is timed on one core although two are requested; another part has both cores."""
     asked = {}
     monkeypatch.setattr(report, "_export", lambda *how: None)
     monkeypatch.setattr(report.race, "race", lambda chosen, cores, **how: asked.update({chosen[0].build: how}) or {})
@@ -154,7 +161,7 @@ def test_growth_is_timed_on_one_core(monkeypatch, tmp_path):
 
 
 def test_every_first_use_is_timed_at_the_sizes_of_a_real_step(monkeypatch, tmp_path):
-    """Each in a process of its own, of which only the options are looked at here."""
+    """Every first use is timed at the sizes of a real step and in its own process; the test reads only the options."""
     asked = []
 
     class Asked:

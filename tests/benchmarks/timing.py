@@ -12,25 +12,24 @@ WARM = 0.1
 
 
 def calls_for(step: Callable, least: float) -> int:
-    """How many calls of a step take ``least`` seconds together: one is timed, and the answer is from 1 to 1000."""
+    """The number of calls of a step, from 1 to 1000, that take ``least`` seconds together.
+
+    One call is timed for this.
+    """
     start = time.perf_counter()
     step()
     return max(1, min(1000, round(least / max(time.perf_counter() - start, 1e-7))))
 
 
 def one_round(step: Callable, calls: int, *, warm: bool) -> Timed:
-    """One round of a step: a call's mean seconds, and the means of the numbers that it returns.
+    """One round of a step: the mean seconds of a call, and the means of the numbers that the call returns.
 
-    Parameters
-    ----------
-    step : function of no argument, returning None or numbers by name
-    calls : int >= 1
-    warm : calls before, untimed, for WARM seconds: they bring caches and sleeping threads back to this process, and the
-        system takes as long to give threads that it woke on one core a core each
+    Parameters ---------- step : function of no argument, returning None or numbers by name calls : int >= 1 warm :
+    whether untimed calls go before, for WARM seconds. These calls fill the caches and wake the sleeping threads. The
+    system needs this time to move threads that it woke on one core to a core each
 
-    Returns
-    -------
-    {"wall": time that passed, "cpu": time that the cores worked for this process, ...}, each a call's mean, and "calls"
+    Returns ------- {"wall": time that passed, "cpu": time that the cores worked for this process, ...}, each the mean
+    over the calls, and "calls"
     """
     began = time.perf_counter()
     while warm:
@@ -46,13 +45,13 @@ def one_round(step: Callable, calls: int, *, warm: bool) -> Timed:
 
 
 def summary(times: Sequence[float]) -> dict[str, float]:
-    """Median, quartiles and minimum of some seconds."""
+    """Median, quartiles and minimum of a list of seconds."""
     low, middle, high = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [*times] * 3
     return {"median": middle, "q1": low, "q3": high, "min": min(times)}
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
-    """The ratio of two medians, and the quartiles of its spread: round by round, where both have as many rounds."""
+    """The ratio of two medians, with the quartiles of its spread: round by round if both have as many rounds."""
     middle = statistics.median(below)
     rounds = [a / b for a, b in zip(above, below, strict=True)] if len(above) == len(below) else None
     spread = summary(rounds or [a / middle for a in above])
@@ -60,9 +59,9 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
 
 
 def busy(times: Timed, threads: int) -> dict[str, float] | None:
-    """Parallel efficiency, processor time over wall time over threads: median and quartiles of the rounds.
+    """Parallel efficiency, which is processor time / wall time / threads: median and quartiles of the rounds.
 
-    None where no processor time was measured.
+    None if no processor time was measured.
     """
     if not times.get("cpu"):
         return None
@@ -70,7 +69,7 @@ def busy(times: Timed, threads: int) -> dict[str, float] | None:
 
 
 def resident(peak: bool = False) -> int | None:
-    """Bytes of this process in memory, now or at most since `reset_peak`; None where the system does not say."""
+    """Bytes of this process in memory, now or at most since `reset_peak`; None if the system does not report it."""
     try:
         with open("/proc/self/status") as status:
             fields = dict(line.split(":", 1) for line in status)
@@ -80,9 +79,9 @@ def resident(peak: bool = False) -> int | None:
 
 
 def reset_peak() -> None:
-    """Let the peak of `resident` begin anew, with no freed memory left that a step could take unseen, if possible."""
+    """Restart the peak of `resident` and, if possible, return freed memory, which a step could otherwise use unseen."""
     try:
-        ctypes.CDLL(None).malloc_trim(0)  # of the GNU C library
+        ctypes.CDLL(None).malloc_trim(0)  # a function of the GNU C library
     except (OSError, AttributeError, TypeError):
         pass
     try:
@@ -93,10 +92,10 @@ def reset_peak() -> None:
 
 
 def bytes_of(step: Callable) -> int | None:
-    """Bytes that this process has more at most during the first two calls of a step than before them.
+    """Largest increase of this process's bytes during the first two calls of a step.
 
-    What the first call leaves for the second counts, for example the optimizer's memory and buffers that are kept.
-    None where the system does not say.
+    Memory that the first call leaves for the second counts, for example the optimizer's memory and buffers that stay
+    allocated. None if the system does not report it.
     """
     reset_peak()
     before = resident()
@@ -107,7 +106,7 @@ def bytes_of(step: Callable) -> int | None:
 
 
 def worked(pid: int) -> float:
-    """Seconds that the threads of a process have had a core; 0 where the system does not say."""
+    """Seconds for which the threads of a process have had a core; 0 if the system does not report it."""
     total, folder = 0, f"/proc/{pid}/task"
     try:
         for thread in os.listdir(folder):

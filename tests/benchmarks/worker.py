@@ -1,7 +1,8 @@
-"""A contender's own process: it builds what is to be timed, warms up, and sleeps until it is asked for a round.
+"""A contender's own process: it builds the code to be timed, warms up, and sleeps until it is asked for a round.
 
-`race.Contestant` starts it and speaks to it in lines of JSON. Nothing is imported here before it is known what is
-needed: no NumPy before a command's own start has set how its libraries run, no numba beside torch, no torch beside us.
+`race.Contestant` starts this process and communicates with it in lines of JSON. Nothing is imported here before the
+task is known. NumPy is not imported before a command has set how its libraries run. A process of torch imports neither
+numba nor our code.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ import traceback
 from typing import Any
 
 LIBRARIES = ("numpy", "scipy", "numba", "torch", "opacus", "jax", "jaxlib")
-REFUSALS = (ValueError, ImportError, OSError)  # told in a sentence: the contender is left out, and why
+REFUSALS = (ValueError, ImportError, OSError)  # a sentence says that the contender is left out, and why
 
 
 def main() -> None:
@@ -43,18 +44,18 @@ def main() -> None:
     answers.write(json.dumps({**about, "labels": list(steps)}) + "\n")
     while True:
         found = {}
-        for label in json.loads(lines.get()):  # nothing of this process runs until the next line
-            if label not in calls:  # counted in the first turn, when no other process gets ready beside
+        for label in json.loads(lines.get()):  # no code of this process runs until the next line
+            if label not in calls:  # counted in the first turn, when no other process is being prepared
                 calls[label] = 1 if task["once"] else timing.calls_for(steps[label], task["least"])
             found[label] = timing.one_round(steps[label], calls[label], warm=not task["once"])
         answers.write(json.dumps(found) + "\n")
 
 
 def _listen(lines: queue.SimpleQueue[bytes]) -> None:
-    """Hand on the lines of standard input. At its end this process ends at once, with the processes that it started.
+    """Hand on the lines of standard input. When input ends, end this process at once, with the processes it started.
 
-    Input ends when the process that started this one ends, however it ends. This thread hears of it also while the
-    main thread still builds.
+    The input ends when the process that started this one ends, for any reason. This thread notices the end also while
+    the main thread is still building.
     """
     with open(0, "rb", buffering=0, closefd=False) as asked:
         for line in iter(asked.readline, b""):
@@ -65,10 +66,10 @@ def _listen(lines: queue.SimpleQueue[bytes]) -> None:
 
 
 def prepared(task: dict[str, Any]) -> tuple[dict, dict[str, Any]]:
-    """The steps by label, compiled and warm, and what is to be told of this process.
+    """The steps by label, compiled and warm, and what this process reports.
 
-    The tiny ones go first, so that compiling and loading libraries does not count as memory of a step. ``task`` has the
-    keys of `race.Contestant`.
+    The tiny steps go first, so that compiling and loading libraries does not count as memory of a step. ``task`` has
+    the keys of `race.Contestant`.
     """
     if task["kind"] == "ours":
         importlib.import_module("nfa.cli.main")  # as the command `nfa` starts
@@ -106,13 +107,13 @@ _kept: list = []
 
 
 def _for_good(context):
-    """A context whose end nobody sees: the process ends first."""
+    """A context whose end is never reached, because the process ends first."""
     _kept.append(context)
     return context
 
 
 def environment() -> dict[str, Any]:
-    """What this process runs with: loaded libraries, thread pools of linear algebra, variables that matter."""
+    """What this process runs with: loaded libraries, thread pools of linear algebra, relevant variables."""
     import importlib.metadata
 
     import threadpoolctl
