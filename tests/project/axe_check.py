@@ -1,7 +1,8 @@
-"""Whether people who do not see the site, or use no mouse, can read it: axe-core on its pages, in Chromium.
+"""Tests with axe-core in Chromium whether people who cannot see the site, or who use no mouse, can read it.
 
-After `make site`. What axe calls serious or critical is refused; what it cannot decide is not asked. In the dark theme
-only contrast is another, which site_check.py looks at on every page; here a page of each kind is asked.
+Run it after `make site`. It fails on each fault that axe calls serious or critical; it ignores what axe cannot decide.
+Only the contrast differs in the dark theme. site_check.py tests the contrast on every page, and this file tests one
+page of each kind.
 """
 
 from pathlib import Path
@@ -13,7 +14,7 @@ from playwright.sync_api import sync_playwright
 from tests.project.site_check import SITE, chromium, served
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
-CODE = ("generated/api/", "_modules/")  # hundreds of pages of two kinds, of which these are asked
+CODE = ("generated/api/", "_modules/")  # hundreds of pages of two kinds; we test these few
 OF_CODE = (
     "generated/api/index", "generated/api/nfa.rules.dp_dfa", "generated/api/nfa.privacy.accountant",
     "_modules/nfa/rules/dp_dfa",
@@ -37,7 +38,7 @@ def site():
 
 @pytest.fixture
 def context(site):
-    """A browser for each page: axe leaves a large one with gigabytes."""
+    """A new browser for each page, because axe leaves gigabytes in use after a large page."""
     kind, address = site
     browser = kind.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"])
     made = browser.new_context(viewport={"width": 1300, "height": 900}, base_url=address)
@@ -66,7 +67,7 @@ def test_every_page_but_those_of_code_is_asked():
 
 
 def test_axe_finds_what_is_wrong(context):
-    """An image without a text, a button without a name and grey on grey: three findings."""
+    """axe finds an image without a text, a button without a name, and grey text on grey."""
     page = context.new_page()
     page.set_content(
         "<html lang=en><title>t</title><main><h1>h</h1><img src='data:,'><button></button>"

@@ -1,18 +1,19 @@
-"""What the commands of tests/project/commands.toml print, kept in tests/project/commands, and how much of it must stay.
+"""The recorded output of the commands in tests/project/commands.toml, and the comparison with today's output.
 
-After a change that users are meant to see, record all of the commands again, or some, and read the difference in git::
+The records lie in tests/project/commands. After a change that users should see, record all commands again, or some, and
+read the difference in git::
 
     python -m tests.project.commands
     python -m tests.project.commands help-train epsilon
 
 A command runs in this process, in a folder of its own that holds one small data set, and finds no data elsewhere. The
-record has what it prints on both streams and its exit code. The comparison is to the letter, except for
+record has what it prints on both streams and its exit code. The comparison is exact, except for
 
-- what differs between machines and runs, which `VARIES` replaces by a word: times, memory, line numbers;
-- floats of ten characters or more, whose last digits depend on the processor: to `CLOSE` of their size or one unit of
-  the last digit, and to `TRAINED` for what training and audits give;
+- times, memory and line numbers, which differ between machines and runs: `VARIES` replaces them by a word;
+- floats of ten characters or more, because their last digits depend on the processor: they may differ by `CLOSE` of
+  their size or by one unit of the last digit, and results of training and audits by `TRAINED`;
 - the source and the tests that `nfa eq` lists;
-- the layout of typer, if its version is not that of constraints.txt: then the letters alone, without the types.
+- the layout of typer, if its version is not that of constraints.txt: then only the letters are compared, without types.
 """
 
 import contextlib
@@ -33,28 +34,28 @@ from tests.project.tree import ROOT
 FOLDER = ROOT / "tests" / "project" / "commands"
 NAMED = FOLDER.parent / "commands.toml"
 SLOW = {"plan-ohana2021-table1"}
-LAID_OUT = ("help", "unknown-option")  # typer lays out the commands whose names begin so
-COMPUTED = ("audit", "train")  # these print what is trained or sampled
+LAID_OUT = ("help", "unknown-option")  # typer lays out the commands with these first letters
+COMPUTED = ("audit", "train")  # these commands print results of training or sampling
 CLOSE, TRAINED = 1e-9, 1e-5
 
-# The samplers of which commands are recorded; one that is added is in lists and helps, and changes no record.
+# The samplers of these commands are recorded. A new sampler appears in lists and helps, and changes no record.
 RECORDED = ("none", "epoch-partition", "without-replacement", "poisson", "poisson-rejection", "partial-passes")
-# Environment that changes what is printed, or where data are found.
+# Environment variables that change the output or the place of the data.
 NOT_SET = ("NFA_DEBUG", "NFA_DATA_HOME", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 VARIES = {
     r"^.*, about [\d.]+ (s|min|h) left\n": "",  # a line of progress every 15 seconds
     r"(about |took |, |~)[\d.]+ (s|min|h|days)\b": r"\1TIME",
-    r"^(compiling kernels: |each of \d+ processes compiles ).*\n": "",  # once a process; this one runs many commands
-    r"\btimed [\w =]+?(, and scaled)?(?=\n|\\n)": "timed SOME",  # as much as there is time for
+    r"^(compiling kernels: |each of \d+ processes compiles ).*\n": "",  # once per process; this one runs many commands
+    r"\btimed [\w =]+?(, and scaled)?(?=\n|\\n)": "timed SOME",  # the number of timings depends on the time
     r"\b[\d.]+ GB\b": "MEMORY",
     r"\.py:\d+\b": ".py:N",
-    r"─{101,}": "─" * 100,  # across a terminal as wide as that of `nfa eq`
+    r"─{101,}": "─" * 100,  # as wide as the terminal of `nfa eq`
 }
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 
 
 def commands() -> dict[str, str]:
-    """Name -> command, in order."""
+    """The commands by name, in order."""
     table = tomllib.loads(NAMED.read_text(encoding="utf-8"))
     return {name: command.format(**table["short"]) for name, command in table["commands"].items()}
 
@@ -64,19 +65,19 @@ def file_of(name: str) -> Path:
 
 
 def record(name: str) -> str:
-    """Run a command in a new folder; what is kept of it."""
+    """Run a command in a new folder and return its record."""
     with tempfile.TemporaryDirectory() as folder:
         return run(commands()[name], Path(folder).resolve())
 
 
 def run(command: str, folder: Path) -> str:
-    """What a command prints in a folder, as it is kept."""
+    """Run a command in a folder and return its output in the form of a record."""
     from nfa import data, sampling
     from nfa.cli import main as cli
     from tests.experiments.tiny_runs import write_data
 
     write_data(folder / "tiny.npz")
-    # Where files are named, lines are as long as they need: a longer path wraps no line elsewhere.
+    # The width of lines with file names is large enough for any path, so a longer path wraps no other line.
     width = 400 if command.startswith(("nfa eq", "nfa errata")) and not command.endswith("--help") else 100
     env = {name: value for name, value in os.environ.items() if name not in NOT_SET}
     env |= {"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"}
@@ -94,7 +95,7 @@ def run(command: str, folder: Path) -> str:
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
-        cli._commands.cache_clear()  # help that was built before lists every sampler
+        cli._commands.cache_clear()  # a help that was built earlier would list every sampler
         code = cli.main(shlex.split(command)[1:])
     cli._commands.cache_clear()
     parts = {"standard output": out.getvalue(), "standard error": err.getvalue()}
@@ -108,12 +109,12 @@ def run(command: str, folder: Path) -> str:
 
 
 def kept(name: str) -> str:
-    """What is recorded of a command, as it would be printed today."""
+    """The record of a command, with its values as they would be printed today."""
     return comparable(file_of(name).read_text(encoding="utf-8"))
 
 
 def comparable(text: str) -> str:
-    """Without the source and the tests that `nfa eq` lists; the lines of a statement's texts joined."""
+    """The output without the source and the tests that `nfa eq` lists, with the lines of each text joined."""
     lines, listing = [], False
     for line in text.splitlines():
         label = line[:10].rstrip()
@@ -122,11 +123,11 @@ def comparable(text: str) -> str:
             lines.append(line.partition(" @ ")[0] if label == "code" else line)
         if label in ("code", "tests"):
             listing = text.startswith("$ nfa eq")
-    return re.sub(r"\n {10}(?=\S)", " ", "\n".join(lines))  # where a path of another length wraps
+    return re.sub(r"\n {10}(?=\S)", " ", "\n".join(lines))  # join lines that wrap elsewhere because of another path
 
 
 def rounded_alike(printed: str, recorded: str, tolerance: float) -> str:
-    """What is printed, with each long float that is close to the recorded one in its place written as that one."""
+    """The output, in which each long float close to the recorded float is replaced by the recorded one."""
     words, said = NUMBER.split(printed), NUMBER.split(recorded)
     if len(words) != len(said):
         return printed
@@ -143,7 +144,7 @@ def _close(a: str, b: str, tolerance: float) -> bool:
 
 
 def letters(text: str) -> str:
-    """A help text without what versions of typer lay out or name differently."""
+    """A help text without the layout and the names that differ between versions of typer."""
     return re.sub(r"<[\w\[\]]+>|\b(TEXT|INTEGER|FLOAT)\b|\W", "", text)
 
 
@@ -162,6 +163,6 @@ def main(*names: str) -> int:
 
 
 if __name__ == "__main__":
-    # Before numpy is imported: sums in one order; pictures without a screen.
+    # Set before numpy is imported, so that sums have one order and pictures need no screen.
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     sys.exit(main(*sys.argv[1:]))

@@ -1,7 +1,7 @@
-"""Records in results/ beside the cells that the code describes: with kernels, or by plain NumPy, as each was run.
+"""The records in results/, and the cells that the code describes, run with kernels or with plain NumPy like the record.
 
-What they took is told by `nfa reproduce --list`, from nfa/papers/recorded.toml. After a change of results/, or of what
-a report says, write that file and the reports and tables anew::
+`nfa reproduce --list` prints the times of the runs from nfa/papers/recorded.toml. After a change of results/ or of the
+text of a report, write recorded.toml, the reports and the tables again::
 
     python -m tests.project.committed
 """
@@ -22,21 +22,24 @@ from nfa.papers import index, run_selection
 from tests.project.tree import ROOT
 
 TIMES = ROOT / "nfa" / "papers" / "recorded.toml"
-Folder = dict[tuple[str, str], dict[str, Any]]  # a folder's records by experiment and cell
+Folder = dict[tuple[str, str], dict[str, Any]]  # the records of a folder, by experiment and cell
 HEAD = "# What the whole runs in results/ took, and others should: by python -m tests.project.committed, not by hand.\n"
 
 
 def as_run(settings: Settings, record: dict[str, Any]) -> Settings:
-    """The settings with the record's own choice of kernels; one that names none is of plain NumPy."""
+    """The settings with the record's choice of kernels. A record without this choice was run with plain NumPy."""
     return replace(settings, kernels=record["settings"].get("kernels", False))
 
 
 def described(record: dict[str, Any], settings: Settings) -> bool:
-    """Whether the record is of a run with these settings, kernels aside, and the noise if that followed."""
+    """Whether the record is of a run with these settings.
+
+    The kernels may differ, and also the noise if epsilon determines it.
+    """
     found, asked = {"kernels": False} | record["settings"], as_run(settings, record).to_json()
-    found.pop("threads", None)  # of version 0.1
+    found.pop("threads", None)  # only in records of version 0.1
     if asked.pop("target_epsilon", None):
-        asked.pop("accountant", None)  # whose epsilon the record has
+        asked.pop("accountant", None)  # the record has the accountant's epsilon
         own = found["rule_settings"].items()
         found["rule_settings"] = {name: value for name, value in own if name in asked["rule_settings"]}
     return found == asked
@@ -59,17 +62,17 @@ def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict
 
 
 TYPED = r"^    nfa reproduce (\S+)(?: --variant (\w+))?(?: --scale (\w+) --seeds (\d+)(.*))?$"
-EXAMPLES = {name: info.variants[0].n_train for name, info in DATASETS.items()}  # training examples as published
+EXAMPLES = {name: info.variants[0].n_train for name, info in DATASETS.items()}  # as published
 ONLY = re.compile(r"--only ('[^']*'|\S+)")
 
 
 def reports(results: Path = ROOT / "results") -> list[Path]:
-    """The files REPORT.md of tables and figures, each with a command that makes it anew."""
+    """The files REPORT.md of tables and figures, if a command in the file makes it again."""
     return [path for path in sorted(results.glob("*/*REPORT.md")) if re.search(TYPED, path.read_text("utf-8"), re.M)]
 
 
 def texts(place: Path) -> dict[Path, str]:
-    """What a REPORT.md and the tables beside it hold, from the records or the rows beside it, by the command in it."""
+    """The contents of a REPORT.md and of the tables next to it, from the records or rows next to it and its command."""
     text = place.read_text(encoding="utf-8")
     told = re.search(TYPED, text, re.MULTILINE)
     assert told, place
@@ -77,7 +80,7 @@ def texts(place: Path) -> dict[Path, str]:
     if scale is None:
         rows = json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))["rows"]
         found = report.texts_of_rows(index.find(id), rows)
-        (software,) = re.findall(r"^Software: .*", text, re.MULTILINE)  # that computed the rows, not what is here
+        (software,) = re.findall(r"^Software: .*", text, re.MULTILINE)  # that computed the rows, not the installed one
         found["REPORT.md"] = re.sub(r"(?m)^Software: .*", software, found["REPORT.md"])
         return {place.with_name(name): text for name, text in found.items()}
     wanted = run_selection.options(text.strip("'") for text in ONLY.findall(rest))
@@ -92,10 +95,10 @@ def texts(place: Path) -> dict[Path, str]:
 
 
 def estimated_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict[str, int]]]:
-    """By variant, item and scale: seconds of all its runs, from recorded runs of the same work.
+    """By variant, item and scale: estimated seconds of all its runs, from recorded runs of the same work.
 
-    Runs of one rule and network are taken to be as long as their epochs times their examples times their pixels, and
-    those with K repetitions as K. A scale with a run of a rule and network of which none is recorded has no estimate.
+    We assume that the time of a run of one rule and network is proportional to epochs times examples times pixels, and
+    to K if it has K repetitions. A scale has no estimate if it has a rule and network without a recorded run.
     """
     rates: dict[tuple[str, str], list[float]] = {}
     examples = dict(EXAMPLES)
@@ -127,13 +130,16 @@ def _estimate(cell: Cell, rates: dict[tuple[str, str], list[float]], examples: d
 
 
 def _each(dataset: str, rule_settings: dict[str, Any]) -> float:
-    """What an example costs, as far as it follows from the data and from repetitions."""
+    """The relative cost of an example: its number of pixels times the number of repetitions."""
     pixels = math.prod(DATASETS[dataset].shape[1:]) if dataset in DATASETS else 1
     return pixels * rule_settings.get("K", 1)
 
 
 def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, Any]:
-    """Of a folder with all runs of seed 1 at least; one that has some of them (`--only`) or stopped ones tells none."""
+    """The time of a folder that has at least all runs of seed 1.
+
+    It is empty if the folder has only some runs (`--only`), or stopped ones.
+    """
     for seeds in range(experiment.seeds[scale], 0, -1):
         cells = experiment.cells(scale, list(range(1, 1 + seeds)))
         for folder in kept:
@@ -148,7 +154,7 @@ def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, A
 
 
 def write_times() -> None:
-    """Write recorded.toml anew: what is recorded first, for that needs no estimate."""
+    """Write recorded.toml again. The recorded times come first, because they need no estimate."""
     text = HEAD
     for variant, items in recorded_times().items():
         for id, scales in items.items():
@@ -156,7 +162,7 @@ def write_times() -> None:
                 values = "".join(f"{name} = {str(value).lower()}\n" for name, value in told.items())
                 text += f'\n[{variant}."{id}".{scale}]\n{values}'
     TIMES.write_text(text, encoding="utf-8")
-    index._recorded.cache_clear()  # what is recorded needs no estimate
+    index._recorded.cache_clear()  # recorded times need no estimate
     for variant, items in estimated_times().items():
         for id, scales in items.items():
             new = {scale: seconds for scale, seconds in scales.items() if not index.recorded(id, variant, scale)}

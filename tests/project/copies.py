@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.project.tree import ROOT
 
-# What is left out where no git says which files belong to the tree.
+# Without git, the files with these names are not copied.
 CACHES = ("__pycache__", ".*", "*.egg-info", "venv", "build", "dist", "runs", "mutants", "htmlcov", "generated")
 
 
@@ -41,17 +41,17 @@ def run_in(copy: Path, *arguments: str, **env: str) -> subprocess.CompletedProce
 
 
 def checked_in(copy: Path, *arguments: str, **env: str) -> str:
-    """What `python ARGUMENTS` prints in a copy; an exit code other than 0 fails the test and shows both streams."""
+    """The output of `python ARGUMENTS` in a copy. An exit code other than 0 fails the test and shows both streams."""
     done = run_in(copy, *arguments, **env)
     assert done.returncode == 0, f"python {' '.join(arguments)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def nfa_in(copy: Path, *arguments: str, **env: str) -> str:
-    """What `nfa ARGUMENTS` prints in a copy."""
+    """The output of `nfa ARGUMENTS` in a copy."""
     return checked_in(copy, "-m", "nfa", *arguments, **env)
 
 
 def pytest_in(copy: Path, *arguments: str, **env: str) -> str:
-    """Run tests of a copy in one process; a failing one fails the test that calls this."""
+    """Run tests of a copy in one process; if one fails, the test that calls this function fails."""
     return checked_in(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", *arguments, **env)

@@ -1,11 +1,11 @@
-"""The fast and the slow tests as on several kinds of processor core: how one rounds must decide nothing.
+"""The fast and the slow tests on several kinds of processor core, because no result may depend on how a core rounds.
 
     python -m tests.project.cores                          all of `CORES`
     python -m tests.project.cores --core Haswell -k dfa    one; what else is given goes to pytest
 
-OpenBLAS is told which core it is on, NumPy which of its loops not to take, numba for which processor to compile, and
-the C library which of its functions not to take. A processor can stand in for older ones, not for newer ones: without
-AVX-512 the run fails, as it does where NumPy's linear algebra is not OpenBLAS.
+Environment variables give OpenBLAS its core and numba its processor, and exclude loops of NumPy and functions of the C
+library. A processor can stand in for older processors, but not for newer ones. So the run fails without AVX-512. It
+also fails if NumPy's linear algebra is not OpenBLAS.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from tests.project.tree import ROOT
 
-# Name for OpenBLAS -> that for numba, and how the names begin of what NumPy and the C library find and may not use.
+# OpenBLAS's name -> numba's name, and the first letters of the features that NumPy and the C library may not use.
 AVX512 = ("AVX512", "X86_V4")
 AVX2 = (*AVX512, "AVX2", "FMA", "F16C", "X86_V3")
 CORES = {
@@ -28,7 +28,7 @@ CORES = {
     "SkylakeX": ("skylake-avx512", ()),
 }
 NAMES = ("OPENBLAS_CORETYPE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES")
-LIBRARY = ("AVX512F", "AVX2", "FMA", "AVX")  # as the C library calls them
+LIBRARY = ("AVX512F", "AVX2", "FMA", "AVX")  # as the C library names them
 
 ASK = """
 import json, numpy, threadpoolctl
@@ -39,12 +39,15 @@ print(json.dumps([blas[0].get("architecture") if blas else None, found]))
 
 
 def environment(core: str, found: Sequence[str]) -> dict[str, str]:
-    """The variables that make this process's children run as on a core; found is what NumPy finds beyond its least."""
+    """The variables that make this process's children run as on a core.
+
+    ``found`` has NumPy's features above its baseline.
+    """
     for_numba, without = CORES[core]
     variables = {
         "OPENBLAS_CORETYPE": core,
         "NUMBA_CPU_NAME": for_numba,
-        "NUMBA_CPU_FEATURES": "",  # those of that processor
+        "NUMBA_CPU_FEATURES": "",  # the features of that processor
         "NPY_DISABLE_CPU_FEATURES": " ".join(name for name in found if name.startswith(without)),
         "OMP_NUM_THREADS": "1",
     }
@@ -54,19 +57,19 @@ def environment(core: str, found: Sequence[str]) -> dict[str, str]:
 
 
 def as_on(variables: dict[str, str]) -> dict[str, str]:
-    """This process's environment with these variables, and none left of those of another core."""
+    """This process's environment with these variables, and without variables of another core."""
     return {name: value for name, value in os.environ.items() if name not in NAMES} | variables
 
 
 def reported(variables: dict[str, str]) -> tuple[str | None, list[str]]:
-    """The core that NumPy's OpenBLAS reports under these variables (None without OpenBLAS), and what NumPy finds."""
+    """NumPy's features under these variables, and the core that its OpenBLAS reports (None without OpenBLAS)."""
     told = subprocess.run([sys.executable, "-c", ASK], env=as_on(variables), capture_output=True, check=True)
     core, found = json.loads(told.stdout)
     return core, found
 
 
 def tests(variables: dict[str, str], arguments: Sequence[str]) -> int:
-    """The exit code of pytest on both tiers."""
+    """The exit code of pytest for both tiers."""
     command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal", "-m", "not nightly", *arguments]
     return subprocess.run(command, env=as_on(variables), cwd=ROOT).returncode
 
@@ -76,7 +79,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--core", action="append", choices=CORES, help="one of them; may be given several times")
     asked, arguments = parser.parse_known_args(words)
     _, found = reported({})
-    ran: dict[str | None, int] = {}  # by what was reported
+    ran: dict[str | None, int] = {}  # keys: the reported core
     refused = []
     for core in asked.core or CORES:
         variables = environment(core, found)

@@ -1,15 +1,15 @@
-"""The sdist and the wheel, built, installed and tried on each Python there is, with old, pinned and new libraries.
+"""Build the sdist and the wheel, install and test them on each Python, with old, pinned and new libraries.
 
-``make packages`` runs this and writes results/trust-packages/packages.json; ``python -m tests.project.packages --only
-"3.11 lowest"`` does one environment again and keeps what is recorded of the others. Wants `uv` and `pip_audit` beside
-the Python that it runs on (extra `packages`). Works in a temporary folder. The pinned set must be one that the oldest
-Python takes with every extra, its first patch release too. In every environment, made from the wheel:
-
-- `pip check`, before the extras and after;
+``make packages`` runs this and writes results/trust-packages/packages.json. ``python -m tests.project.packages --only
+"3.11 lowest"`` runs one environment again and keeps the records of the others. It needs `uv` and `pip_audit` in the
+Python that runs it (extra `packages`), and works in a temporary folder. The first patch release of the oldest Python
+must be able to install the pinned libraries with every extra. In every environment, made from the wheel, we run these
+checks:
+- `pip check`, before and after the extras;
 - the import of every module and the commands of tests/project/watched.py, under its watch, from an empty folder;
-- the sdist, installed in the wheel's place, puts the same files there;
-- the fast tests of the unpacked sdist, against the installed package where TESTED says so;
-- pip-audit over everything installed.
+- the sdist, installed in the wheel's place, has the same files;
+- the fast tests of the unpacked sdist, against the installed package if TESTED says so;
+- pip-audit for everything installed.
 """
 
 import argparse
@@ -30,18 +30,18 @@ from pathlib import Path
 from tests.project import watched
 from tests.project.tree import ROOT, revision
 
-NAME = "noisy-feedback-alignment"  # of the distribution; what it brings is imported as nfa
+NAME = "noisy-feedback-alignment"  # name of the distribution; its package is imported as nfa
 RECORD = ROOT / "results" / "trust-packages" / "packages.json"
-EXTRAS = ("test", "course", "sweep", "secure", "opu")  # that tests of the fast tier, or the command line, use
+EXTRAS = ("test", "course", "sweep", "secure", "opu")  # used by fast tests or by the command line
 LIBRARIES = ("newest", "pinned", "lowest")
 OLDEST = "3.11"
-# The floors are for the oldest Python: newer ones need newer libraries, and pip finds those that have a wheel for them.
+# The lowest versions are for the oldest Python. A newer Python needs newer libraries, and pip finds those with a wheel.
 ENVIRONMENTS = [f"{p} {s}" for p in ("3.11", "3.12", "3.13") for s in LIBRARIES if s != "lowest" or p == OLDEST]
 TESTED = ("3.11 lowest", "3.11 newest", "3.12 newest", "3.13 newest")
 
 
 def call(*command, cwd, check=True, **environment):
-    """Run a command that finds nothing of this process's Python, and return it when it has ended."""
+    """Run a command that uses nothing of this process's Python, and return the completed command."""
     own = ("PYTHON", "PYTEST", "COV", "VIRTUAL_ENV", "XDG_", "MPL")
     env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     env |= {"OMP_NUM_THREADS": "1"} | environment
@@ -56,7 +56,7 @@ def uv(*arguments, cwd, **settings):
 
 
 def interpreter(version):
-    """A Python of this version that runs: from PATH, else one of pyenv's; None if there is none."""
+    """A Python of this version that runs: from PATH, or else one of pyenv's; None if there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates = [shutil.which(f"python{version}"), *sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]
     code = "import sys, ssl, venv; print('.'.join(map(str, sys.version_info[:2])))"
@@ -73,7 +73,7 @@ def tracked():
 
 
 def copied(to):
-    """A copy of the files under version control, so that nothing that lies about gets into a package."""
+    """A copy of the files under version control, so that no other file gets into a package."""
     for name in tracked():
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, to / name)
@@ -81,13 +81,13 @@ def copied(to):
 
 
 def missing(sdist, names):
-    """Those of the names that the sdist does not hold."""
+    """The names that the sdist does not contain."""
     with tarfile.open(sdist) as archive:
         return sorted(set(names) - {name.partition("/")[2] for name in archive.getnames()})
 
 
 def built(place):
-    """Build the sdist and, from it, the wheel; look at what they hold: (sdist, wheel, unpacked sdist, what)."""
+    """Build the sdist and from it the wheel, and inspect their files: (sdist, wheel, unpacked sdist, summary)."""
     tree = copied(place / "tree")
     uv("build", "--out-dir", place / "dist", tree, cwd=place)
     (sdist,), (wheel,) = (place / "dist").glob("*.tar.gz"), (place / "dist").glob("*.whl")
@@ -96,7 +96,7 @@ def built(place):
     held = [name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name]
     mapped = {"nfa": "nfa", "kernels": "nfa/kernels", "data": "nfa/data"}
     wanted = [re.sub(r"^\w+", lambda m: mapped[m[0]], n) for n in tracked() if n.split("/")[0] in mapped]
-    wanted.append("nfa/ledger/tests.json")  # built by setup.py
+    wanted.append("nfa/ledger/tests.json")  # setup.py builds this file
     what = {
         "sdist": {"files of the repository": len(tracked()), "missing": missing(sdist, tracked())},
         "wheel": {"files": len(held), "missing": sorted(set(wanted) - set(held))},
@@ -107,14 +107,14 @@ def built(place):
 
 
 def unsatisfiable(tree):
-    """Why constraints.txt cannot be installed with every extra on the first patch release of the oldest Python."""
+    """Why pip cannot install constraints.txt with every extra on the oldest Python's first patch release."""
     every = ("setup.cfg", "--all-extras", "--constraint", "constraints.txt", "--python-version", OLDEST)
     done = uv("pip", "compile", *every, "--output-file", os.devnull, cwd=tree, check=False)
     return done.stderr.splitlines() if done.returncode else []
 
 
 def constraints(libraries, unpacked, place):
-    """A file that holds the libraries to the pinned set, to their floors, or to nothing."""
+    """A file that restricts the libraries to the pinned versions, to the lowest versions, or to nothing."""
     if libraries == "pinned":
         return unpacked / "constraints.txt"
     path = place / f"{libraries}.txt"
@@ -127,7 +127,7 @@ def constraints(libraries, unpacked, place):
 
 
 def floors(unpacked, installed):
-    """Name -> version installed, of the libraries that setup.cfg names for run time or in one of EXTRAS."""
+    """Name -> installed version, for the libraries that setup.cfg names for run time or in one of EXTRAS."""
     config = configparser.ConfigParser()
     config.read(unpacked / "setup.cfg")
     lists = [config["options"]["install_requires"], *(config["options.extras_require"][extra] for extra in EXTRAS)]
@@ -137,14 +137,14 @@ def floors(unpacked, installed):
 
 
 def files_of(python, cwd):
-    """The places of the files of nfa that the environment has, as pip has written them down."""
+    """The paths of the files of nfa in the environment, from pip's list of them."""
     code = f"import importlib.metadata as m; print(*sorted(map(str, m.files('{NAME}'))), sep='\\n')"
     names = call(python, "-I", "-c", code, cwd=cwd).stdout.split()
     return {name for name in names if name.startswith("nfa/") and not name.endswith(".pyc")}
 
 
 def tried(python, unpacked, place, *parts):
-    """Run parts of tests/project/watched.py in an empty folder with an empty home; the commands that ran, as words."""
+    """Run parts of tests/project/watched.py in an empty folder with an empty home; return the commands that ran."""
     folders = {name: place / name for name in ("home", "temp", "elsewhere", "out")}
     for folder in folders.values():
         shutil.rmtree(folder, ignore_errors=True)
@@ -165,8 +165,12 @@ def tried(python, unpacked, place, *parts):
 
 
 def tests(python, unpacked, more):
-    """Counts of the fast tests of the sdist. nfa is the installed one; where a test starts a process, the sdist's."""
-    # A cache of fonts of its own: the user's would name those of an environment that is soon gone.
+    """Counts of the fast tests of the sdist.
+
+    They use the installed nfa, but a process that a test starts uses the sdist.
+    """
+    # The tests get their own font cache, because the user's cache would list fonts of an environment that is soon
+    # removed.
     safe = {"PYTHONSAFEPATH": "1", "MPLCONFIGDIR": str(unpacked.parent / "matplotlib")}
     where = call(python, "-c", "import nfa; print(nfa.__file__)", cwd=unpacked, **safe).stdout
     assert "site-packages" in where, where
@@ -181,7 +185,7 @@ def tests(python, unpacked, more):
 
 
 def audited(python, place):
-    """What pip-audit says of everything installed but nfa: known vulnerabilities, or that it could not ask."""
+    """pip-audit's report on all installed packages but nfa: known vulnerabilities, or that it could not ask."""
     site = call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=place).stdout.strip()
     command = (sys.executable, "-m", "pip_audit", "--progress-spinner", "off", "--format", "json", "--path", site)
     done = call(*command, cwd=place, check=False)
@@ -199,7 +203,7 @@ def audited(python, place):
 
 
 def environment(name, python, packages, place, more):
-    """Make one environment, try it, and say what came of it."""
+    """Make one environment, test it, and return the results."""
     sdist, wheel, unpacked = packages
     uv("venv", "--seed", "--python", python, place / "env", cwd=place)
     own = place / "env" / "bin" / "python"
@@ -263,7 +267,7 @@ def main():
 
 
 def good(report):
-    """Whether nothing failed, nothing is missing, and no library is known to be vulnerable."""
+    """Whether nothing failed, nothing is missing, and no library has a known vulnerability."""
     complete = not any(
         names for one in report["packages"].values() for names in one.values() if isinstance(names, list)
     )

@@ -1,8 +1,8 @@
-"""What a program can see of how we write: `python -m tests.project.prose` counts it in every kind of text.
+"""Faults of our prose that a program can find: `python -m tests.project.prose` counts them in every kind of text.
 
 A sentence is marked if it has more than `LONGEST` words, two colons or semicolons, or a word that the section "Words"
 of nfa/NOTATION.md replaces by another. For each kind of text prose.toml has a ceiling: the share of its sentences that
-may be marked, in percent. With names of kinds or paths, their marked sentences are printed.
+may be marked, in percent. If you name kinds of text or paths, their marked sentences are printed.
 """
 
 import ast
@@ -17,7 +17,7 @@ from tests.project.tree import ROOT
 
 LONGEST = 30  # words of a sentence
 CEILINGS = ROOT / "tests" / "project" / "prose.toml"
-# Code, formulas, links and roles count as one word; tables, headings and fenced blocks are no sentences.
+# Code, formulas, links and roles count as one word. Tables, headings and fenced blocks are not sentences.
 ONE_WORD = re.compile(r"`[^`]*`|\$[^$]*\$|\{\w+\}`[^`]*`|\]\([^)]*\)|https?://\S+")
 END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_`A-Z$])")
 NO_PROSE = re.compile(r"^\s*(\||#|```|~~~|>>>|\.\.\.|:::|<|!\[|---|\(\w[\w-]*\)=)")
@@ -35,14 +35,14 @@ def _declared() -> dict[str, dict]:
 
 @cache
 def files(kind: str) -> list[Path]:
-    """The files of a kind, in order. A file is of the first kind that has it."""
+    """The files of a kind, in order. A file that several kinds match belongs to the first one."""
     earlier = {path for other in list(kinds())[: list(kinds()).index(kind)] for path in files(other)}
     return sorted({path for pattern in kinds()[kind] for path in ROOT.glob(pattern)} - earlier)
 
 
 @cache
 def replaced() -> re.Pattern:
-    """What the third column of the table "Words" names, as one pattern."""
+    """The words in the third column of the table "Words", as one pattern."""
     section = (ROOT / "nfa" / "NOTATION.md").read_text(encoding="utf-8").split("\n## Words\n")[1].split("\n## ")[0]
     rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| ")]
     words = [word.strip() for row in rows[2:] if len(row) == 3 for word in row[2].split(",") if word.strip()]
@@ -50,7 +50,7 @@ def replaced() -> re.Pattern:
 
 
 def paragraphs(path: Path) -> Iterator[str]:
-    """The running text of a file: of Markdown all but tables and code, of Python docstrings and percent comments."""
+    """The running text of a file. Of Markdown: all but tables and code. Of Python: docstrings and percent comments."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".toml":
         yield from _of_markdown("\n\n".join(_strings(tomllib.loads(text))))
@@ -73,7 +73,7 @@ def _cells(text: str) -> Iterator[str]:
 
 
 def _strings(value: object) -> Iterator[str]:
-    """The texts of a statement that somebody reads."""
+    """The texts of a statement that are shown to readers."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if isinstance(inner, dict | list) or name in ("claims", "right", "use", "check", "number"):
@@ -94,10 +94,10 @@ def _of_markdown(text: str) -> Iterator[str]:
 
 
 def sentences(path: Path) -> list[str]:
-    """The sentences of a file: what ends with a full stop and has at least four words."""
+    """The sentences of a file: texts that end with a full stop and have at least four words."""
     found = []
     for text in paragraphs(path):
-        # A full stop inside code ends no sentence.
+        # A full stop inside code does not end a sentence.
         ends = [
             match.start() for match in END.finditer(ONE_WORD.sub(lambda code: "`" + "x" * (len(code[0]) - 1), text))
         ]
@@ -106,7 +106,7 @@ def sentences(path: Path) -> list[str]:
 
 
 def faults(sentence: str) -> list[str]:
-    """What is wrong with a sentence as far as a program sees it.
+    """The faults of a sentence that a program can find.
 
     >>> faults("We shorten each gradient to the norm C.")
     ["'shorten' is another word in NOTATION"]
@@ -121,13 +121,13 @@ def faults(sentence: str) -> list[str]:
 
 
 def share(kind: str) -> tuple[int, int]:
-    """How many sentences of a kind are marked, and how many there are."""
+    """How many sentences of a kind are marked, and how many sentences the kind has."""
     every = [sentence for path in files(kind) for sentence in sentences(path)]
     return sum(bool(faults(one)) for one in every), len(every)
 
 
 def main(names: list[str]) -> int:
-    """Print the counts, or the marked sentences of the kinds or files named; 1 if a kind is above its ceiling."""
+    """Print the counts, or the marked sentences of the named kinds or files; 1 if a kind is above its ceiling."""
     for name in names:
         for path in files(name) if name in kinds() else [ROOT / name]:
             for sentence in sentences(path):

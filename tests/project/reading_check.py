@@ -1,7 +1,7 @@
-"""The papers' pages in Chromium, as somebody with the paper beside them would use them; after `make site`.
+"""The papers' pages in Chromium, used like a reader with the paper open; run it after `make site`.
 
-Each printed number finds its statement first, each statement opens by its address with its formulas drawn, its lines
-beside them and the same mark on a term of both.
+A search for a printed number finds its statement first. Each statement opens at its own address. Its formulas are
+drawn, its lines of code stand next to them, and a term has the same mark in both.
 """
 
 import re
@@ -18,7 +18,7 @@ from nfa.ledger import OURS, documents
 from nfa.ledger.formulas import DISPLAY
 from tests.project.site_check import SITE, chromium, served
 
-# What somebody types who has the paper open, and the statement meant.
+# What a reader with the paper open types, and the statement that the reader means.
 PRINTED = {
     "lee2020": {
         "(5)": "eq5", "eq. (2)": "eq2", "equation 4": "eq4", "Lemma 3": "lem3", "Fig. 1": "fig1", "Figure 2": "fig2",
@@ -60,7 +60,7 @@ def tab():
     with served(SITE) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1300, "height": 900}, base_url=address)
-        page.set_default_timeout(120_000)  # milliseconds, for a machine that is busy
+        page.set_default_timeout(120_000)  # milliseconds; enough for a busy machine
         yield page
         browser.close()
 
@@ -129,7 +129,7 @@ POINTED = """([id, letter]) => {
 
 
 def row_of(symbol):
-    """The cells of a symbol's row in NOTATION.md but the name in code, without the marks of code."""
+    """The cells in a symbol's row of NOTATION.md, without the name in code and without the backquotes."""
     (row,) = re.findall(rf"^\| {re.escape(symbol)} \|(.*)\|$", NOTATION.read_text(encoding="utf-8"), re.MULTILINE)
     _, *cells = row.replace("`", "").split(" | ")
     return [cell.strip() for cell in cells]
@@ -159,7 +159,7 @@ def test_a_letter_that_no_table_has_says_nothing(tab):
     assert tab.evaluate(POINTED, [anchor("lee2020:sens-zeta"), "F"]) == ""
 
 
-# --- pictures that move
+# --- moving pictures
 
 
 def moved(tab, slider, to):
@@ -177,7 +177,10 @@ def told(tab, figure):
 
 @pytest.mark.parametrize(("z", "q", "delta"), [(15, 30, 37), (0, 52, 20), (60, 10, 59), (24, 60, 0)])
 def test_the_sliders_of_epsilon_say_what_nfa_says(tab, z, q, delta):
-    """Four theorems after 100, 1,000 and 10,000 steps, wherever the sliders stand, to nine digits."""
+    """At every position of the sliders, four theorems give nfa's epsilon to nine digits.
+
+    We compare them after 100, 1,000 and 10,000 steps.
+    """
     tab.goto("generated/moving.html")
     at = {name: moved(tab, f"epsilon-{name}", to) for name, to in (("z", z), ("q", q), ("delta", delta))}
     for k, steps in enumerate((100, 1000, 10_000)):
@@ -186,7 +189,7 @@ def test_the_sliders_of_epsilon_say_what_nfa_says(tab, z, q, delta):
 
 
 def test_the_pictures_move(tab):
-    """A slider changes what is drawn and what is told; the angles close, the span attack goes blind."""
+    """A slider changes the drawing and its text: the angles become small, and the span attack stops working."""
     tab.goto("generated/moving.html")
     drawn = "id => document.querySelector(`#${id} svg`).innerHTML"
     for figure, slider, first, last in (
@@ -206,6 +209,6 @@ def test_the_pictures_move(tab):
         float(v) for v in tab.evaluate("() => document.querySelector('#move-span .told').dataset.values").split()
     )
     assert (paper, every) == (1.0, pytest.approx(0.5, abs=0.1))
-    tab.focus("#angles-step")  # by the keyboard alone
+    tab.focus("#angles-step")  # by keyboard only
     tab.keyboard.press("End")
     assert tab.evaluate("() => document.querySelector('output[for=angles-step]').textContent") == "282"

@@ -1,8 +1,9 @@
 """The built site in a real browser: formulas, links, requests, phone width, dark mode. `make site-check` runs this.
 
-It is none of the suite's tests (by its name pytest does not collect it): it wants build/site, playwright and Chromium.
-Every page is opened once, on a phone; a script in the page (site_check.js) tells what a reader meets there, and each
-function of `CHECKS` says what of that is wrong, a sentence a finding. Small broken pages show that it would be found.
+The file is not part of the test suite, because pytest does not collect its name. It needs build/site, playwright and
+Chromium. The browser opens every page once, on a phone. A script in the page (site_check.js) reports what a reader
+meets there. Each function of `CHECKS` finds one kind of fault in this report and describes each fault in a sentence.
+Small broken pages test that the faults are found.
 """
 
 import asyncio
@@ -28,14 +29,14 @@ from tests.project.tree import ROOT
 
 SITE = ROOT / "build" / "site"
 PHONE = {"width": 390, "height": 844}
-TABS = 3  # more than two cores, for a tab waits now and then
+TABS = 3  # more tabs than two cores, because a tab sometimes waits
 LOOK = (Path(__file__).parent / "site_check.js").read_text(encoding="utf-8")
-THEMES = ("light", "auto", "dark")  # auto: the system wishes dark
+THEMES = ("light", "auto", "dark")  # auto: the system asks for the dark theme
 
 
 @dataclass
 class Page:
-    """What the browser met on one page; the names of `look` are those of site_check.js."""
+    """What the browser met on one page. The names in `look` are those of site_check.js."""
 
     name: str
     requests: list[str] = field(default_factory=list)
@@ -51,7 +52,7 @@ Pages = dict[str, Page]
 
 
 def chromium() -> str:
-    """Where the system has a Chromium or Chrome."""
+    """The path of the system's Chromium or Chrome."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     found = next(filter(None, map(shutil.which, names)), None)
     assert found, "the site is checked in Chromium, and there is none in PATH: install chromium or google-chrome"
@@ -59,7 +60,7 @@ def chromium() -> str:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files without a line for each, on connections that stay open; scripts may be kept by the browser."""
+    """Serves files without printing a line for each. Connections stay open, and the browser may cache scripts."""
 
     protocol_version = "HTTP/1.1"
 
@@ -68,12 +69,12 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format, *args):
-        """Say nothing."""
+        """Print nothing."""
 
 
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """The folder at an address of this machine."""
+    """A server for the folder, at an address of this machine."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
@@ -81,7 +82,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def visit(folder: Path) -> Pages:
-    """Open every page of a folder, as a server shows it."""
+    """Open every page of a folder on a server."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.html"))
     with served(folder) as address:
         return visit_at(address, names)
@@ -94,11 +95,11 @@ def visit_at(address: str, names: list[str]) -> Pages:
 
 async def _visit(address: str, pages: list[Page]) -> Pages:
     async with async_playwright() as playwright:
-        # Every name but this machine's own is unknown, so that a request is seen and gets nowhere.
+        # Every host name but this machine's is unknown, so that a request to another machine is seen and gets nowhere.
         alone = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
         browser = await playwright.chromium.launch(executable_path=chromium(), args=[alone])
         context = await browser.new_context(viewport=PHONE, is_mobile=True, has_touch=True, reduced_motion="reduce")
-        context.set_default_navigation_timeout(120_000)  # milliseconds, for a machine that is busy
+        context.set_default_navigation_timeout(120_000)  # milliseconds; enough for a busy machine
         todo = iter(pages)
         await asyncio.gather(*(_tab(context, address, todo) for _ in range(TABS)))
         await browser.close()
@@ -106,19 +107,19 @@ async def _visit(address: str, pages: list[Page]) -> Pages:
 
 
 def _told(said: ConsoleMessage) -> str:
-    """What a script says, and of which file."""
+    """A message of a script, with the script's file."""
     return f"{said.text} ({said.location['url']})"
 
 
 async def _tab(context: BrowserContext, address: str, todo: Iterator[Page]) -> None:
-    """One tab of the browser, which opens one page after the other."""
+    """One tab of the browser, which opens the pages one after another."""
     tab = await context.new_page()
     page = Page("")
     tab.on("request", lambda request: page.requests.append(request.url))
     tab.on("websocket", lambda socket: page.requests.append(socket.url))
     tab.on("console", lambda said: page.console.append(_told(said)) if said.type == "error" else None)
     tab.on("pageerror", lambda error: page.console.append(str(error)))
-    for page in todo:  # the handlers above write to it
+    for page in todo:  # the handlers above append to it
         await tab.emulate_media(color_scheme="light")
         await tab.goto(address + page.name)
         for theme in THEMES:
@@ -135,7 +136,7 @@ async def _tab(context: BrowserContext, address: str, todo: Iterator[Page]) -> N
 
 
 def formulas(pages: Pages) -> Iterator[str]:
-    """Every formula is drawn, and nothing else is."""
+    """Every formula is drawn, and nothing else is drawn as a formula."""
     told = {
         "unrendered": "is not drawn",
         "errors": "is no TeX that MathJax understands",
@@ -148,15 +149,15 @@ def formulas(pages: Pages) -> Iterator[str]:
 
 
 def console(pages: Pages) -> Iterator[str]:
-    """No script fails, nothing is missing."""
+    """No script fails, and no file is missing."""
     for page in pages.values():
         for text in page.console:
-            if not text.endswith("/favicon.ico)"):  # which browsers ask for by themselves
+            if not text.endswith("/favicon.ico)"):  # browsers request it by themselves
                 yield f"{page.name}: the browser says {text!r}"
 
 
 def links(pages: Pages, folder: Path = SITE) -> Iterator[str]:
-    """Every link inside the site leads to a page, and to a place on it."""
+    """Every link inside the site leads to an existing page and to an existing place on the page."""
     for page in pages.values():
         for target in sorted({link["to"] for link in page.look["links"]}):
             path, fragment = map(unquote, urldefrag(target))
@@ -170,7 +171,7 @@ def links(pages: Pages, folder: Path = SITE) -> Iterator[str]:
 
 
 def images(pages: Pages) -> Iterator[str]:
-    """Every picture is there."""
+    """Every picture exists."""
     for page in pages.values():
         for image in page.look["images"]:
             if not image["loaded"]:
@@ -178,7 +179,7 @@ def images(pages: Pages) -> Iterator[str]:
 
 
 def requests(pages: Pages) -> Iterator[str]:
-    """No page asks another machine for anything."""
+    """No page sends a request to another machine."""
     for page in pages.values():
         for url in page.requests:
             if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).hostname != "127.0.0.1":
@@ -186,7 +187,7 @@ def requests(pages: Pages) -> Iterator[str]:
 
 
 def phone(pages: Pages) -> Iterator[str]:
-    """On a phone no page scrolls sideways, nothing is cut off, nothing is tiny."""
+    """On a phone, no page scrolls sideways, no text is cut off, and no text is tiny."""
     for page in pages.values():
         look = page.look["phone"]
         if look["width"] > PHONE["width"]:
@@ -198,7 +199,7 @@ def phone(pages: Pages) -> Iterator[str]:
 
 
 def colours(pages: Pages) -> Iterator[str]:
-    """In every theme text has a contrast of at least 4.5, and pictures have a ground that they can be seen on."""
+    """In every theme, text has a contrast of at least 4.5, and each picture has a background on which it is visible."""
     for page in pages.values():
         for theme, found in page.colours.items():
             for one in found["faint"]:
@@ -211,12 +212,12 @@ CHECKS: dict[str, Callable[[Pages], Iterator[str]]] = {
 }
 
 
-# --- the site, which one process is to look at once: pytest-xdist gives it this whole file
+# --- the site. pytest-xdist gives this whole file to one process, so that the site is opened once
 
 
 @pytest.fixture(scope="module")
 def pages() -> Pages:
-    """The whole site, looked at once."""
+    """The whole site, opened once."""
     assert (SITE / "index.html").is_file(), f"there is no site in {SITE}: run make site first"
     return visit(SITE)
 
@@ -228,19 +229,19 @@ def test_the_site(pages, check):
 
 
 def test_pages_and_site_are_light():
-    """A page loads at once on a telephone's network, and the whole site fits where sites are kept for nothing."""
+    """No page is so large that it loads slowly on a phone's network, and the whole site fits on a free host."""
     heavy = {path.name: path.stat().st_size for path in SITE.rglob("*.html") if path.stat().st_size > 500_000}
     assert not heavy
     assert sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file()) < 45e6
 
 
 def test_the_code_pages_are_of_our_own_code():
-    """Not of Python's, whose classes some of our objects have."""
+    """The code pages show our code only, and not Python's classes, which some of our objects have."""
     assert {path.name for path in (SITE / "_modules").iterdir()} == {"index.html", "nfa"}
 
 
 def test_there_was_something_to_look_at(pages):
-    """Else an empty folder, or a script that sees nothing, would pass."""
+    """The browser met pages, formulas, pictures and links; an empty folder would pass the other tests."""
     looks = [page.look for page in pages.values()]
     counts = {
         "pages": len(pages),
@@ -255,7 +256,7 @@ def test_there_was_something_to_look_at(pages):
 
 
 def test_every_false_verdict_is_one_click_from_the_cell_that_shows_it(pages):
-    """From the statement and from the errata to the cell, and from that tutorial back to the statement."""
+    """Each false verdict's statement and erratum link to the cell that shows it, and the tutorial links back."""
     false = [item for item in ledger.items() if item.verdict == "false"]
     assert len(false) > 10
     for item in false:
@@ -270,7 +271,7 @@ def test_every_false_verdict_is_one_click_from_the_cell_that_shows_it(pages):
 
 
 def test_a_verdict_that_names_another_statement_links_to_it(pages):
-    """Names in brackets, in prose: those in formulas and in commands are shown as they stand."""
+    """A statement's name in brackets in a verdict's prose is a link; in formulas and commands it stays plain text."""
     found, own = 0, (*documents(), OURS)
     for item in ledger.items():
         prose = " ".join(line for line in item.right.split("\n") if not line.startswith(" "))
@@ -340,7 +341,7 @@ BROKEN = {
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory) -> Pages:
-    """A sound page, and beside it those that are broken in one way each."""
+    """A sound page, and next to it pages that are broken in one way each."""
     folder = tmp_path_factory.mktemp("broken")
     (folder / "tex-svg-full.js").symlink_to(SITE / "_static" / "tex-svg-full.js")
     bodies = {"other": "", **{re.sub(r"\W+", "-", name): body for name, (body, _) in BROKEN.items()}}

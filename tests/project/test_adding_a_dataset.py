@@ -30,12 +30,12 @@ ENTRY = """\
     ),
 """
 PARAGRAPH = "- **Stripes**: bright columns in noise, drawn by a test, which computed the digests from the files.\n"
-# The tests that list or name data sets, or compare the registry with another text; -k leaves those about data.
+# The tests that list or name data sets, or compare the registry with another text; -k selects those about data.
 TESTS = ("tests/data", "tests/cli/test_cli.py", "tests/project/test_commands_unchanged.py", "-k", "data")
 
 
 def write_files(folder: Path) -> dict[str, bytes]:
-    """Write the four files of 90 training and 30 test images of 6x6 pixels; return their unpacked bytes by name."""
+    """Write the four files of 90 training and 30 test images of 6x6 pixels, and return their unpacked bytes by name."""
     folder.mkdir(parents=True)
     rng, content = np.random.default_rng(1), {}
     for part, n in (("train", 90), ("t10k", 30)):
@@ -59,7 +59,7 @@ def replaced(path: Path, old: str, new: str) -> None:
 
 @pytest.fixture(scope="module")
 def added(tmp_path_factory):
-    """A copy of the tree with the data set added, and the folder of data sets, in which the new one stands too."""
+    """A copy of the tree with the data set added, and the folder of data sets, which contains the new one."""
     folder = tmp_path_factory.mktemp("added")
     copy, home = copy_of_tree(folder), folder / "home"
     home.mkdir()
@@ -114,19 +114,19 @@ def test_the_data_set_is_listed_named_in_errors_and_trained_on(added):
     ]
     record = json.loads(nfa_in(copy, *command, "--out", str(copy.parent / "run"), NFA_DATA_HOME=home))
     assert record["data"]["name"] == NAME
-    assert record["history"][-1]["test_accuracy"] > 0.6  # a third by chance
+    assert record["history"][-1]["test_accuracy"] > 0.6  # chance is one third
 
 
 @pytest.mark.nightly
 def test_the_tests_take_the_data_set_in(added):
-    """No list of data sets stands in a test; tests that need other data sets skip as they do here."""
+    """No test contains a list of data sets, and tests that need other data sets are skipped in the copy too."""
     copy, home = added
     pytest_in(copy, *TESTS, NFA_DATA_HOME=home)
 
 
 @pytest.mark.slow
 def test_one_of_the_two_places_alone_is_not_enough(added):
-    """Without its paragraph, a test says what is missing."""
+    """Without the paragraph on the data set, a test fails and names what is missing."""
     copy, _ = added
     sources = copy / "data" / "SOURCES.md"
     kept = sources.read_text(encoding="utf-8")

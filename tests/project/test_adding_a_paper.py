@@ -1,7 +1,7 @@
-"""A paper is its folder: statements, printed numbers, theory, a computed table, an audit and a certificate.
+"""A paper is added as one folder: statements, printed numbers, theory, a computed table, an audit and a certificate.
 
-The tests add the folder of an invented paper, and a file of tests, to a copy of the tree. Commands and tests there take
-it in by themselves.
+The tests add the folder of an invented paper, and a file of tests, to a copy of the tree. Commands and tests in the
+copy include the paper without further changes.
 """
 
 import json
@@ -229,7 +229,7 @@ def test_table_1():
     assert [row["verdict"] for row in table1_rows()] == ["inside", "inside"]
 ''',
 }  # fmt: skip
-# The tests of the ledger, of what is rerun and audited, of commands that list papers, and of the tree.
+# The tests of the ledger, of runs and audits, of commands that list papers, and of the tree.
 TESTS = """
     tests/ledger tests/papers/nobody2000 tests/papers/test_certificates.py tests/papers/test_headers.py
     tests/experiments/test_experiments.py
@@ -280,5 +280,5 @@ def test_its_table_is_listed_and_rerun_and_its_claim_audited(copy):
 
 @pytest.mark.nightly
 def test_the_tests_take_the_paper_in(copy):
-    """No list of papers stands in a test."""
+    """No test contains a list of papers: the existing tests also pass for the invented paper."""
     pytest_in(copy, "-m", "not slow", *TESTS)

@@ -1,7 +1,7 @@
 """A private rule is added in three files: the rule, its statement and its test.
 
-The tests make them in a copy of the tree, as CONTRIBUTING says. Lists, commands, audits, searches and the tests that go
-through the rules there take the rule in by themselves.
+The tests add them to a copy of the tree, as CONTRIBUTING describes. Lists, commands, audits, searches and the tests
+over all rules in the copy include the new rule without further changes.
 """
 
 import json
@@ -10,7 +10,7 @@ import pytest
 
 from tests.project.copies import copy_of_tree, nfa_in, pytest_in, run_in
 
-NAME, ID = "dp_fa", ":".join(["ours", "dp-fa"])  # no id of the ledger here
+NAME, ID = "dp_fa", ":".join(["ours", "dp-fa"])  # no id of the ledger may stand in this file
 RULE = '''"""DP feedback alignment: fixed matrices, every example's direction clipped, and noise on the average."""
 
 from collections.abc import Callable
@@ -149,12 +149,12 @@ def test_one_record_has_the_norm_of_the_bound():
     got = dp_fa(net, x, y, V=V, reach=0.1, m=1, rho=0.0, rng=np.random.default_rng(1))
     assert np.linalg.norm(entries(got)) == pytest.approx(0.1, rel=1e-12)
 '''
-# Tests of the tree and of lists, whole.
+# Files of tests of the tree and of lists; all their tests run.
 WHOLE = (
     *("tests/ledger", "tests/cli/test_cli_rules.py", "tests/experiments/test_rules_from_outside.py"),
     *("tests/project/test_names.py", "tests/project/test_wall.py", "tests/project/test_imports.py"),
 )
-# Tests that go through the rules: those of this rule.
+# Files of tests over all rules; only the new rule's tests run.
 OF_THE_RULE = ("tests/rules", "tests/trust", "tests/experiments/test_noise_asked_of_runs.py")
 GIVEN = ("--set", "reach=1", "--set", "rho=0.1")
 

@@ -1,7 +1,7 @@
-"""A sampler with its theorem is three files: its class in nfa/sampling.py, the theorem in nfa/privacy, and a test.
+"""A sampler and its theorem need three files: a class in nfa/sampling.py, the theorem in nfa/privacy, and a test.
 
-The tests write the three in a copy of the tree. Settings, helps, refusals, accountants and the other tests there take
-the sampler in by themselves.
+The tests write the three in a copy of the tree. Settings, helps, refusals, accountants and the other tests in the copy
+include the sampler without further changes.
 """
 
 import json
@@ -149,7 +149,7 @@ def test_no_divergence_of_mixtures_exceeds_the_bound(other):
         assert math.log(moment) / (alpha - 1) == pytest.approx(found, rel=1e-6)
 '''
 NEW = "tests/privacy/test_random_blocks.py"
-# The tests in which a list, a help, an error or a theorem could have left the sampler out.
+# These tests fail if a list, a help, an error or a theorem leaves out the sampler.
 TESTS = """tests/test_sampling.py tests/test_mechanism.py tests/privacy/test_accountant.py tests/cli/test_cli_epsilon.py
     tests/cli/test_cli_secure.py tests/experiments/test_steps_spent.py tests/experiments/test_runs_refused.py
     tests/experiments/test_privacy_statement.py tests/project/test_imports.py tests/project/test_wall.py
@@ -160,7 +160,7 @@ COUNTED = ("--adjacency", "replace-one", "--noise-multiplier", MULTIPLIER, "--st
 
 @pytest.fixture(scope="module")
 def added(tmp_path_factory):
-    """A copy of the tree with the three files, and a small data set beside it."""
+    """A copy of the tree with the three files, and a small data set next to it."""
     folder = tmp_path_factory.mktemp("added")
     copy = copy_of_tree(folder)
     sampling = copy / "nfa" / "sampling.py"

@@ -1,6 +1,6 @@
-"""What a user sees stays: commands print what is recorded in commands/.
+"""The output of commands does not change: commands print what is recorded in commands/.
 
-Where a change is meant to be seen: ``python -m tests.project.commands NAME``, and the difference is part of the change.
+If users should see a change, run ``python -m tests.project.commands NAME`` and commit the difference with the change.
 """
 
 from importlib.metadata import version

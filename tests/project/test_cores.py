@@ -1,11 +1,11 @@
-"""The tests as on other processors: what is switched off for each, and what cannot be tried is not passed over."""
+"""Tests of running as on other processors: the features switched off for each, and the failure if one cannot be run."""
 
 import pytest
 
 from tests.project import cores
 
-FOUND = ("X86_V3", "X86_V4", "AVX512_ICL")  # as NumPy 2.4 names them
-OLDER = ("AVX", "F16C", "FMA3", "AVX2", "AVX512F", "AVX512_SKX")  # and as 2.0 does
+FOUND = ("X86_V3", "X86_V4", "AVX512_ICL")  # NumPy 2.4's names
+OLDER = ("AVX", "F16C", "FMA3", "AVX2", "AVX512F", "AVX512_SKX")  # NumPy 2.0's names
 
 
 @pytest.mark.parametrize(
@@ -28,14 +28,14 @@ def test_what_a_core_does_not_have_is_switched_off(core, found, off):
 @pytest.mark.slow
 @pytest.mark.parametrize("core", cores.CORES)
 def test_numpy_reports_the_core_that_it_is_told(core):
-    """Zen is one with Haswell where OpenBLAS was built without it."""
+    """NumPy reports the core that the variables name, or Haswell for Zen if OpenBLAS was built without Zen."""
     told, left = cores.reported(cores.environment(core, cores.reported({})[1]))
     assert told == core or (core, told) == ("Zen", "Haswell")
     assert not [name for name in left if name.startswith(cores.CORES[core][1])]
 
 
 def run(monkeypatch, capsys, tell, failing=()):
-    """Exit code, what is printed and the cores tested, on a machine whose OpenBLAS makes tell(core) of a core."""
+    """Exit code, output and tested cores, on a machine whose OpenBLAS reports tell(core) for a core."""
     tested = []
     monkeypatch.setattr(cores, "reported", lambda variables: (tell(variables.get("OPENBLAS_CORETYPE")), []))
     monkeypatch.setattr(cores, "tests", lambda variables, words: tested.append((variables, words)) or
@@ -47,7 +47,7 @@ def run(monkeypatch, capsys, tell, failing=()):
 
 def test_each_kind_is_tested_once(monkeypatch, capsys):
     code, said, tested = run(monkeypatch, capsys, {"Zen": "Haswell", None: None}.get)
-    assert code == 1  # nothing reported
+    assert code == 1  # because OpenBLAS reports no core
     code, said, tested = run(monkeypatch, capsys, lambda core: "Haswell" if core == "Zen" else core)
     assert (code, tested) == (0, ["Nehalem", "Sandybridge", "Haswell", "SkylakeX"])
     assert "=== SkylakeX: NumPy reports SkylakeX" in said

@@ -1,6 +1,7 @@
-"""The examples in docstrings are true.
+"""The examples in docstrings print what they show.
 
-They run through the declared packages: `pytest --doctest-modules kernels` would import the folder under the wrong name.
+They run through the declared packages, because `pytest --doctest-modules kernels` would import the folder under a wrong
+name.
 """
 
 import doctest
@@ -10,7 +11,7 @@ import pytest
 
 from tests.project.tree import declared_packages, modules
 
-# nfa.__main__ runs the command line when it is imported as the main program, and documents nothing.
+# nfa.__main__ runs the command line when it is imported as the main program, and has no examples.
 MODULES = sorted(set(modules()) - {"nfa.__main__"})
 
 
@@ -26,7 +27,7 @@ def test_examples(name):
 
 
 def test_there_are_examples():
-    """A finder that finds nothing passes everything."""
+    """The finder finds examples; without any, all tests would pass."""
     finder = doctest.DocTestFinder(exclude_empty=True)
     with_examples = [
         name for name in MODULES if any(test.examples for test in finder.find(importlib.import_module(name)))

@@ -1,4 +1,4 @@
-"""Who may import whom, which libraries stand where, and that what needs no experiments needs no numba or matplotlib."""
+"""Which modules may import which, where each library may be used, and what works without numba and matplotlib."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ import pytest
 
 from tests.project.tree import ROOT, folders, modules, requirements, trees
 
-# Libraries that only some places may use.
+# Libraries that only some modules may import.
 ONLY_IN = {
     "pylatexenc": ("nfa.ledger.formulas",),
     "numba": ("nfa.kernels", "nfa.experiments", "nfa.cli"),
@@ -28,7 +28,7 @@ ONLY_IN = {
 
 
 def imports(name, tree):
-    """The dotted names that a module imports, at its top or inside a function; of nfa's modules, their whole names."""
+    """The dotted names that a module imports, at its top or inside a function; for modules of nfa, the full names."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -50,11 +50,14 @@ def within(name, packages):
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-# --- who may import whom within nfa: the contracts of setup.cfg
+# --- which modules of nfa may import which: the contracts of setup.cfg
 
 
 def linted(folder, *broken):
-    """What import-linter prints of nfa in the installed layout, as links; a line is added to each module of broken."""
+    """import-linter's output for nfa in the installed layout, made of links.
+
+    Each module in ``broken`` gets one more line.
+    """
     (folder / "nfa").mkdir()
     changed = {name.split(".")[1] for name, _ in broken if "." in name}
     for place in [*(ROOT / "nfa").iterdir(), *(path for name, path in folders().items() if name != "nfa")]:
@@ -80,7 +83,7 @@ def test_the_contracts_are_kept(tmp_path):
     assert int(re.search(r"Analyzed (\d+) files", done.stdout)[1]) >= len(modules())  # kernels and data too
 
 
-BROKEN = [  # a line in a module, at its top or in a function; what import-linter then says
+BROKEN = [  # a line in a module, at its top or in a function, and import-linter's message
     ("nfa.clip", "def f(): from nfa.rules.bp import bp", "nfa.clip -> nfa.rules.bp"),
     ("nfa.train", "import nfa.kernels.conv", "nfa.train -> nfa.kernels.conv"),
     ("nfa.privacy.rdp", "from nfa.rules import dp_dfa", "nfa.privacy.rdp -> nfa.rules.dp_dfa"),
@@ -104,7 +107,7 @@ def test_the_contracts_refuse(tmp_path):
 
 
 def foreign(imports):
-    """Imports of a library that setup.cfg does not install, or outside the place that may use it."""
+    """Imports of a library that setup.cfg does not install, or outside the modules that may use it."""
     allowed = {name.replace("-", "_") for name in requirements()} | set(ONLY_IN)
     for name, imported in imports.items():
         for other in imported:
@@ -182,7 +185,7 @@ print("ran without", *sorted({"numba", "matplotlib"} - set(sys.modules)))
 
 
 def reached(name, imports):
-    """All of nfa that a module imports, directly or not."""
+    """All modules of nfa that a module imports, directly or indirectly."""
     found, left = set(), {name}
     while left:
         found |= left
@@ -191,7 +194,7 @@ def reached(name, imports):
 
 
 def without_experiments(every):
-    """The modules that need no experiments: those below them, and the theory of the papers."""
+    """The modules that need no experiments: those in lower tiers, and the theory of the papers."""
     own = [name for name in every if not within(name, ["nfa.kernels", "nfa.experiments", "nfa.course", "nfa.cli"])]
     return [name for name in own if not any(within(o, ["nfa.experiments", "nfa.cli"]) for o in reached(name, every))]
 
@@ -208,7 +211,10 @@ def test_the_theory_of_every_paper_stands_without_the_experiments(every):
 
 
 def test_works_without_numba_and_matplotlib(every):
-    """As in a browser, where neither exists: all that needs no experiments imports, and both rules train."""
+    """All modules without experiments can be imported and both rules train if numba and matplotlib are missing.
+
+    This is the case in a browser.
+    """
     names = without_experiments(every)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", WITHOUT_NUMBA, *names], cwd=ROOT, capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""One name means one thing, and every module, function and file that a page or a docstring names exists."""
+"""Each name has one meaning, and every module, function and file that a page or a docstring names exists."""
 
 import ast
 import itertools
@@ -10,15 +10,15 @@ from tests.project.tree import ROOT, modules, trees
 
 NOT_COUNTED = ("__init__", "__main__")
 
-# Here a module's name may be another's, for it says on purpose what the module is about: a paper's table, the command
-# for a thing, the compiled twin of a module, the sensitivity of a rule.
+# These modules may have another module's name, because the name says what the module is about: a paper's table, the
+# command for something, the compiled twin of a module, or the sensitivity of a rule.
 NAMED_AFTER = ("nfa.papers.", "nfa.cli.", "nfa.kernels.", "nfa.sensitivity.")
-# An audit is named after the rule that it plays against, and this is the one that belongs to no paper.
+# An audit is named after the rule that it attacks. This rule belongs to no paper.
 BESIDE_ITS_RULE = {"nfa.audit.dp_sgd"}
 
 
 def twice(places):
-    """Name -> places, of the names that have several."""
+    """Name -> places, for the names that occur several times."""
     found = defaultdict(list)
     for name, place in places:
         found[name].append(place)
@@ -26,7 +26,7 @@ def twice(places):
 
 
 def module_names(names):
-    """Last part of a name -> the modules, of those whose name must be their own."""
+    """Last part of a name -> the modules, for modules that need a unique name."""
     for name in names:
         last = name.split(".")[-1]
         if last not in NOT_COUNTED and name not in BESIDE_ITS_RULE and not name.startswith(NAMED_AFTER):
@@ -34,7 +34,7 @@ def module_names(names):
 
 
 def classes(found):
-    """Name of a class -> the module that defines it; ``found`` has the tree of each module."""
+    """Name of a class -> the module that defines it; ``found`` has the syntax tree of each module."""
     for name, tree in found.items():
         yield from ((node.name, name) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
@@ -55,13 +55,13 @@ def test_a_name_given_twice_is_found():
     assert twice(classes({name: ast.parse(source) for name, source in sources.items()})) == {"Cell": ["nfa.a", "nfa.b"]}
 
 
-# --- what pages, docstrings and comments name
+# --- names in pages, docstrings and comments
 
 PLACES = re.compile(r"(?<![\w./])(?:nfa|kernels|data|tests|tutorials|results)/[\w./-]+\.(?:py|md|toml|json)\b")
 PLACEHOLDERS = {
     "nfa.rules.NAME.NAME": "nfa.rules.bp.bp",
     "nfa.joinpath": "nfa",
-    "nfa.tests": "nfa",  # in a checkout, not in a wheel
+    "nfa.tests": "nfa",  # exists in a checkout, not in a wheel
     "/PAPER/": "/lee2020/",
     "tests/test_x.py": "tests/test_clip.py",
     "nfa/rules/NAME.py": "nfa/rules/bp.py",
@@ -72,7 +72,7 @@ PLACEHOLDERS = {
 
 
 def texts():
-    """Every page and every module, by its place."""
+    """The text of every page and module, by its path."""
     pages = [*ROOT.glob("*.md"), *(ROOT / "nfa").glob("*.md"), *(ROOT / "tutorials").glob("*.md")]
     scripts = [*(ROOT / "tutorials").glob("*.py"), *modules().values()]
     for path in sorted([*pages, *scripts]):
@@ -80,7 +80,7 @@ def texts():
 
 
 def there(name):
-    """Whether a dotted name leads to a module or to what one holds."""
+    """Whether a dotted name leads to a module or to an object in one."""
     module, found = "nfa", import_module("nfa")
     for part in name.split(".")[1:]:
         try:
@@ -94,7 +94,7 @@ def there(name):
 
 
 def gone(text):
-    """The names of modules, functions and files in a text that lead nowhere."""
+    """The names of modules, functions and files in a text that do not exist."""
     for placeholder, example in PLACEHOLDERS.items():
         text = text.replace(placeholder, example)
     names = set(re.findall(r"\bnfa(?:\.[A-Za-z_]\w*)+", text))
@@ -114,7 +114,7 @@ def test_what_is_gone_is_found():
 
 
 def test_the_way_to_an_epsilon_is_the_one_that_the_page_names():
-    """Each file of the row imports the next, wherever in the file it does."""
+    """Each file in the page's row imports the next one, at any place in the file."""
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (row,) = (line for line in page.splitlines() if line.startswith("| a run's epsilon |"))
     way = re.findall(r"nfa/[\w/]+\.py", row)[:7]

@@ -1,7 +1,7 @@
-"""Every number of README, of the user guide and of the tutorials' tables is computed here from records or code.
+"""Computes every number of README, of the user guide and of the tutorials' tables again, from records or code.
 
-Each is rounded once. A digit of the first two pages outside code and links that no entry covers is an error, so a new
-number needs an entry. The papers' theorems, tables and figures are looked up in the ledger.
+Each number is rounded once. Each digit of the first two pages outside code and links needs an entry here; otherwise the
+test fails. The papers' theorems, tables and figures are searched in the ledger.
 """
 
 import configparser
@@ -37,13 +37,13 @@ VERDICTS = ROOT / "tutorials" / "verdicts.md"
 
 
 def rows_of(folder, **key):
-    """The rows of a committed table with these values."""
+    """The rows of a committed table that have these values."""
     with open(RESULTS / folder / "table.csv", encoding="utf-8", newline="") as file:
         return [row for row in csv.DictReader(file) if all(row[name] == value for name, value in key.items())]
 
 
 def settings_of(folder, name, pattern="*.json"):
-    """The one value that a setting has in all records of a folder."""
+    """The value of a setting in the records of a folder; it must be the same in all."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in (RESULTS / folder).glob(pattern)]
     (value,) = {record["settings"][name] for record in found if "settings" in record}
     return value
@@ -54,7 +54,7 @@ def number(text):
     return found
 
 
-# --- what the commands print
+# --- the output of commands
 
 
 def python():
@@ -95,7 +95,7 @@ def gaps(images):
 
 
 def how_often_searched():
-    """The number of trials of each rule: of all rules the same."""
+    """The number of trials of each rule, which is the same for all rules."""
     trials = itertools.groupby(sorted(path.stem for path in (RESULTS / "ours-trials").glob("*-trial*.json")), rule_of)
     (number_of_trials,) = {len(list(group)) for _, group in trials}
     return (str(number_of_trials),)
@@ -105,7 +105,7 @@ def rule_of(stem):
     return stem.split("-trial")[0]
 
 
-# --- what we found
+# --- our findings
 
 
 def captions():
@@ -118,14 +118,14 @@ def too_small():
     """The worst sigmoid network of three layers whose output layer learns from e, and the certificate's of two."""
     rows = [row for row in sensitivity_rows() if (row["setting"], row["top"]) == ("worst sigmoid", "e")]
     (three,) = [row for row in rows if row["L"] == 3]
-    # Two layers as in the certificate: squares of what moves and of what is printed, in units of tau_e / m.
+    # Two layers as in the certificate: squares of the change and of the printed value, in units of tau_e / m.
     bound = (three_beta := Fraction(9, 10)) * Fraction(1, 4)
     two = float((bound**2 * 2 + 2) / (bound**2 * 2 * 2)) ** 0.5
     return f"{three['attained'] / three['paper']:.2f}", str(float(three_beta)), f"{two:.2f}"
 
 
 def table_1():
-    """How far DFA, TDFA and PDFA are from print in the nearest reading, on average, and among how many it is one."""
+    """DFA, TDFA and PDFA: number of cells, mean distance of the nearest reading from print, number of readings."""
     near = [
         row for row in rows_of("ohana2021-table1-paper", reading="nearest") if row["rule"] in ("DFA", "TDFA", "PDFA")
     ]
@@ -184,7 +184,7 @@ OF_README = [
         r"On MNIST, DFA with the joint clip is ([\d.]+), ([\d.]+) and ([\d.]+) points less\s+accurate",
         functools.partial(gaps, "mnist"),
     ),
-    # Which of the records these words speak of is tested beside the table.
+    # A test next to the table finds the records that these words mean.
     (r"as accurate as DFA\s+on Fashion-MNIST at epsilon 1 and 3, but less", lambda: ()),
     (r"settings at epsilon 3\.\s+At epsilon 1, we divide a", lambda: ()),
     (r"For ([\d,]+) records we reproduce (\d+) of the (\d+) printed epsilons", captions),
@@ -213,7 +213,7 @@ def demo_sigmas():
 
 @functools.cache
 def fitted(rule, **settings):
-    """The settings in the record of `nfa.fit` on four features and three classes."""
+    """The settings in the record of `nfa.fit` on data with four features and three classes."""
     y = np.arange(30) % 3
     return nfa.fit(np.eye(4)[y], y, rule=rule, **settings).record_["settings"]
 
@@ -230,13 +230,13 @@ def default_bound():
 
 
 def epochs_of(item):
-    """The epochs of all runs of an item at the paper's size."""
+    """The number of epochs of all runs of an item at the paper's scale."""
     (epochs,) = {cell.settings.epochs for cell in index.find(item).cells("paper", [1])}
     return (str(epochs),)
 
 
 def stopped_after():
-    """What the command in the sentence names, and what it stops before."""
+    """The number of epochs in the sentence's command, and the number of epochs of the whole run."""
     command = r"nfa reproduce lee2020:fig2 --scale paper --epochs (\d+)"
     return (*re.findall(command, USAGE.read_text(encoding="utf-8")), *epochs_of("lee2020:fig2"))
 
@@ -252,7 +252,7 @@ def batches():
 
 
 def counted(conversion):
-    """The epsilon of the command by a conversion; None is the smallest over all."""
+    """The command's epsilon by one conversion; None is the smallest over all conversions."""
     given = {name.removeprefix("--"): text for name, text in epsilon_command().items()}
     step = Mechanism(
         law="gaussian",
@@ -266,7 +266,7 @@ def counted(conversion):
 
 
 def caption():
-    """The printed epsilon that is the command's if it is truncated."""
+    """The printed epsilon that equals the command's epsilon if it is truncated."""
     printed = {row["paper"] for row in epsilons.epsilon_rows() if row["data"] == "Fashion-MNIST"}
     (near,) = {one for one in printed if one == math.floor(100 * counted("mironov2017")) / 100}
     return (f"{near:.2f}",)
@@ -277,7 +277,10 @@ def smallest():
 
 
 def readings_of_gain():
-    """Readings tried, those with the gain, and in how many of these DP-DFA proves less and in how many as much."""
+    """The number of readings tried, and of those with the gain.
+
+    Of the latter, in how many DP-DFA proves less or as much.
+    """
     report = (RESULTS / "lee2020-claim-gain-small" / "REPORT.md").read_text(encoding="utf-8")
     line = r"^- DP-DFA is more accurate by (\d+) points or more under (\d+) of (\d+) readings\..*\n((?:  - .*\n)*)"
     gain, leads, tried, names = re.search(line, report, re.MULTILINE).groups()
@@ -294,7 +297,7 @@ def input_clipped():
 
 
 def learning_rates():
-    """Of the private columns: that of BP, and that of the other rules."""
+    """The learning rate of BP in the private columns, and that of the other rules."""
     found = {True: set(), False: set()}
     for record in records.in_folder(RESULTS / "ohana2021-table1-paper"):
         if re.match(r"(bp|dfa|tdfa|pdfa)-[\d.]+-nearest-", record["cell"]):
@@ -304,7 +307,7 @@ def learning_rates():
 
 
 def falls():
-    """The readings of BP's noise, and the one that comes nearest to the printed accuracy at the largest noise."""
+    """The number of readings of BP's noise, and the accuracy nearest to the printed one at the largest noise."""
     rows = rows_of("ohana2021-exp-bp-paper")
     assert {row["n"] for row in rows} == {"1"}
     sigma = max((row["sigma"] for row in rows), key=float)
@@ -322,7 +325,7 @@ def best_epochs():
 
 
 def by_adam():
-    """The largest difference between DP-SGD by Adam and the sound rule in the same batches and noise."""
+    """The largest difference between DP-SGD with Adam and the sound rule, with the same batches and noise."""
     adam = rows_of("dpulr2024-table1-paper", rule="DP-SGD", reading="adam")
     assert len(adam) == 4
     gaps = []
@@ -375,7 +378,7 @@ OF_USAGE = [
 
 
 def with_code():
-    """Statements of the documents: all, with lines, with functions alone, of these with a formula, and without code."""
+    """Numbers of statements: all, with lines of code, with functions alone, of these with a formula, without code."""
     own = [item for paper in papers() for item in ledger.items(paper)]
     lines, code = (sum(bool(item.anchors) for item in own), sum(bool(item.code and not item.anchors) for item in own))
     without = [item for item in own if not item.code]
@@ -393,7 +396,7 @@ OF_VERDICTS = [
     ),
 ]
 ENTRIES = {README: OF_README, USAGE: OF_USAGE, VERDICTS: OF_VERDICTS}
-# The commands and the Python on both pages are run in test_readme, and what they print is compared.
+# test_readme runs the commands and the Python code on both pages, and compares their output.
 CODE = re.compile(
     r"^```(?:sh|python)\n.*?^```$(?:(?:\s+The program prints:)?\s+```text\n.*?^```$)?|(?<!`)`[^`]+`(?!`)|\]\([^)]*\)",
     re.MULTILINE | re.DOTALL,
@@ -421,13 +424,13 @@ def test_a_number_is_that_of_its_record(page, pattern, computed):
 
 
 def of_paper(id, text, at):
-    """Whether the row of the table of findings that an offset is in, names the paper of this id."""
+    """Whether the row at this offset of the table of findings names the paper with this id."""
     row = text[text.rfind("\n", 0, at) + 1 : text.find("\n", at)]
     return id.partition(":")[0] in row
 
 
 def test_each_verdict_has_an_example_that_has_it():
-    """The table of the scale: every verdict on a document, in the order in which the first that applies is taken."""
+    """Every verdict on a document has an example with this verdict, in the order in which we assign verdicts."""
     rows = re.findall(r"^\| `([\w-]+)` \| .* \| `(\S+)` \|$", VERDICTS.read_text(encoding="utf-8"), re.MULTILINE)
     assert {verdict for verdict, _ in rows} == set(ledger.entries.VERDICTS) - {"ours", "pending"}
     assert [ledger.find(example).verdict for _, example in rows] == [verdict for verdict, _ in rows]
@@ -466,7 +469,7 @@ WORDS = dict(
 
 
 def papers():
-    """The papers with a folder of their own, but for ours."""
+    """The papers with their own folder, without ours."""
     return [
         path.parent.name for path in (ROOT / "nfa" / "papers").glob("*/statements.toml") if path.parent.name != "ours"
     ]
@@ -509,7 +512,7 @@ def table_of_demo():
 
 
 def figure_4(rules, columns):
-    """Test accuracies of Fashion-MNIST under the sound reading."""
+    """Test accuracies on Fashion-MNIST under the sound reading."""
     rows = {
         (row["rule"], row["sigma"]): row for row in rows_of("lee2020-fig4-paper", data="Fashion-MNIST", reading="sound")
     }
@@ -518,7 +521,7 @@ def figure_4(rules, columns):
 
 
 def proved_of_figure_4():
-    """The epsilon that is proved at each noise, rounded up."""
+    """The proved epsilon for each noise, rounded up."""
     rows = rows_of("lee2020-fig4-paper", data="Fashion-MNIST", reading="sound", rule="DP-BP")
     found = {row["sigma"]: math.ceil(100 * float(row["epsilon"])) / 100 for row in rows if row["epsilon"]}
     return tuple(f"{found[sigma]:.2f}" for sigma in ("0.01", "0.05"))
@@ -549,12 +552,12 @@ def table_of_cnn():
 
 
 def beside_the_paper(folder, names, columns, **key):
-    """Rows with our accuracies, and the printed ones in brackets."""
+    """Rows with our accuracies, and the printed accuracies in brackets."""
     found = []
     for shown, rule, more in names:
         rows = {row[columns[0]]: row for row in rows_of(folder, rule=rule, **key, **more)}
         cells = [rows[value] for value in columns[1:]]
-        # A rule that nfa repaired stands in no paper.
+        # A rule that nfa repaired has no printed accuracy.
         printed = [f" ({float(row['paper']):.2f})" if "corrected" not in rule else "" for row in cells]
         ours = [f"{float(row['ours']):.2f}" for row in cells]
         found.append([shown, *more.values(), *map("".join, zip(ours, printed, strict=True))])
@@ -607,7 +610,7 @@ TABLE = re.compile(r"^\|.*\|\n\| ?-.*\|\n(?:\|.*\|\n)+", re.MULTILINE)
 
 
 def tables(page):
-    """{heading: rows} of the tables of a page with a decimal number in a row."""
+    """The tables of a page with a decimal number in a row: {heading: rows}."""
     text = page.read_text(encoding="utf-8").replace("\n# |", "\n|")
     found = {}
     for table in TABLE.findall(text):

@@ -1,4 +1,4 @@
-"""What other systems need: the tests can be imported where there is no POSIX, and lines end the same everywhere."""
+"""What other systems need: the tests can be imported without POSIX, and lines end with the same bytes everywhere."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ import pytest
 
 from tests.project.tree import ROOT, modules
 
-# What Python has on POSIX alone, of what we might use, and the signals of both.
+# Names that Python has only on POSIX and that we might use, and the signals of both systems.
 MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 CALLS = {"chown", "fork", "getloadavg", "geteuid", "getuid", "killpg", "mkfifo", "openpty", "setpgid", "setsid"}
 CALLS |= {"sched_getaffinity", "sched_setaffinity", "wait4", "waitid"}
@@ -18,7 +18,7 @@ SIGNALS = {"SIGABRT", "SIGFPE", "SIGILL", "SIGINT", "SIGSEGV", "SIGTERM", "SIG_D
 
 
 def at_import(node):
-    """The parts of a module that are run when it is imported, but for a try and what the system is asked."""
+    """The parts of a module that run at import, without `try` statements and tests of the system."""
     if isinstance(node, ast.Try) or (isinstance(node, ast.If) and ast.unparse(node.test).startswith(ASKED)):
         return
     yield node
@@ -31,7 +31,7 @@ def at_import(node):
 
 
 def of_posix(source):
-    """What a module needs of POSIX as soon as it is imported: (line, name)."""
+    """What a module needs of POSIX at import: (line, name)."""
     for node in at_import(ast.parse(source)):
         names = []
         if isinstance(node, ast.Import):
@@ -66,17 +66,17 @@ def test_what_is_looked_for_by_hand(source, names):
 
 @pytest.mark.slow
 def test_every_module_can_be_imported_without_posix():
-    """A test that needs it is marked, `@pytest.mark.posix(why)`, and skipped by name elsewhere."""
+    """Every module can be imported without POSIX. A test that needs POSIX has the mark `@pytest.mark.posix(why)`."""
     places = [*modules().values(), *(ROOT / "tests").rglob("*.py")]
     assert len(places) > 300
-    named = re.compile("|".join((*MODULES, *CALLS, "SIG")))  # a text without these is not parsed
+    named = re.compile("|".join((*MODULES, *CALLS, "SIG")))  # a text without these names is not parsed
     texts = {path: path.read_text(encoding="utf-8") for path in places}
     found = {path: list(of_posix(text)) for path, text in texts.items() if named.search(text)}
     assert {str(path.relative_to(ROOT)): what for path, what in found.items() if what} == {}
 
 
 def test_a_test_that_needs_posix_is_skipped_by_name_elsewhere(monkeypatch):
-    """The hook of conftest.py, on items of our own."""
+    """Without POSIX, the hook of conftest.py skips the marked tests by name."""
     from tests import conftest
 
     class Item:
@@ -100,7 +100,7 @@ def test_a_test_that_needs_posix_is_skipped_by_name_elsewhere(monkeypatch):
 
 
 def test_lines_end_alike_on_every_system():
-    """What git would do with each file, by its own word: text with LF, or bytes as they are."""
+    """Git would store each text file with LF and other files unchanged, by its own report."""
     if not (ROOT / ".git").exists():
         pytest.skip("no clone: there is no version control to ask")
     names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout

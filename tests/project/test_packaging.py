@@ -1,4 +1,4 @@
-"""nfa works from a wheel, an sdist, an editable install and a bare checkout; the traps of its package map stay shut.
+"""nfa works from a wheel, an sdist, an editable install and a bare checkout; tests guard its package map.
 
 `kernels/` and `data/` stand at the top of the checkout and are imported as nfa.kernels and nfa.data.
 """
@@ -23,7 +23,7 @@ from tests.project.packages import missing, tracked
 from tests.project.tree import ROOT, declared_packages, folders, installed_files, modules
 from tests.project.watched import commands
 
-# Imports every module given, and finds the files that are not modules where the code looks for them.
+# Imports every given module, and finds the files that are not modules at the paths that the code uses.
 PROBE = r"""
 import importlib, importlib.resources, sys
 modules, files = (argument.split() for argument in sys.argv[1:])
@@ -40,7 +40,7 @@ GUARDED = ("kernels", "data")
 
 
 def run(*command, cwd, **settings):
-    """Run a command with nothing of this process's paths in its environment, and return it when it has ended."""
+    """Run a command with none of this process's paths in its environment, and return the completed command."""
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV"))}
     return subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, **settings)
 
@@ -53,7 +53,7 @@ def checked(*command, cwd):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """A copy of the checkout, so that building leaves nothing in the real one and finds nothing old there."""
+    """A copy of the checkout, so that a build leaves nothing in the real checkout and finds no old files there."""
     copy = tmp_path_factory.mktemp("checkout") / "nfa"
     copy.mkdir()
     for name in (
@@ -76,7 +76,7 @@ def checkout(tmp_path_factory):
 
 
 def build(kind, source, out):
-    """Let setuptools build a wheel or an sdist, as pip would; return its path."""
+    """Let setuptools build a wheel or an sdist, as pip would; return the path."""
     out.mkdir()
     code = f"from setuptools import build_meta; build_meta.build_{kind}({str(out)!r})"
     checked(sys.executable, "-c", code, cwd=source)
@@ -86,7 +86,7 @@ def build(kind, source, out):
 
 @pytest.fixture(scope="module")
 def wheel(checkout, tmp_path_factory):
-    copy = tmp_path_factory.mktemp("built") / "tree"  # setuptools leaves build/ and *.egg-info behind
+    copy = tmp_path_factory.mktemp("built") / "tree"  # setuptools leaves build/ and *.egg-info in the tree
     shutil.copytree(checkout, copy)
     return build("wheel", copy, copy.parent / "wheel")
 
@@ -94,8 +94,8 @@ def wheel(checkout, tmp_path_factory):
 def environment(folder):
     """A virtual environment without nfa that sees the libraries of this one; returns its Python.
 
-    A path line leads to the libraries. The path files that lie among them are not read, so nfa is not found there even
-    where it is installed editable.
+    A line in a path file leads to the libraries. Python does not read the path files in that folder, so it does not
+    find nfa there even after an editable install.
     """
     venv.create(folder, with_pip=False)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -110,7 +110,7 @@ def install(python, *what):
 
 
 def probe(python, cwd):
-    """Every module imports, every other file of a package is there, and the command starts."""
+    """Every module can be imported, every other file of a package exists, and the command starts."""
     files = sorted(place for place in installed_files() if not place.endswith(".py"))
     assert {
         "nfa/NOTATION.md",
@@ -124,7 +124,7 @@ def probe(python, cwd):
 
 
 def refused(python, name, cwd):
-    """The last line of the error when `import name` is tried."""
+    """The last line of the error message of `import name`."""
     done = run(python, "-c", f"import {name}", cwd=cwd)
     assert done.returncode != 0, f"`import {name}` works in {cwd}"
     return done.stderr.strip().splitlines()[-1]
@@ -137,7 +137,7 @@ def folders_stay_hidden(python, elsewhere, checkout):
         assert re.match(rf"ImportError: .*nfa\.{name}", told), told
 
 
-# --- the files that a wheel holds
+# --- the files in a wheel
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_sdist_makes_the_same_wheel(checkout, wheel, tmp_path):
 @pytest.mark.slow
 @pytest.mark.posix("makes symbolic links")
 def test_sdist_holds_every_file_of_the_repository(tmp_path):
-    """So that the tests run from it too: the results and the tutorials that they look at, the Makefile, the pins."""
+    """The sdist has every file of the repository, also results, tutorials, Makefile and pins, for its tests."""
     if not (ROOT / ".git").exists():
         pytest.skip("no clone: without version control nothing says which files belong to the repository")
     tree = tmp_path / "tree"
@@ -175,7 +175,7 @@ def test_sdist_holds_every_file_of_the_repository(tmp_path):
     assert missing(build("sdist", tree, tmp_path / "sdist"), tracked()) == []
 
 
-# --- what importing and running reach: nothing of the network, and no file but where they may
+# --- what imports and runs may reach: not the network, and only files in the allowed folders
 
 
 TRY = r"""
@@ -213,7 +213,7 @@ if len(watch.stopped) != len(tries):
 
 
 def watched(tmp_path, *arguments):
-    """Run Python with an empty home, from an empty folder: (what it printed, files it left but in out/)."""
+    """Run Python with an empty home, from an empty folder: (its output, the files it left, except in out/)."""
     for name in ("home", "temp", "elsewhere", "out"):
         (tmp_path / name).mkdir()
     env = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "MPL"))}
@@ -240,7 +240,7 @@ def test_importing_every_module_reaches_no_network_and_writes_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_commands_reach_no_network_and_write_only_where_they_may(tmp_path):
-    """nfa's own files all go where --out says; matplotlib keeps its list of fonts in the user's cache."""
+    """Commands do not use the network, and write only to --out; matplotlib's font list goes to the user's cache."""
     printed, left = watched(tmp_path, ROOT / "tests" / "project" / "watched.py", "commands", tmp_path / "out")
     assert printed.count("\n") == len(commands(""))
     assert all(name.startswith("home/.cache/matplotlib/") for name in left), left
@@ -248,7 +248,7 @@ def test_commands_reach_no_network_and_write_only_where_they_may(tmp_path):
     assert written == {"bp", "private", "epsilons", "mine.py", "ladder"}
 
 
-# --- the ways to have nfa
+# --- the ways to install nfa
 
 
 @pytest.mark.slow
@@ -291,21 +291,24 @@ def test_checkout_without_installing(checkout, tmp_path):
 
 
 def test_trap_1_declared_packages_are_those_on_the_disk():
-    """A folder of modules that is not declared imports in an editable install and is missing from the wheel."""
+    """The declared packages are the folders on the disk; an undeclared folder would be missing from the wheel.
+
+    In an editable install it could still be imported.
+    """
     on_disk = {name if path.name == "__init__.py" else name.rpartition(".")[0] for name, path in modules().items()}
     assert sorted(declared_packages()) == sorted(on_disk)
 
 
 def test_trap_2_doctests_do_not_run_under_the_wrong_names():
-    """`pytest --doctest-modules kernels` would import kernels.conv; the guard turns that into a sentence."""
+    """`pytest --doctest-modules kernels` would import kernels.conv; the guard turns the import into a sentence."""
     done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", "kernels", cwd=ROOT)
     assert done.returncode != 0
     assert "nfa.kernels, not kernels" in " ".join(done.stdout.split())
 
 
 def test_trap_3_nobody_imports_the_folders_by_their_own_names():
-    """`from kernels import ...` would compile every kernel twice, under two names."""
-    written = re.compile(rf"\b(from|import)\b.*(?<![.\w])({'|'.join(GUARDED)})\b")  # a file without is not parsed
+    """No file has `from kernels import ...`, which would compile every kernel twice, under two names."""
+    written = re.compile(rf"\b(from|import)\b.*(?<![.\w])({'|'.join(GUARDED)})\b")  # only files with this are parsed
     for path in [*modules().values(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "tutorials").rglob("*.py")]:
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if written.search(text.replace("\\\n", " ")) else ():
@@ -316,7 +319,7 @@ def test_trap_3_nobody_imports_the_folders_by_their_own_names():
 
 
 def test_trap_4_what_a_checkout_makes_importable_is_harmless():
-    """The path rule also makes nfa.tests importable in a checkout; a wheel has no such package (see above)."""
+    """A checkout also makes nfa.tests importable, but a wheel has no such package (see above)."""
     assert checked(sys.executable, "-c", "import nfa.tests as t; print(t.__file__)", cwd=ROOT) == "None\n"
     assert not any(place.startswith("nfa/tests") for place in installed_files())
 
@@ -324,14 +327,14 @@ def test_trap_4_what_a_checkout_makes_importable_is_harmless():
 @pytest.mark.parametrize("target", re.findall(r"^([a-z-]+):.*  ## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
 @pytest.mark.posix("asks make")
 def test_every_target_of_the_makefile_can_be_made(target, checkout):
-    """What it needs has a rule: without a .venv nothing is there, and make says what it would do from the start."""
+    """Every target's prerequisites have a rule, so that make without .venv can print all commands from the start."""
     checked("make", "--dry-run", target, cwd=checkout)
 
 
 @pytest.mark.nightly
 @pytest.mark.posix("asks make")
 def test_trap_4_the_type_checker_sees_the_mapped_packages(checkout, tmp_path):
-    """It does not follow the package map by itself; `make types` shows it the installed layout."""
+    """`make types` shows the type checker the installed layout, because the checker does not follow the package map."""
     pytest.importorskip("mypy", reason="mypy is not installed: make check installs it")
     tree = tmp_path / "tree"
     shutil.copytree(checkout, tree)

@@ -1,4 +1,4 @@
-"""What `tests.project.prose` takes for a sentence, and what it marks."""
+"""What `tests.project.prose` takes as a sentence, and what it marks."""
 
 from tests.project import prose
 

@@ -1,4 +1,4 @@
-"""README.md and the page after it tell the truth: Python and commands run, options exist, links lead somewhere."""
+"""README.md and the usage page are correct: Python code and commands run, options exist, links lead to a page."""
 
 import ast
 import functools
@@ -24,9 +24,9 @@ from tests.project.tree import ROOT
 README = ROOT / "README.md"
 USAGE, STABLE, PUBLIC = (ROOT / "tutorials" / f"{page}.md" for page in ("usage", "stable", "public"))
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
-# Not run here: sizes that take minutes or days (but for a look at their plan), and what needs the network.
+# Not run here: sizes that take minutes or days (only their plan is tested), and commands that need the network.
 LONG = re.compile(r"--scale (small|paper)(?!.*--dry-run)|data fetch")
-SET_UP = ("source", "pip")  # what these tests run in has it done
+SET_UP = ("source", "pip")  # already done in the environment of these tests
 
 
 def blocks(language, *pages):
@@ -35,13 +35,13 @@ def blocks(language, *pages):
 
 
 def commands():
-    """The lines of the sh blocks, each as its list of words; a backslash continues a line, # begins a comment."""
+    """The lines of the sh blocks, each as its list of words. A backslash continues a line, and # begins a comment."""
     lines = "".join(blocks("sh")).replace("\\\n", " ").splitlines()
     return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
 def shown(words):
-    """What a page shows below a block of one command; None where it shows nothing."""
+    """The output that a page shows below a block of one command; None if it shows none."""
     for typed, printed in re.findall(
         r"^```sh\n((?:(?!^```).)*?)^```\n\n```text\n(.*?)^```$",
         README.read_text(encoding="utf-8") + USAGE.read_text(encoding="utf-8"),
@@ -53,12 +53,12 @@ def shown(words):
 
 
 def nfa_commands():
-    """What follows nfa, or .venv/bin/nfa, in the commands that call it, up to a bar."""
+    """The words after nfa, or .venv/bin/nfa, in the commands that call it, up to a bar."""
     return [first[1:] for first, *_ in map(piped, commands()) if Path(first[0]).name == "nfa"]
 
 
 def piped(words):
-    """The commands between the bars of a line."""
+    """The commands of a line, split at the bars."""
     return [list(one) for bar, one in itertools.groupby(words, "|".__eq__) if not bar]
 
 
@@ -69,7 +69,7 @@ def nfa(*words, cwd=ROOT, **settings):
 
 
 def test_the_two_commands_are_targets_of_the_makefile():
-    """.ci/run reads them from the first sh block after the marker."""
+    """The two commands that .ci/run reads, from the first sh block after the marker, are targets of the Makefile."""
     after = README.read_text(encoding="utf-8").split("<!-- two commands -->")[1]
     commands = re.search(r"^```sh\n(.*?)^```$", after, re.MULTILINE | re.DOTALL)[1].split("\n")
     assert commands == ["make demo", "make test", ""]
@@ -81,7 +81,7 @@ def test_the_two_commands_are_targets_of_the_makefile():
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [README, USAGE, STABLE, PUBLIC], ids=lambda page: page.stem)
 def test_python_blocks_run_in_order(page, tmp_path):
-    """One namespace, as a reader who types them one after the other; the folder they run in is their own.
+    """The Python blocks run in one namespace, in order, as if a reader typed them; they run in their own folder.
 
     README shows what its block prints.
     """
@@ -119,7 +119,7 @@ def test_every_command_is_one_that_these_tests_know():
 
 
 def test_one_claim_is_checked_in_three_ways():
-    """By its entry, by its certificate without nfa, and by its tests; README shows what the first two print."""
+    """A claim is checked by its entry, its certificate without nfa, and its tests; README shows two of the outputs."""
     lines = [piped(words) for words in commands()]
     (claim,) = {line[-1][-1] for line in lines if line[-1][:3] == ["python", "-m", "pytest"]}
     refuted = ["nfa", "eq", claim, "--certificate"], ["python", "-I", "-S", "-"]
@@ -130,8 +130,8 @@ def test_one_claim_is_checked_in_three_ways():
 
 @pytest.mark.slow
 def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
-    """In one folder and in order, so that a command may use what the one before it wrote. make is left to .ci/run."""
-    monkeypatch.setenv("NFA_DATA_HOME", str(data_home))  # absolute, for they run elsewhere
+    """The commands run in one folder and in order, so a command may use earlier files. .ci/run tests make."""
+    monkeypatch.setenv("NFA_DATA_HOME", str(data_home))  # absolute, because the commands run in another folder
     for words in commands():
         if words[0] in ("make", *SET_UP) or LONG.search(" ".join(words)):
             continue
@@ -149,7 +149,7 @@ def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
 
 
 def test_what_stays_is_documented():
-    """Each name that the page promises has a docstring, and the rules have the form that it promises them."""
+    """Each name that the page promises has a docstring, and the rules have the promised form."""
     (source,) = blocks("python", STABLE)
     promised = {}
     exec(compile(source, STABLE.name, "exec"), promised)
@@ -163,7 +163,7 @@ def test_what_stays_is_documented():
 
 
 def test_the_table_at_equal_epsilon_is_that_of_the_records():
-    """Mean and Student's 95 % interval of three seeds, rounded once."""
+    """The table at equal epsilon has the records' means and Student's 95 % intervals of three seeds, rounded once."""
     table = re.findall(
         r"^\| (.*?) \| ([\d.]+ ± .*?) \| (.*?) \| (.*?) \|", README.read_text(encoding="utf-8"), re.MULTILINE
     )
@@ -190,7 +190,7 @@ EQUAL_EPSILON = {
     "corrected DP-ULR (dpulr2024)": "dp-ulr",
     "repaired PDFA (ohana2021)": "pdfa",
 }  # the rows of README's table and the cells of the records
-LEVEL = 0.95  # of Student's intervals
+LEVEL = 0.95  # level of Student's intervals
 
 
 def of_seeds(data, cell, epsilon):
@@ -203,13 +203,13 @@ def of_seeds(data, cell, epsilon):
 
 @pytest.mark.posix("asks make")
 def test_nox_and_the_forges_workflow_do_what_make_does():
-    """Their own files, read: the sessions have the words of the targets, the workflow calls what is there."""
+    """The sessions of nox have the words of make's targets, and the forge's workflow calls existing commands."""
     makefile = (ROOT / "Makefile").read_text()
     sessions = {one.name: one for one in ast.parse((ROOT / "noxfile.py").read_text()).body if hasattr(one, "name")}
     assert set(sessions) == {"demo", "test"}
     for name, body in sessions.items():
         words = {node.value for node in ast.walk(body) if isinstance(node, ast.Constant)}
-        # Without what a make around this one was given.
+        # Without the variables of a make that runs these tests.
         env = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "PYTEST"))}
         typed = ["make", "-n", "-B", name]
         done = subprocess.run(typed, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
@@ -223,7 +223,7 @@ def test_nox_and_the_forges_workflow_do_what_make_does():
 
 @pytest.mark.posix("asks make")
 def test_make_says_first_what_a_command_does_and_how_long_it_takes():
-    """In the words of the list of targets, before it installs anything."""
+    """make prints what a target does and how long it takes, in the words of its list of targets, before it installs."""
     targets = dict(re.findall(r"^([a-z-]+):.*  ## (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for name in ("demo", "test", "site"):
         assert re.search(r"\(about \w+ minutes on two idle cores\b.*\)$", targets[name]), name

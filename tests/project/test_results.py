@@ -1,4 +1,4 @@
-"""The results we stand by: their records are of the runs that the code describes, and say what the report says."""
+"""Our published results: the records are of the runs that the code describes, and the reports agree with them."""
 
 import csv
 import io
@@ -34,7 +34,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def runs(found):
-    """(Cell, record) for the cells of three seeds that have been run; all those of seed 1 must have been."""
+    """(Cell, record) for the cells of three seeds that have been run; all cells of seed 1 must have been run."""
     cells = TABLE1.cells("paper", [1, 2, 3])
     missing = [cell.name for cell in cells if cell.settings.seed == 1 and cell.name not in found]
     assert not missing
@@ -53,7 +53,7 @@ def test_the_records_are_of_the_runs_that_the_code_describes(runs, found):
 
 @pytest.mark.slow
 def test_the_times_that_are_told_are_those_of_the_records():
-    """Where this fails, `python -m tests.project.committed` writes them anew."""
+    """The recorded times are those of the records. If this fails, run `python -m tests.project.committed`."""
     found = recorded_times()
     for variant in VARIANTS:
         for id in index.EXPERIMENTS:
@@ -62,9 +62,10 @@ def test_the_times_that_are_told_are_those_of_the_records():
 
 
 def test_the_times_that_are_estimated():
-    """As said anew from the records; and where a time is recorded, the same estimate is near it.
+    """Estimated times follow from the records, and for runs with a recorded time the estimate is near it.
 
-    Within half as much again for most; other work on the machine made some runs three times as long as others.
+    For most runs, the estimate and the time differ by at most a factor of 1.5. Other work on the machine made some runs
+    three times as long as others.
     """
     off = []
     for variant, items in estimated_times().items():
@@ -101,7 +102,10 @@ def test_the_table_is_that_of_the_records(experiment, runs):
 
 @pytest.mark.verifies("ohana2021:table1")
 def test_how_near_the_nearest_reading_comes(runs):
-    """A point on average over the cells of DFA, TDFA and PDFA, and without privacy a point but for TDFA."""
+    """The nearest reading is within a point of print on average for DFA, TDFA and PDFA.
+
+    Without privacy, the difference is at most a point for BP, DFA and PDFA, and at most 1.1 points for TDFA.
+    """
     rows = [row for row in report.rows(TABLE1, runs) if row["reading"] == table1.NEAREST and row["paper"]]
     ours: dict[str, dict[str, float]] = {}
     for row in rows:
@@ -120,7 +124,10 @@ def test_how_near_the_nearest_reading_comes(runs):
 )
 @pytest.mark.verifies("ohana2021:table1")
 def test_a_cell_of_table_1_again(epochs, found, data_home, tmp_path):
-    """Photonic DFA under the largest noise on the whole of Fashion-MNIST; another machine may round its sums apart."""
+    """Photonic DFA with the largest noise, on the whole of Fashion-MNIST, has the recorded accuracy again.
+
+    Another machine may round its sums differently.
+    """
     (cell,) = [c for c in TABLE1.cells("paper", [1]) if tuple(c.key.values()) == ("PDFA", "0.2", table1.NEAREST)]
     kept, name, reading = found[cell.name], cell.name, cell.key["reading"]
     record = run(as_run(cell.settings, kept), tmp_path, experiment=TABLE1.id, cell=name, reading=reading, until=epochs)
@@ -129,7 +136,7 @@ def test_a_cell_of_table_1_again(epochs, found, data_home, tmp_path):
 
 
 def in_cells(text):
-    """The rows of a table.csv, a number where a cell is one."""
+    """The rows of a table.csv, with a number for each cell that is a number."""
     rows = list(csv.DictReader(io.StringIO(text)))
     return [{name: _number(cell) for name, cell in row.items()} for row in rows]
 
@@ -143,7 +150,10 @@ def _number(cell):
 
 @pytest.mark.parametrize("place", reports(), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_table_for_programs_lies_beside_every_report_with_one_number_a_cell(place, data_home, monkeypatch):
-    """Where this fails, `python -m tests.project.committed` writes it anew; the loss distributions are not computed."""
+    """Next to each report lies its table for programs, with one number per cell.
+
+    If this fails, run `python -m tests.project.committed`. The loss distributions are not computed.
+    """
     if place.parent.name.startswith("berthier2019"):
         monkeypatch.delenv("NFA_DATA_HOME")
     monkeypatch.setattr(equal_epsilon, "_of_steps", lambda *mechanism: None)
@@ -156,7 +166,7 @@ def test_a_table_for_programs_lies_beside_every_report_with_one_number_a_cell(pl
         for name, cell in row.items():
             same = pytest.approx(other[name], rel=1e-9) if isinstance(other[name], float) else other[name]
             assert cell == same, name
-            # Digits, then words: two things in one cell. What is a row's name, or says why, may have both.
+            # Digits and then words would be two values in one cell. Only names of rows and reasons may have both.
             assert name in WORDS or not re.match(r"[±<>~]|[\d.,]+ ?\D+$", str(cell)) or isinstance(cell, float), cell
 
 
@@ -164,7 +174,7 @@ def test_a_table_for_programs_lies_beside_every_report_with_one_number_a_cell(pl
 @pytest.mark.parametrize("report", REPORTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_command_in_a_report_trains_nothing_that_is_in_its_folder(report, data_home, monkeypatch, capsys):
     if report.parent.name.startswith("berthier2019"):
-        monkeypatch.delenv("NFA_DATA_HOME")  # where epsilon may be, and the records are of its stand-in
+        monkeypatch.delenv("NFA_DATA_HOME")  # epsilon may be there, but the records are of its stand-in
     command = COMMAND.search(report.read_text())[1]
     assert main.main([*shlex.split(command), "--out", str(report.parent), "--dry-run"]) == 0
     assert re.search(r"^0 of [1-9]\d* runs to do, 1 at a time: nothing\.$", capsys.readouterr().out, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Figures 10 and 11 of Berthier (2019) as we stand by them: records of the described runs, and what they show."""
+"""Our published results for figures 10 and 11 of Berthier (2019): the records are of the described runs."""
 
 import math
 
@@ -28,7 +28,7 @@ def runs(figure):
 
 
 def rows(figure, monkeypatch):
-    """The rows of the table; the file of epsilon may be on this machine, and the records are of the stand-in."""
+    """The rows of the table. The data set epsilon may be on this machine, but the records are of its stand-in."""
     least = FIG10.value.__globals__["least"]
     monkeypatch.setitem(FIG10.value.__globals__, "least", lambda *_: least("epsilon-stand-in", None))
     return report.rows(FOLDERS[figure][0], runs(figure))
@@ -59,7 +59,10 @@ def test_the_table_is_that_of_the_records(figure, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.verifies("berthier2019:fig10")
 def test_what_the_text_says_of_figure_10(monkeypatch):
-    """A factor of 20 at the rate 0.3 with the values of tau in order, above 100 at 0.1 and below 3 at 1; accuracies."""
+    """In figure 10, the gain is 20 at learning rate 0.3, above 100 at 0.1 and below 3 at 1.
+
+    At 0.3 the objectives are in the order of tau; the training accuracies are tested too.
+    """
     found = rows("fig10", monkeypatch)
     assert [gain(found, f"lr {lr}") for lr in ("0.3", "1")] == pytest.approx([20.4, 2.75], abs=0.05)
     assert gain(found, "lr 0.1") > 100
@@ -71,7 +74,10 @@ def test_what_the_text_says_of_figure_10(monkeypatch):
 @pytest.mark.verifies("berthier2019:fig10", "berthier2019:exp4.6")
 @pytest.mark.parametrize("tau, k", [("1/n", 1), ("0.5", 500), ("1", 1000)])
 def test_two_epochs_of_a_record_again_by_hand(tau, k):
-    """Plain SGD on the printed objective, written out; another machine may round its sums apart."""
+    """Two epochs of a record are repeated by hand, with plain SGD on the printed objective.
+
+    Another machine may round its sums differently.
+    """
     (record,) = (r for c, r in runs("fig10") if (c.key["tau"], c.key["reading"], r["seed"]) == (tau, "lr 0.3", 1))
     stand_in, streams, theta = data.load("epsilon-stand-in"), Streams(1), np.zeros(2000)
     x, y = stand_in.x_train, stand_in.y_train
@@ -90,7 +96,10 @@ def test_two_epochs_of_a_record_again_by_hand(tau, k):
 @pytest.mark.slow
 @pytest.mark.verifies("berthier2019:fig11", "berthier2019:sec4.6.3")
 def test_what_the_text_says_of_figure_11(monkeypatch):
-    """No difference between values of tau, a loss near the start, accuracies near 60 %, and larger steps diverge."""
+    """In figure 11, values of tau do not differ, losses stay near the start, and accuracies are near 60 %.
+
+    With a larger learning rate, the loss diverges.
+    """
     found = rows("fig11", monkeypatch)
     start = math.log(2) - 0.5951992
     for reading in ("L = 0.5", "L = 0.5, regulariser unclipped", "L = 1", "no noise"):

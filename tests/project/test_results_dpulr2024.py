@@ -1,4 +1,4 @@
-"""Table 1 of the paper on forward passes, rerun on MNIST: the records that we stand by, and what they say."""
+"""Our published records of Table 1 of the paper on forward passes, rerun on MNIST, and the statements about them."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def runs():
 
 
 def one(runs, **key):
-    """The cell with these entries in its key, and its record."""
+    """The cell with these entries in its key, and the cell's record."""
     (found,) = [(c, r) for c, r in runs if all(c.key[name] == value for name, value in key.items())]
     return found
 
@@ -61,7 +61,7 @@ def curves(runs):
 
 
 def table_of(curves, rule):
-    """After the last epoch: a line a batch size, a column a sigma_0."""
+    """The accuracies after the last epoch: a row for each batch size, a column for each sigma_0."""
     return [[curves[rule, m, s, "chosen"][-1] for s in SIGMA_0] for m in BATCHES]
 
 
@@ -98,7 +98,7 @@ PRINTED = {
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:exp-batch")
 def test_all_cells_after_25_epochs(curves, runs):
-    """Ours beside the paper's, from a second transcription; what the ledger says of how far they are apart."""
+    """Our accuracies and the paper's, from a second transcription, differ by as much as the ledger says."""
     assert {rule: table_of(curves, rule) for rule in OURS} == OURS
     rows = [row for row in report.rows(TABLE1, runs) if row["reading"] == "chosen" and row["rule"] in PRINTED]
     assert {(row["rule"], row["batch"], row["sigma_0"]): row["paper"] for row in rows} == {
@@ -169,7 +169,10 @@ def test_under_much_noise_the_printed_numbers_of_dp_sgd_are_near_its_best_epochs
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:exp-gap")
 def test_training_accuracy_of_dp_sgd_in_all_cells(runs):
-    """Ours less the printed, and validation less training accuracy after the first and the last epoch."""
+    """DP-SGD's training accuracy, minus the printed one, and the gap to validation accuracy are as recorded.
+
+    The gap is the validation minus the training accuracy after the first and after the last epoch.
+    """
     found = {
         (cell.key["batch"], cell.key["sigma_0"]): record
         for cell, record in runs
@@ -195,7 +198,7 @@ def test_training_accuracy_of_dp_sgd_in_all_cells(runs):
 
 @pytest.mark.verifies("dpulr2024:fig3")
 def test_who_converges_and_who_degrades(curves):
-    """After 5, 13 and 25 epochs."""
+    """The accuracies after 5, 13 and 25 epochs show which rules converge and which lose accuracy."""
 
     def at(rule, m, s):
         return [curves[rule, m, s, "chosen"][epoch - 1] for epoch in (5, 13, 25)]
@@ -210,8 +213,10 @@ def test_who_converges_and_who_degrades(curves):
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_rejection_takes_as_many_draws_as_it_should(runs):
-    """The share accepted against TV2's probability; by the normal law, false alarm 1e-6, and a share 9.7 standard
-    errors off is missed with that probability."""
+    """The accepted share of the draws agrees with the probability from TV2's formula.
+
+    By the normal law, the false alarm is 1e-6, and a share 9.7 standard errors off is missed with that probability.
+    """
     told = one(runs, reading="rejection", batch="500", sigma_0="1")[1]["rejection"]
     expected = 0.506021835767954
     assert told["acceptance"] == pytest.approx(expected, rel=1e-9)
@@ -220,7 +225,10 @@ def test_rejection_takes_as_many_draws_as_it_should(runs):
 
 @pytest.mark.verifies("dpulr2024:tableC1", "dpulr2024:C1-reasons")
 def test_the_advantage_falls_as_the_model_grows():
-    """sigma_0 = 8, one seed: accuracy after 25 epochs, and DP-SGD's best at B = 64, in percent."""
+    """DP-ULR's lead over DP-SGD falls as the model grows, at sigma_0 = 8 with one seed.
+
+    The values are the accuracies after 25 epochs and, at B = 64, DP-SGD's best accuracy, in percent.
+    """
     found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-tableC1-paper")}
     wanted = {"reading": "chosen", "rule": "DP-ULR printed,DP-SGD"}
     ends = {}
@@ -244,7 +252,7 @@ def test_the_advantage_falls_as_the_model_grows():
         assert large < 0
 
 
-# Seeds 1 to 3 in the cells by which the sentence on large and small batches is decided
+# Seeds 1 to 3 in the cells that decide the sentence on large and small batches
 
 SEEDS = ROOT / "results" / "dpulr2024-table1-seeds"
 FOUR = {"reading": "chosen", "batch": "64,500", "sigma_0": "1,8"}
@@ -261,7 +269,10 @@ def three_seeds():
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_three_seeds_decide_who_is_ahead_in_four_cells(three_seeds, runs):
-    """Student's quantile of two degrees of freedom in closed form; the first seed agrees with the other folder."""
+    """Three seeds decide in four cells whether DP-ULR or DP-SGD is more accurate, with Student's quantile.
+
+    The quantile of two degrees of freedom has a closed form. The first seed agrees with the other folder.
+    """
     share = 0.95
     quantile = np.sqrt(2 * share**2 / (1 - share**2))
     by_cell = {tuple(cell.key.values()): {} for cell, _ in three_seeds}
@@ -275,7 +286,7 @@ def test_three_seeds_decide_who_is_ahead_in_four_cells(three_seeds, runs):
             told[batch, s] = round(np.mean(gaps), 2), round(quantile * np.std(gaps, ddof=1) / np.sqrt(3), 2)
             for rule, found in (("DP-ULR printed", ulr), ("DP-SGD", sgd)):
                 first = one(runs, batch=batch, sigma_0=s, rule=rule, reading="chosen")[1]["test_accuracy"]
-                assert found[1] == pytest.approx(100 * first, abs=0.1)  # sums are rounded apart on another core
+                assert found[1] == pytest.approx(100 * first, abs=0.1)  # another core rounds sums differently
     assert told == {
         ("64", "1"): (-8.0, 2.46),
         ("64", "8"): (42.94, 2.9),
@@ -286,7 +297,10 @@ def test_three_seeds_decide_who_is_ahead_in_four_cells(three_seeds, runs):
 
 @pytest.mark.verifies("dpulr2024:exp-poisson", "dpulr2024:L249")
 def test_fixed_batches_are_as_accurate_as_poisson_batches_and_prove_less(three_seeds):
-    """DP-SGD, differences of three seeds, with Student's quantile of two degrees of freedom in closed form."""
+    """Fixed batches are as accurate as Poisson batches for DP-SGD, but have a larger proved epsilon.
+
+    The values are differences of three seeds, with Student's quantile of two degrees of freedom in closed form.
+    """
     share = 0.95
     quantile = np.sqrt(2 * share**2 / (1 - share**2))
     fixed = {record["cell"]: record for record in records.in_folder(ROOT / "results" / "dpulr2024-table1-fixed")}
@@ -316,7 +330,10 @@ def test_fixed_batches_are_as_accurate_as_poisson_batches_and_prove_less(three_s
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:exp-gap", "dpulr2024:exp-select")
 def test_training_accuracy_in_these_four_cells(three_seeds):
-    """Means over the seeds that measured it, and validation less training accuracy after the first and last epoch."""
+    """The training accuracies are means over the seeds that measured them, with their gap to validation accuracy.
+
+    The gap is the validation minus the training accuracy after the first and after the last epoch.
+    """
     measured, first, last, ends, best = {}, {}, {}, [], []
     for cell, record in three_seeds:
         place = tuple(cell.key[name] for name in ("rule", "batch", "sigma_0"))
@@ -326,7 +343,7 @@ def test_training_accuracy_in_these_four_cells(three_seeds):
         if "train_accuracy" in record:
             entry = record["history"][0]
             measured.setdefault(place, []).append(100 * record["train_accuracy"])
-            if place[0] == "corrected DP-ULR":  # of which the paper says nothing
+            if place[0] == "corrected DP-ULR":  # the paper has no such rule
                 continue
             first.setdefault(place, []).append(100 * (entry["test_accuracy"] - entry["train_accuracy"]))
             last.setdefault(place, []).append(100 * (record["test_accuracy"] - record["train_accuracy"]))
@@ -354,7 +371,10 @@ def test_training_accuracy_in_these_four_cells(three_seeds):
     "epochs", [pytest.param(5, marks=pytest.mark.slow), pytest.param(25, marks=pytest.mark.nightly)]
 )
 def test_a_cell_again(epochs, runs, data_home, tmp_path):
-    """DP-SGD under the largest noise on all of MNIST; another machine may round its sums apart."""
+    """DP-SGD with the largest noise, on all of MNIST, has the recorded accuracy again.
+
+    Another machine may round its sums differently.
+    """
     cell, record = one(runs, rule="DP-SGD", batch="500", sigma_0="8", reading="chosen")
     how = {"experiment": TABLE1.id, "cell": cell.name, "reading": cell.key["reading"]}
     again = run(as_run(cell.settings, record), tmp_path, **how, until=epochs)

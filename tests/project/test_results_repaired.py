@@ -1,4 +1,4 @@
-"""The repaired Table 1 that we stand by: records of the runs that the code describes, each with its guarantee."""
+"""Our published repaired Table 1: the records are of the described runs, each with its guarantee."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What the site is made of, without building it: the order of print, what Markdown must not drop, texts of pictures."""
+"""The sources of the site, without building it: the order of print, text that Markdown must keep, texts of pictures."""
 
 import importlib
 import os
@@ -25,7 +25,7 @@ def site(monkeypatch):
 
 
 def sections(where):
-    """The sections that a place names, each as it sorts: the abstract first, appendices last."""
+    """The sections that a place names, as sort keys: the abstract is first, and appendices are last."""
     found = [(0,)] if "abstract" in where.lower() else []
     for begins, number in re.findall(r"\b([Ss]ections?|Appendix) ((?:\d|[A-C])(?:\.\d+)*)", where):
         parts = [ord(part) if part.isalpha() else int(part) for part in number.split(".")]
@@ -37,7 +37,7 @@ def sections(where):
 
 @pytest.mark.parametrize("paper", documents())
 def test_the_order_is_that_of_print(site, paper):
-    """Each statement can stand in a section that does not come before its predecessor's."""
+    """Statements are in the order of print: each can be in a section that does not come before its predecessor's."""
     at = (0,)
     for item in site("in_print").items(paper):
         if places := sections(item.where):
@@ -106,7 +106,7 @@ PAGES = [*sorted((ROOT / "tutorials").glob("*.md")), ROOT / "tutorials" / "solut
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "tutorials").as_posix())
 def test_links_lead_somewhere_in_the_repository_and_on_the_site(site, page):
-    """A forge shows a page as it is: roles of Sphinx with their braces, and none of the pages that the site makes."""
+    """Links work on a forge, which shows Sphinx's roles as plain text and has none of the pages that the site makes."""
     text = re.sub(
         r"^(```+).*?^\1$|(?<!`)`[^`\n]+`(?!`)", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
     )
@@ -133,7 +133,10 @@ def test_a_link_to_the_repository_leads_to_the_page_made_of_it(site):
 
 
 def test_equal_files_make_equal_archives(site, tmp_path):
-    """Whatever their times, permissions and order on the disk; hidden files stay out, and all may read the others."""
+    """Equal files make equal archives, whatever their times, permissions and order on the disk.
+
+    Hidden files are left out, and everyone may read the others.
+    """
     archive = site("archive")
     pages = {"index.html": "<p>one", "a/b.html": "<p>two", "a.html": "<p>three", ".buildinfo": "", ".git/c": ""}
     for name, order in (("one", list(pages)), ("other", list(reversed(pages)))):

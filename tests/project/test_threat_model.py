@@ -1,6 +1,6 @@
-"""The page on what a private run guarantees: its twelve points are complete, and Opacus does what it says of Opacus.
+"""The page on what a private run guarantees has twelve complete points, and what it says about Opacus is true.
 
-Its commands are typed by test_walks.py.
+test_walks.py runs the page's commands.
 """
 
 import re
@@ -35,7 +35,10 @@ def test_there_are_twelve_points():
 
 @pytest.mark.parametrize("text", [pytest.param(text, id=number) for number, text in points()])
 def test_a_point_says_what_can_go_wrong_and_what_each_library_does(text):
-    """What a library does has a source, unless its documents say nothing of the point or it has nothing of the kind."""
+    """Each point names what can go wrong and what each library does, with a source.
+
+    No source is needed if a library's documents do not mention the point or the library has nothing of the kind.
+    """
     assert "**What can go wrong.**" in text
     ((_, nfa, *others),) = tables(text)
     assert nfa[0] == "**nfa**"
@@ -53,7 +56,7 @@ def test_every_source_is_cited_once_or_more_and_has_an_address():
 
 @pytest.fixture
 def torch():
-    """PyTorch, where Opacus is installed in the version that the page has read."""
+    """PyTorch, if Opacus is installed in the version that the page describes."""
     opacus = pytest.importorskip("opacus", reason="Opacus is not installed: make .venv/.peers installs it")
     (row,) = (row for row in LIBRARIES if row[0] == "Opacus")
     assert row[1].startswith(f"{opacus.__version__}:")
@@ -67,12 +70,12 @@ def test_the_noise_of_opacus_is_half_the_sum_of_four_samples(torch, monkeypatch)
     monkeypatch.setattr(torch, "normal", lambda *, std, size, **_: stds.append(std) or torch.ones(size))
     noise = _generate_noise(std=3.0, reference=torch.zeros(2), secure_mode=True)
     assert noise.tolist() == [4 / 2, 4 / 2]
-    assert stds == [3.0] * 5  # the first one is thrown away
+    assert stds == [3.0] * 5  # the first one is not used
 
 
 @pytest.mark.filterwarnings("ignore:Secure RNG turned off")
 def test_the_rate_of_opacus_follows_from_the_number_of_records(torch):
-    """And so does the normaliser: with one record more they are others."""
+    """Opacus's sampling rate and normaliser follow from the number of records: one more record changes both."""
     import opacus
 
     found = []

@@ -1,4 +1,4 @@
-"""What tutorials 06 and 08 say of which rule is ahead, and by how much: trained again with their own functions."""
+"""Tutorials 06 and 08 say which rule is more accurate and by how much; these tests train again with their functions."""
 
 import runpy
 
@@ -8,8 +8,8 @@ import pytest
 
 from tests.project.tree import ROOT
 
-pytestmark = pytest.mark.nightly  # each runs a whole tutorial, which the build of the site runs too
-NEAR = 0.6  # points: other processors' sums may end a few of 1,000 test images apart, and the texts round
+pytestmark = pytest.mark.nightly  # each runs a whole tutorial; the build of the site runs it too
+NEAR = 0.6  # points: other processors' sums change the result by a few of 1,000 test images, and the texts round
 
 ON_CONVOLUTIONS = {  # tutorial 06's table: mean and standard deviation of ten seeds, clips only and with noise
     "bp": ((75.4, 0.8), (62.9, 3.1)),
@@ -40,7 +40,7 @@ def test_the_races_of_private_dfa_on_dense_networks(monkeypatch):
 
 
 def test_the_races_of_private_dfa_on_convolutions(monkeypatch):
-    """Means and standard deviations of ten seeds."""
+    """Private DFA on convolutions has the means and standard deviations of tutorial 06's table, over ten seeds."""
     tutorial = ran("06_private_dfa", monkeypatch)
     race, sigma, rules = tutorial["race"], tutorial["sigma"], rules_of(tutorial)
     seeds = range(1, 11)

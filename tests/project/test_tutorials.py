@@ -1,4 +1,4 @@
-"""What every tutorial ends with, and that the syllabus names all of them with what they need and take."""
+"""What every tutorial ends with. The syllabus names all tutorials, with their requirements and their minutes."""
 
 import re
 import tomllib
@@ -13,14 +13,14 @@ ENDS = ["## Exercises", "## Three questions", "## Further reading"]
 
 
 def prose(path):
-    """The text of the markdown cells of a percent script."""
+    """The text of the Markdown cells of a percent script."""
     cells = path.read_text(encoding="utf-8").split("\n# %%")[1:]
     words = [cell.partition("\n")[2] for cell in cells if cell.startswith(" [markdown]")]
     return re.sub(r"(?m)^# ?", "", "\n".join(words))
 
 
 def rows():
-    """Of the syllabus' first table, by number: name of the tutorial, minutes, what it needs, problem sets."""
+    """The rows of the syllabus' first table by number: name of the tutorial, minutes, requirements, problem sets."""
     found = re.findall(r"(?m)^\| (\d\d) \| \[[^]]+\]\((\w+)\.py\) \| (\d+) \| ([^|]+)\|[^|]+\|([^|]*)\|$", SYLLABUS)
     return {number: row for number, *row in found}
 
@@ -36,7 +36,7 @@ def test_ends_with_exercises_questions_and_reading(path):
     assert questions.count("<details>") == questions.count("</details>") == 3
     reading = re.split(r"\n- ", text.partition(ENDS[2])[2])[1:]
     assert len(reading) >= 2
-    assert all(re.search(r"\b(19|20)\d\d\b", entry) and ": " in entry for entry in reading)  # a year, and why
+    assert all(re.search(r"\b(19|20)\d\d\b", entry) and ": " in entry for entry in reading)  # a year, and a reason
 
 
 def test_the_syllabus_has_every_tutorial_after_what_it_needs():

@@ -1,6 +1,6 @@
-"""The walks of the site, of a student, a teacher and a researcher, and a ladder, typed as they are printed.
+"""The site's walks of a student, a teacher and a researcher, and a ladder: the printed commands give the output.
 
-Their installation is the README's two commands, which `.ci/run` runs on a new machine.
+The walks install nfa with the README's two commands, which `.ci/run` runs on a new machine.
 """
 
 import re
@@ -15,7 +15,7 @@ PAGES = ROOT / "tutorials"
 
 
 def typed(block, folder, page=""):
-    """Run the commands of a console block of a page and compare; the folder one is in afterwards."""
+    """Run the commands of a console block of a page and compare their output; return the folder at the end."""
     for command, shown in commands(block):
         printed, folder = run(command, folder, page)
         assert same(printed, shown), f"$ {command}\n{printed}"
@@ -25,7 +25,7 @@ def typed(block, folder, page=""):
 @pytest.mark.slow
 @pytest.mark.posix("types into a shell")
 def test_a_students_hour(tmp_path):
-    """In a copy of the checkout; a Python block of the page is what the student writes in place of the last line."""
+    """The student's walk runs in a copy of the checkout. A Python block of the page replaces the code's last line."""
     pytest.importorskip("jupytext", reason="notebooks need jupytext: pip install -e '.[tutorials]'")
     kept = [*{path.relative_to(ROOT).parts[0] for path in folders().values()}, "tests", "tutorials"]
     for name in kept:
@@ -47,7 +47,7 @@ def test_a_students_hour(tmp_path):
 @pytest.mark.slow
 @pytest.mark.posix("types into a shell")
 def test_a_teachers_afternoon(tmp_path):
-    """Four submissions go the whole way through nbgrader; much of it stands in the README of every course."""
+    """The teacher's walk: four submissions go through all of nbgrader. The README of every course has parts of it."""
     pytest.importorskip("nbgrader", reason="courses need nbgrader: pip install -e '.[course]'")
     folder = tmp_path
     for language, text in blocks(PAGES / "teacher.md"):
@@ -62,7 +62,10 @@ def test_a_teachers_afternoon(tmp_path):
 @pytest.mark.parametrize("page", ["researcher", "coming_from", "threat_model", "ladder"])
 @pytest.mark.posix("types into a shell")
 def test_a_page_of_files_and_commands(page, tmp_path, monkeypatch):
-    """A Python block is the file that its first line names; the key of secure runs is made in a folder of the test."""
+    """A page of files and commands runs as printed. A Python block is the file named in its first line.
+
+    The key of secure runs is made in a folder of the test.
+    """
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     if page == "coming_from":
         pytest.importorskip("opacus", reason="Opacus is not installed: make .venv/.peers installs it")
@@ -75,7 +78,7 @@ def test_a_page_of_files_and_commands(page, tmp_path, monkeypatch):
 
 
 def test_what_varies_is_little():
-    """Only what `transcripts.VARIES` names may differ; no word, score or count."""
+    """Output may differ only where `transcripts.VARIES` says so; no word, score or count may differ."""
     alike = ("376 steps, 2 s in all", "376 steps, 12.5 s in all")
     assert plain(alike[0]) == plain(alike[1]) == ["376 steps, 1 s in all"]
     assert same(*alike)
@@ -93,7 +96,7 @@ def test_what_varies_is_little():
 
 
 def test_accuracies_and_losses_are_compared_within_bands():
-    """3 points, and 5 %, as the head of `transcripts` says."""
+    """Accuracies may differ by 3 points and losses by 5 %, as the comment in `transcripts` says."""
     row = "    1         1.2720         53.00%         100"
     assert same("    1         1.3300         55.90%         100", row)
     for printed in (row.replace("53.00%", "56.10%"), row.replace("53.00%", "49.90%"), row.replace("100", "99")):

@@ -1,4 +1,4 @@
-"""The wall: what a paper claims and what is conjectured stands in `nfa.papers`, where no epsilon can rest on it."""
+"""The wall: claimed and conjectured quantities are defined in `nfa.papers`, and no epsilon can depend on them."""
 
 import ast
 import re
@@ -22,7 +22,7 @@ NO_PROOF = {"false", "conjecture", "unproven"}
 
 
 def claimed(trees):
-    """Function named claimed_... or conjectured_... -> the modules that define one of that name."""
+    """Function named claimed_... or conjectured_... -> the modules that define a function of this name."""
     found = {}
     for name, tree in trees.items():
         for node in ast.walk(tree):
@@ -32,7 +32,7 @@ def claimed(trees):
 
 
 def named(tree):
-    """All names that the code of a module writes: of variables, attributes, imports, and whole words of its strings."""
+    """All names in the code of a module: variables, attributes, imports, and whole words of strings."""
     docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
@@ -53,7 +53,7 @@ def below(trees):
 
 
 def over_the_wall(trees):
-    """Modules below the papers, and the claimed or conjectured functions that they name."""
+    """The modules below the papers that name claimed or conjectured functions, with these functions."""
     known = claimed(trees).keys()
     return {name: names for name, tree in below(trees).items() if (names := known & set(named(tree)))}
 
@@ -89,7 +89,7 @@ def test_a_docstring_may_tell_of_a_claim():
 
 
 def test_nothing_below_the_papers_loads_a_paper_by_name():
-    """What an import line would show, importlib can hide: a string that is the name of a module of the papers."""
+    """No module below the papers has a string with a paper module's name, which importlib could load."""
     place = re.compile(r"nfa\.papers[.\w]*(:\w+)?")
     for name, tree in below(trees()).items():
         strings = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
@@ -100,7 +100,7 @@ def test_nothing_below_the_papers_loads_a_paper_by_name():
 
 
 def releases():
-    """A `Classic` of every function that returns one, by the module and name of the function."""
+    """A `Classic` of every function that returns one, by the function's module and name."""
     x, y = np.array([[1.0], [-1.0]]), np.array([1.0, 0.0])
     problem = Problem(loss="logistic", x=x, y=y, lam=0.75, x_bound=1.0)
     iteration = {"L": 1.0, "sigma": 4.0, "C": 1.0, "n": 10, "released": "last"}
@@ -121,7 +121,7 @@ def is_classic(node):
 
 
 def counted_ids():
-    """Every id that a report can name as what proves an epsilon."""
+    """Every id that a report can name as the proof of an epsilon."""
     written = {
         keyword.value.value
         for tree in trees().values()
@@ -133,7 +133,7 @@ def counted_ids():
 
 
 def test_every_function_that_returns_a_release_known_by_its_curve_is_tried():
-    """By what a function says that it returns, and by the modules that make one."""
+    """The tests try every function that returns a release known by its curve, by return type and by its module."""
     returned, makers = set(), set()
     for name, tree in trees().items():
         for node in ast.walk(tree):

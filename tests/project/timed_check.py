@@ -1,7 +1,8 @@
-"""Ten statements a document, each found on its page by what is printed beside it, with the seconds; after `make site`.
+"""Ten statements of each document, each found on its page by its printed number, with the seconds; after `make site`.
 
-The page is open, as beside the document. The printed number is typed key by key into its search and sent; the clock
-stops when the statement stands in the window with its formulas drawn. A person's reading comes on top.
+The page is open, as next to the document. The test types the printed number into the page's search, key by key, and
+sends it. The clock stops when the window shows the statement with its formulas drawn. A person's time for reading comes
+on top.
 """
 
 import time
@@ -12,8 +13,8 @@ from nfa import ledger
 from nfa.ledger import documents
 from tests.project.reading_check import opened, tab  # noqa: F401 (a fixture)
 
-SECONDS = 20  # that somebody may need
-KEY = 80  # milliseconds between two keys, as of somebody who types fast
+SECONDS = 20  # the most that a reader may need
+KEY = 80  # milliseconds between two keys, for a fast typist
 PRINTED = {
     "lee2020": {
         "(1)": "eq1", "(2)": "eq2", "(3)": "eq3", "(4)": "eq4", "(5)": "eq5", "Def. 1": "def1", "Definition 2": "def2",

@@ -1,6 +1,7 @@
-"""Pages that show commands and what they print: read, run in order in a folder, and compared.
+"""Pages that show commands and their output: read, run in order in a folder, and compared.
 
-In a block ``console`` a line ``$ command`` is run, and what stands below it is what it must print on standard output.
+In a ``console`` block, a line ``$ command`` is run. The lines below it are what the command must print on standard
+output.
 """
 
 import os
@@ -11,25 +12,25 @@ from pathlib import Path
 
 from tests.project.tree import ROOT
 
-# What differs between runs, machines or harmless changes, and what is compared in its place.
+# What differs between runs or machines, or after harmless changes, and its replacement in the comparison.
 VARIES = {
     r"\b\d+(\.\d+)?( ?s\b)": r"1\2",  # seconds
-    r"(\.\d{6})\d+\b": r"\1",  # digits that a processor may round otherwise
-    r"\d\.\.\.\d+\b": "0...",  # and such a number shortened
+    r"(\.\d{6})\d+\b": r"\1",  # digits that another processor may round differently
+    r"\d\.\.\.\d+\b": "0...",  # and such a number in shorter form
 }
 
-# What training gives, and processors round otherwise: within so much of what a page shows.
+# Results of training, which processors round differently: they may differ from the page's by this much.
 ACCURACY, POINTS = r"\b(\d+\.\d\d)%", 3.0
-LOSS, SHARE = r"\b(\d+\.\d{4})\b(?=.*\d%)|\b(0\.\d{4})\b", 0.05  # any in a line with an accuracy, elsewhere below 1
+LOSS, SHARE = r"\b(\d+\.\d{4})\b(?=.*\d%)|\b(0\.\d{4})\b", 0.05  # any number next to an accuracy, otherwise below 1
 
-# Lines on standard error about the progress of a run. A page leaves them out, and has these words to say so.
+# Lines on standard error about the progress of a run. A page leaves them out and says so with these words.
 PROGRESS = re.compile(
     r"compiling kernels: .*|.+: (?:starts, \d+ steps?|(?:at )?step \d+ of \d+.*|(?:finished|stopped)\b.*)"
 )
 LEFT_OUT = "progress to standard error"
 
-# What a reader's terminal does not set: our own tracebacks, and the marks by which pytest knows a build server, where
-# it does not shorten the lines of its summary.
+# Variables that a reader's terminal does not set: our own tracebacks, and those by which pytest detects a build server,
+# on which it does not shorten the lines of its summary.
 READER_HAS_NOT = ("NFA_DEBUG", "CI", "BUILD_NUMBER", "PYTEST_ADDOPTS")
 
 
@@ -49,16 +50,16 @@ def _included(page: Path, directive: re.Match) -> str:
 
 
 def commands(block: str) -> list[tuple[str, str]]:
-    """(command, what it prints) of a console block."""
+    """The commands of a console block, each with its output."""
     first, *typed = re.split(r"^\$ ", block, flags=re.MULTILINE)
     assert not first, f"a console block begins with a command, got {first!r}"
     return [(command, shown) for command, _, shown in (one.partition("\n") for one in typed)]
 
 
 def run(command: str, folder: Path, page: str = "") -> tuple[str, Path]:
-    """What a command prints, and the folder that the next one is typed in. nfa is the one of this checkout.
+    """The output of a command, and the folder for the next command. The command uses the nfa of this checkout.
 
-    On standard error it may print what `PROGRESS` names, if the text of the page has the words `LEFT_OUT`.
+    The command may print the lines of `PROGRESS` on standard error, if the page has the words `LEFT_OUT`.
     """
     if command.startswith("cd "):
         return "", folder / command[3:]
@@ -68,7 +69,7 @@ def run(command: str, folder: Path, page: str = "") -> tuple[str, Path]:
         env.pop(name, None)
     command = re.sub(r"^(nfa|pytest|jupytext) ", rf"{sys.executable} -m \1 ", command)
     done = subprocess.run(command, shell=True, cwd=folder, env=env, capture_output=True, text=True)
-    # What an interrupted command says of it depends on how far it has come.
+    # The message of an interrupted command depends on how far the command has come.
     told = [] if command.startswith("timeout ") else [line for line in done.stderr.splitlines() if line]
     assert not told or done.returncode == 0, f"{command}\n{done.stderr}"
     assert all(map(PROGRESS.fullmatch, told)), f"the page does not show what this prints: {command}\n{done.stderr}"
@@ -77,7 +78,7 @@ def run(command: str, folder: Path, page: str = "") -> tuple[str, Path]:
 
 
 def same(printed: str, shown: str) -> bool:
-    """Whether a command printed what a page shows: accuracies and losses near it, all else to the letter."""
+    """Whether a command prints what a page shows: accuracies and losses approximately, everything else exactly."""
     (lines, losses, accuracies), (others, near, close) = _apart(printed), _apart(shown)
     return (
         lines == others
@@ -87,7 +88,7 @@ def same(printed: str, shown: str) -> bool:
 
 
 def _apart(printed: str) -> tuple[list[str], list[float], list[float]]:
-    """Lines without what training gives; the losses and the accuracies that stood in them, in order."""
+    """The lines without the results of training, and the losses and accuracies in them, in order."""
     text = "\n".join(plain(printed))
     losses = [float(found[1] or found[2]) for found in re.finditer(LOSS, text)]
     text = re.sub(LOSS, "LOSS", text)
@@ -95,7 +96,7 @@ def _apart(printed: str) -> tuple[list[str], list[float], list[float]]:
 
 
 def plain(printed: str) -> list[str]:
-    """Lines to compare: what `VARIES` replaced, and nothing at the ends of lines."""
+    """The lines to compare, with the replacements of `VARIES` and without spaces at the ends."""
     for pattern, stands in VARIES.items():
         printed = re.sub(pattern, stands, printed)
     return [line.rstrip() for line in printed.rstrip().splitlines()]

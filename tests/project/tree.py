@@ -1,4 +1,4 @@
-"""What the checkout declares, what lies on the disk, which commit it is: shared by tests and by what they record."""
+"""What the checkout declares, which files are on the disk, and its commit; tests and their records use this."""
 
 import ast
 import configparser
@@ -35,13 +35,13 @@ def requirements() -> list[str]:
 
 
 def folders() -> dict[str, Path]:
-    """Import name -> folder of nfa and of the packages that setup.cfg maps to another place."""
+    """Import name -> folder, for nfa and for the packages that setup.cfg maps to another place."""
     pairs = (line.split("=") for line in _listed(_setup_cfg()["options"]["package_dir"]))
     return {name.strip(): ROOT / folder.strip() for name, folder in pairs}
 
 
 def installed_files() -> dict[str, Path]:
-    """Place under site-packages -> file in the checkout, for every file of the package folders."""
+    """Path under site-packages -> file in the checkout, for every file of the package folders."""
     return {
         f"{name.replace('.', '/')}/{path.relative_to(folder).as_posix()}": path
         for name, folder in folders().items()
@@ -50,13 +50,13 @@ def installed_files() -> dict[str, Path]:
     }
 
 
-# Python files that come with nfa as data: problem sets, ladders, what a course folder begins with, certificates.
+# Python files that are part of nfa as data: problem sets, ladders, the first files of a course folder, certificates.
 NOT_MODULES = re.compile(r"nfa/course/(sets|files|ladders)/|nfa/papers/\w+/certificates/")
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Import name -> file of every module on the disk."""
+    """Import name -> file, for every module on the disk."""
     return {
         place.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path
         for place, path in installed_files().items()
@@ -66,11 +66,11 @@ def modules() -> dict[str, Path]:
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """Import name -> syntax tree of every module on the disk."""
+    """Import name -> syntax tree, for every module on the disk."""
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
 
 
 def revision() -> str:
-    """The commit of the files, and whether some differ from it."""
+    """The commit of the files, and whether some files differ from it."""
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip() or "not a clone"

@@ -1,4 +1,4 @@
-"""The site as one file, after `make site`: unpacked, each kind of page opens by a double click, without any server."""
+"""The site as one file, unpacked after `make site`: each kind of page opens by a double click, without a server."""
 
 import re
 import zipfile
@@ -18,7 +18,7 @@ OTHERS = ("index", "search", "student", "generated/errata", "generated/moving", 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Where the archive was unpacked; the folder's name has a space and a letter that addresses write otherwise."""
+    """The folder of the unpacked archive. Its name has a space and a letter that addresses encode differently."""
     place = tmp_path_factory.mktemp("my téléchargements")
     with zipfile.ZipFile(ARCHIVE) as archive:
         assert archive.testzip() is None
@@ -47,7 +47,7 @@ def test_nothing_is_asked_of_another_machine(pages, folder):
 
 
 def test_no_link_leads_to_a_folder(folder):
-    """A server answers with the folder's index; a browser shows the list of its files."""
+    """No link leads to a folder, for which a browser without a server would show the list of files."""
     link = re.compile(r'<a [^>]*href="((?![a-z]+:)[^"#]*/|\.{1,2})["#]')
     assert {path.name for path in folder.rglob("*.html") if link.search(path.read_text(encoding="utf-8"))} == set()
 
@@ -56,7 +56,7 @@ def test_the_search_finds_a_page_and_opens_it(folder):
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": 1300, "height": 900})
-        tab.set_default_timeout(120_000)  # milliseconds, for a machine that is busy
+        tab.set_default_timeout(120_000)  # milliseconds; enough for a busy machine
         failed = []
         tab.on("pageerror", lambda error: failed.append(str(error)))
         tab.on("console", lambda said: failed.append(said.text) if said.type == "error" else None)

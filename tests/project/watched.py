@@ -1,10 +1,10 @@
-"""nfa under a watch that lets it reach no other machine and write nowhere but in the folders named.
+"""nfa under a watch: it can reach no other machine and can write only in the named folders.
 
-``python tests/project/watched.py modules`` imports every module; ``python tests/project/watched.py commands OUT`` runs
-a command of each kind, and ``extras OUT`` those that need an extra; they may write in OUT, the user's cache, the folder
-of the user's key, the temporary folder and matplotlib's folder of settings. What the watch stops goes to standard
-output, and the exit code is then 3. It sees what Python does: a program that nfa would start is stopped too, but what a
-compiled library writes by itself goes unseen.
+``python tests/project/watched.py modules`` imports every module. ``python tests/project/watched.py commands OUT`` runs
+a command of each kind, and ``extras OUT`` those that need an extra. They may write in OUT, the user's cache, the folder
+of the user's key, the temporary folder and matplotlib's folder of settings. The watch prints what it stops on standard
+output, and the exit code is then 3. It sees what Python does. It also stops any program that nfa starts, but it does
+not see what a compiled library writes by itself.
 """
 
 import contextlib
@@ -15,21 +15,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[2]))  # last, so that nfa is the one that is watched
+sys.path.append(str(Path(__file__).parents[2]))  # last, so that the watch uses the tested nfa
 from tests.project.tree import modules
 
-# Of the audit events of CPython; the number is the place of the paths among the event's arguments.
+# Audit events of CPython, with the positions of the paths among the event's arguments.
 REACHES = ("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo")
 REACHES += ("socket.gethostbyname", "socket.gethostbyaddr")
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 CHANGES = {"os.mkdir": 1, "os.remove": 1, "os.rmdir": 1, "os.truncate": 1, "os.chmod": 1, "os.chown": 1, "os.utime": 1}
 CHANGES |= {"os.rename": 2, "os.link": 2, "os.symlink": 2, "sqlite3.connect": 1}
-# matplotlib asks for the fonts of the machine; older joblib for its cores, older threadpoolctl for its C library.
+# matplotlib asks for the machine's fonts, older joblib for its cores, and older threadpoolctl for its C library.
 HARMLESS = {"fc-list", "system_profiler", "lscpu", "ldconfig", "gcc", "ld"}
 
 
 class Watch:
-    """An audit hook. `stopped` has what was tried, a line each, also where the caller took the refusal quietly."""
+    """An audit hook. `stopped` lists each stopped attempt in a line, also if the caller caught the error."""
 
     def __init__(self, may_write):
         self.may_write = [Path(folder).resolve() for folder in may_write]
@@ -47,9 +47,9 @@ class Watch:
             self.check(event, args[: CHANGES[event]], *args[CHANGES[event] :][-1:])
 
     def check(self, event, paths, at=-1):
-        """Stop what would change a path outside the folders; `at` is the open folder that a path is relative to."""
+        """Stop an event that would change a path outside the folders; `at` is the open folder of a relative path."""
         for path in paths:
-            if isinstance(path, int):  # opened before, and looked at then
+            if isinstance(path, int):  # an open file, which was checked when it was opened
                 continue
             start = f"/proc/self/fd/{at}" if isinstance(at, int) and at >= 0 else os.getcwd()
             place = Path(os.path.join(start, os.fsdecode(path))).resolve()
@@ -62,7 +62,10 @@ class Watch:
 
 
 def writes(mode, flags):
-    """Whether the audit event `open` is for writing: `mode` of open(), or None and the flags of os.open()."""
+    """Whether the audit event `open` is for writing:
+
+    `mode` is from open(), or it is None and `flags` is from os.open().
+    """
     return bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) if mode is None else bool(set(mode) & set("wax+"))
 
 
@@ -90,7 +93,7 @@ def commands(out):
 
 
 def extras(out):
-    """Those that need an extra: `secure`, `course`."""
+    """Commands that need an extra: `secure`, `course`."""
     return [
         [
             "train",
@@ -111,7 +114,7 @@ def extras(out):
 
 
 def run(words):
-    """Run one command in this process and return what it printed; raise RuntimeError unless it ends well."""
+    """Run one command in this process and return its output; raise RuntimeError unless it succeeds."""
     from nfa.cli import main as cli
 
     out, err = io.StringIO(), io.StringIO()
@@ -123,7 +126,7 @@ def run(words):
 
 
 def main(what, out=None):
-    sys.dont_write_bytecode = True  # the interpreter's own files, beside the modules
+    sys.dont_write_bytecode = True  # otherwise the interpreter writes files next to the modules
     if what == "modules":
         watch = Watch([])
         for name in modules():
@@ -141,7 +144,7 @@ def main(what, out=None):
             matplotlib.get_configdir(),
             tempfile.gettempdir(),
         ]
-        key_file().parent.parent.mkdir(parents=True, exist_ok=True)  # where systems keep it, which a new home lacks
+        key_file().parent.parent.mkdir(parents=True, exist_ok=True)  # a new home lacks this folder of the key
         watch = Watch([out, *own])
         for words in {"commands": commands, "extras": extras}[what](out):
             run(words)

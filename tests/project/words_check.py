@@ -1,6 +1,7 @@
-"""Every word of the ledger is on the site, after `make site`: nothing of it is taken for markup and dropped.
+"""Every word of the ledger is on the site, after `make site`: none of it is taken as markup and lost.
 
-Held together without spaces and without formulas, which other checks count and draw.
+The texts are compared without spaces and without formulas. Other checks count the formulas and test that they are
+drawn.
 """
 
 import re
@@ -36,7 +37,7 @@ def together(text: str) -> str:
 
 
 def pieces(text: str) -> list[str]:
-    """A text of the ledger cut at formulas, at the numbers of lists and at sentences, each piece without its spaces."""
+    """A text of the ledger cut at formulas, numbers of lists and ends of sentences; each piece is without spaces."""
     prose = INLINE.sub("\n\n", DISPLAY.sub(r"\n\n\3", text))
     prose = re.sub(r"(?m)^ +\d+\. ", "\n\n", prose)
     cut = [sentence for paragraph in prose.split("\n\n") for sentence in SENTENCE.split(paragraph)]
@@ -44,13 +45,13 @@ def pieces(text: str) -> list[str]:
 
 
 def missing(text: str, within: Tag) -> list[str]:
-    """The pieces of a text that are not in an element."""
+    """The pieces of a text that an element does not contain."""
     shown = together(within.get_text())
     return [piece for piece in pieces(text) if piece not in shown]
 
 
 def section(name: str, label: str) -> Tag:
-    """The section of a page that has a label."""
+    """The section of a page with a label."""
     return page(name).find(id=label).find_parent("section")
 
 
@@ -96,7 +97,7 @@ def test_the_page_has_its_statements_in_the_order_of_print(paper):
 
 
 def test_what_markdown_drops_would_be_missed():
-    """A comment, a quotation and a list are made of these lines where nothing prevents it."""
+    """A comment, a quotation and a list that Markdown would make of these lines are reported as missing."""
     shown = BeautifulSoup(
         "<section>Claim the true direction only where the clip shortens no gradient.</section>", "html.parser"
     )
