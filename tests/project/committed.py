@@ -46,7 +46,7 @@ def described(record: dict[str, Any], settings: Settings) -> bool:
 
 
 def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict[str, Any]]]:
-    """By variant, item and scale: the time of all runs of seeds 1 to k, for the largest k of which all are recorded."""
+    """By variant, item and scale: the time of all runs of seeds 1 to k, for the largest k with complete records."""
     kept: list[Folder] = []
     for folder in sorted(results.iterdir()):
         whole = [record for record in records.in_folder(folder) if "stopped" not in record]

@@ -234,7 +234,7 @@ def test_make_says_first_what_a_command_does_and_how_long_it_takes():
 
 
 def test_the_workflow_publishes_the_site():
-    """On the forge's pages from main, and in the release of a tag as the one file of `make site`."""
+    """The workflow publishes the site from main on the forge's pages, and `make site`'s file in a tag's release."""
     workflow = yaml.safe_load(WORKFLOW.read_text())
     jobs = workflow["jobs"]
     assert workflow[True]["push"] == {"branches": ["main"], "tags": ["v*"]}  # YAML reads `on` as a truth value

@@ -1,4 +1,4 @@
-"""A seeded search of random settings at the limits of the accountant, with its findings as JSON.
+"""A seeded search of random settings at the limits of the accountant. It writes its findings as JSON.
 
 ``python -m tests.trust.accountant_edges`` writes results/trust-accountants/edges.json in some minutes.
 tests/privacy/test_accountant_edges.py tests some or all of the same settings.
@@ -27,16 +27,16 @@ from nfa.sampling import SCHEMES
 from tests.oracles import accountant as oracles
 
 SEED = 2024
-HIGHEST = {"wbk2019:thm27": 256, "ours:zero-out-drawn": 256}  # of the orders; 10^4 otherwise
+HIGHEST = {"wbk2019:thm27": 256, "ours:zero-out-drawn": 256}  # largest orders; 10^4 for the others
 WITHOUT_SAMPLING = ("lee2020:lem1", "berthier2019:prop2.1", "berthier2019:rr")
 BELOW = 1e-12  # allowed relative difference of an epsilon below the theorem
 AGREE = 1e-7  # allowed relative difference from dp-accounting
-WHOLE = ("mironov2019:sec3.3",)  # only at integers; test_smallest_epsilon.py has integrals for other orders
+WHOLE = ("mironov2019:sec3.3",)  # only integer orders; test_smallest_epsilon.py has integrals for other orders
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One call of the accountant. q = m / n, and `noise` is the noise multiplier, or the truth of an answer."""
+    """One call of the accountant. q = m / n; `noise` is the noise multiplier, or the probability of a true answer."""
 
     sampling: str
     adjacency: str
@@ -66,7 +66,7 @@ class Setting:
         )
 
     def spend(self):
-        """The accountant's result. A warning other than that of the grid's end is an error."""
+        """The accountant's result. Any warning is an error, except the one about the end of the grid."""
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
@@ -84,7 +84,7 @@ class Setting:
 
 
 def covered():
-    """Every (sampling, adjacency, law, bound) that has a theorem."""
+    """Every combination (sampling, adjacency, law, bound) that has a theorem."""
     found = []
     for sampling in SCHEMES:
         if sampling not in oracles.SCHEMES or any(b.id not in oracles.KNOWN for b in COVERAGE[sampling].bounds):
@@ -130,7 +130,7 @@ def draw(seed: int, i: int) -> Setting:
     m = int(size(0, 3))
     n = m if rng.random() < 0.05 else max(m, round(m / size(-9, 0)))
     noise = size(-3, 6)
-    if bound == "mironov2019:thm11":  # mostly settings that it covers
+    if bound == "mironov2019:thm11":  # mostly settings that the theorem covers
         n, noise = max(n, 5 * m), size(math.log10(4), 6)
     if law == "classic":
         noise = math.tanh(size(-6, 1.2) / 2)
@@ -195,7 +195,7 @@ def look(setting: Setting, *, peers: bool = True) -> dict:
 
 
 def compare(setting: Setting, g, found: dict) -> dict:
-    """Store the largest relative differences, below and above, in `found`.
+    """Store the largest relative differences from the theorem, below and above, in `found`.
 
     Return the exact curve at the tested orders.
     """
@@ -205,7 +205,7 @@ def compare(setting: Setting, g, found: dict) -> dict:
         "classic": oracles.randomised_response,
     }[setting.law](setting.noise)
     places = range(len(g.orders))
-    if setting.orders is None:  # of a whole grid: its ends, its middle, and the chosen order
+    if setting.orders is None:  # for a whole grid, test its ends, its middle, and the chosen order
         places = {0, len(g.orders) // 2, len(g.orders) - 1, int(np.argmin(np.abs(g.orders - (g.order or 2))))}
     exact = {}
     for k in sorted(places):
@@ -228,12 +228,12 @@ def compare(setting: Setting, g, found: dict) -> dict:
 def falls(setting: Setting, reached: float) -> list[str]:
     """The variables in which the epsilon falls although the theorem's rises: steps, 1 / delta, q, 1 / noise or truth.
 
-    All theorems increase in all four. Steps multiply a curve, and 1 / delta enters by its logarithm. Every term of the
-    sums without replacement increases in q and in the moments. The sums over Poisson batches are expectations, over a
-    binomial number l, of e^{(l-1) epsilon(l)} or three times that, which increases in l, and l increases in q. Moments
-    increase as the noise decreases, because the likelihood ratio of two laws further apart is larger in convex order.
-    The closed form is 2 q^2 alpha / z^2. Both its conditions on alpha get stricter as q increases or z decreases, if
-    they can hold.
+    The epsilon of every theorem increases in all four. Steps multiply a curve, and 1 / delta enters by its logarithm.
+    Every term of the sums without replacement increases in q and in the moments. The sums over Poisson batches are
+    expectations, over a binomial number l, of e^{(l-1) epsilon(l)} or three times that, which increases in l, and l
+    increases in q. Moments increase as the noise decreases, because the likelihood ratio of two laws further apart is
+    larger in convex order. The closed form is 2 q^2 alpha / z^2. Both its conditions on alpha get stricter as q
+    increases or z decreases, if they can hold.
     """
     dearer = {"steps": replace(setting, steps=2 * setting.steps + 1)}
     dearer["1/delta"] = replace(setting, delta=max(setting.delta * 0.7, 1e-300))
@@ -248,16 +248,16 @@ def falls(setting: Setting, reached: float) -> list[str]:
         try:
             if not other.spend().epsilon >= reached * (1 - BELOW):
                 found.append(name)
-        except NoGuarantee:  # the closed form beyond its conditions, which count as inf
+        except NoGuarantee:  # outside its conditions, the closed form counts as inf
             pass
     return found
 
 
 def beside_dp_accounting(setting: Setting, g, exact: dict) -> dict | None:
-    """The common theorem, the differences of curves and epsilons, and which program is wrong by eighty digits."""
+    """The common theorem, the differences of curves and epsilons, and which program differs from eighty digits."""
     try:
         theirs = dp_accounting(setting, tuple(exact), g.bound)
-    except OverflowError:  # theirs
+    except OverflowError:  # raised by dp-accounting
         theirs = [math.nan] * len(exact)
     if theirs is None:
         return None
@@ -282,13 +282,13 @@ def beside_dp_accounting(setting: Setting, g, exact: dict) -> dict | None:
 def conversion_apart(setting: Setting, g, theirs: list[float]) -> list[float]:
     """The difference of dp-accounting's epsilon from ours, if both use the conversion of canonne2020.
 
-    Theirs gives 0 for a curve so low that another theorem does, and no number for orders up to 1.01.
+    dp-accounting returns 0 for a curve so low that another theorem gives 0, and no number for orders up to 1.01.
     """
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
     if setting.conversion != "canonne2020" or setting.orders is None or setting.orders[0] <= 1.01:
         return []
-    if not all(abs(t / r - 1) <= AGREE for t, r in zip(theirs, g.rdp, strict=True)):  # their curve is off
+    if not all(abs(t / r - 1) <= AGREE for t, r in zip(theirs, g.rdp, strict=True)):  # dp-accounting's curve differs
         return []
     if any(setting.delta**2 + math.expm1(-t) > 0 for t in theirs):
         return []
@@ -324,14 +324,17 @@ def dp_accounting(setting: Setting, orders, bound: str) -> list[float] | None:
 
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.minimum(curve(event), curve(whole)).tolist()  # takes the smaller, as ours
+        return np.minimum(curve(event), curve(whole)).tolist()  # dp-accounting takes the smaller one, as we do
 
 
 # --- many settings
 
 
 def search(count: int, *, seed: int = SEED, peers: bool = True) -> dict:
-    """Test `count` settings: their number, the largest differences, every fault, and the comparison of programs."""
+    """Test `count` settings.
+
+    Return their number, the largest differences, every fault, and the comparison of programs.
+    """
     start = time.monotonic()
     worst = {"below": (0.0, None), "above": (0.0, None)}
     faults, infinite, refused, kinds = [], 0, 0, set()

@@ -1,4 +1,4 @@
-"""Broken rules (broken_rules.py, broken_joint.py) with their statements, for audits, and claims that are refused."""
+"""Broken rules (broken_rules.py, broken_joint.py) with their claimed mechanisms, for audits; and refused claims."""
 
 import inspect
 from collections.abc import Callable
@@ -37,12 +37,12 @@ DFA = {"m": 4, "sigma": 0.1, "tau_e": 0.2, "tau_h": 0.9}
 
 
 def taken(function: Callable, known: dict) -> dict:
-    """The known values that a function takes by name."""
+    """The arguments that a function takes by name, from the known values."""
     return {name: known[name] for name in inspect.signature(function).parameters if name in known}
 
 
 def claim(name: str, rule: Callable, mechanism: Callable, hyper: dict, adjacency: str, net: Net, B=()) -> Claim:
-    """A broken rule, ready for `nfa.audit.own_rule`."""
+    """A broken rule with its claim, as input of `nfa.audit.own_rule`."""
     where = {"adjacency": adjacency, **WHERE}
     open_ended = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(rule).parameters.values())
 
@@ -66,7 +66,7 @@ def claim(name: str, rule: Callable, mechanism: Callable, hyper: dict, adjacency
 
 
 def broken() -> dict[str, Claim]:
-    """The broken rules that state a mechanism, by name, each with the neighbours for which it breaks."""
+    """The broken rules that state a mechanism, by name, each with the adjacency for which its claim is false."""
     net = dense(ops.tanh, (4, 3, 2))
     deep = dense(ops.sigmoid, (3, 4, 4, 2))
     found = {}
@@ -95,7 +95,10 @@ def broken() -> dict[str, Claim]:
 
 
 def unseen_in_means() -> dict[str, Claim]:
-    """The rules of broken_noise.py by name. Without noise, no results differ too much, except for outliers'."""
+    """The rules of broken_noise.py by name. Without noise, their results differ by at most the stated sensitivity.
+
+    The exceptions are the rules for outliers.
+    """
     net = dense(ops.tanh, (4, 3, 2))
     return {
         rule.__name__: claim(rule.__name__, rule, broken_rules.mechanism, SGD, adjacency, net)
@@ -104,7 +107,7 @@ def unseen_in_means() -> dict[str, Claim]:
 
 
 def refused() -> dict[str, Callable]:
-    """Claims that are refused before they can be wrong, by name."""
+    """Claims that nfa refuses, by name."""
     net = dense(ops.tanh)
     x, y = np.zeros((8, 3)), np.eye(2)[np.zeros(8, int)]
     streams = Streams(SEED)
@@ -147,7 +150,7 @@ def refused() -> dict[str, Callable]:
 
 
 def caught(one: Claim, *, seed: int = SEED, trials: int = 500, draws=60, climbs=1, evaluations=200) -> dict:
-    """How a broken rule is caught: by the search, the noise on each number, or the game on the search's result."""
+    """How a broken rule is caught: the search, the noise on each coordinate, or the game on the search's result."""
     report = own_rule.audit(
         one, AuditOptions(seed=seed, trials=trials, delta=DELTA), draws=draws, climbs=climbs, evaluations=evaluations
     )
@@ -166,7 +169,7 @@ def caught(one: Claim, *, seed: int = SEED, trials: int = 500, draws=60, climbs=
 
 
 def refusal(call: Callable) -> str:
-    """The message of the refusal, which must occur."""
+    """The message of the refusal; the claim must be refused."""
     try:
         call()
     except (NoGuarantee, ValueError) as refused:

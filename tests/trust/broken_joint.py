@@ -1,6 +1,6 @@
 """Joint-clip DFA with typical mistakes, one in each rule. All state the mechanism `broken_rules.mechanism`.
 
-The rules are for fully connected networks, written out: every example's direction, then its norm, then the sum.
+The rules are for fully connected networks. They compute every example's direction, then its norm, then the sum.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from nfa.mechanism import Mechanism
 from nfa.network import forward
 from tests.trust.broken_rules import answer, gaussian, lengths, weighted
 
-T = 0.5  # share of the largest entry from which a ternary error is not 0
+T = 0.5  # an entry of a ternary error is 0 if it is smaller than this share of the largest entry
 
 
 def signs(e, threshold):
@@ -40,7 +40,7 @@ def errors(net, x, y):
 
 
 def clipped(parts, net, *, C, m, sigma, rng):
-    """One clip over all of it, and a public m."""
+    """One clip over the whole direction, and a public m."""
     return answer(weighted(parts, clip_factor(lengths(parts), C)), net, m=m, sigma=sigma, rng=rng)
 
 
@@ -71,7 +71,10 @@ def clipped_before_the_feedback(net, x, y, *, B, C, m, sigma, rng):
 
 
 def top_not_clipped(net, x, y, *, B, C, m, sigma, rng):
-    """The layers that feedback teaches are clipped together. The top, which uses the error itself, is not clipped."""
+    """The layers that feedback teaches are clipped together.
+
+    The top layer, which uses the error itself, is not clipped.
+    """
     z, h, e = errors(net, x, y)
     parts = directions(net, z, h, e, e, B)
     hidden = weighted(parts[:-2], clip_factor(lengths(parts[:-2]), C))
@@ -79,7 +82,7 @@ def top_not_clipped(net, x, y, *, B, C, m, sigma, rng):
 
 
 def divided_by_those_there(net, x, y, *, B, C, m, sigma, rng):
-    """Divided by the actual batch size instead of the public one."""
+    """The sum is divided by the actual batch size instead of the public one."""
     z, h, e = errors(net, x, y)
     return clipped(directions(net, z, h, e, e, B), net, C=C, m=max(len(x), 1), sigma=sigma, rng=rng)
 
@@ -120,9 +123,9 @@ RULES = (
 )  # fmt: skip
 
 
-# --- what is stated
+# --- the stated mechanism
 
 
 def replacement_counted_once(*, C, m, sigma, adjacency, **where) -> Mechanism:
-    """C / m for a record replaced, which is half of the correct value."""
+    """C / m for replacing a record, which is half of the correct value."""
     return gaussian(C / m, adjacency, sigma, **where)

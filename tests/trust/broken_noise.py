@@ -1,7 +1,8 @@
-"""Private rules with one mistake each that no mean reveals: spread, correlation, rare steps, several steps, outliers.
+"""Private rules with one mistake each that does not change the mean, for example in the spread of the noise.
 
-All are `tests.trust.broken_rules.sound` except for the mistake, and state its mechanism. The first two kinds never have
-less noise than stated on a single number.
+The mistakes concern the spread, the correlation, rare steps, several steps or outliers. Except for its mistake, each
+rule is `tests.trust.broken_rules.sound`, and it states the mechanism of `sound`. The first two kinds never have less
+noise than stated on a single coordinate.
 """
 
 import math
@@ -18,7 +19,7 @@ def odd(y):
 
 
 def cut(v, shapes):
-    """A vector as arrays of these shapes."""
+    """A vector, divided into arrays of these shapes."""
     ends = np.cumsum([math.prod(shape) for shape in shapes])
     return [part.reshape(shape) for part, shape in zip(np.split(v, ends[:-1]), shapes, strict=True)]
 
@@ -36,17 +37,17 @@ def noise_by_size(net, x, y, *, sigma, **rest):
 
 
 def noise_by_number(net, x, y, *, sigma, **rest):
-    """The noise depends on the number of records: for each record as much as for none."""
+    """The noise depends on the number of records: its std grows with this number."""
     return sound(net, x, y, sigma=sigma * math.sqrt(1 + len(x)), **rest)
 
 
 def noise_by_label(net, x, y, *, sigma, **rest):
-    """The noise is half as large again if the labels are odd."""
+    """The noise is larger by half if the number of records with the first label is odd."""
     return sound(net, x, y, sigma=sigma * (1.5 if odd(y) else 1), **rest)
 
 
 def top_by_label(net, x, y, **rest):
-    """The noise on the top layer alone is doubled if the labels are odd."""
+    """The noise on the top layer alone is doubled if the number of records with the first label is odd."""
 
     def noise(rng, shapes, sigma):
         sizes = [sigma * (2 if odd(y) and i >= len(shapes) - 2 else 1) for i in range(len(shapes))]
@@ -56,7 +57,7 @@ def top_by_label(net, x, y, **rest):
 
 
 def noise_for_outliers(net, x, y, *, sigma, **rest):
-    """The noise is doubled if a record is beyond 1,000."""
+    """The noise is doubled if an entry of a record is beyond 1,000."""
     return sound(net, x, y, sigma=sigma * (2 if np.abs(x).max(initial=0) > 1e3 else 1), **rest)
 
 
@@ -64,7 +65,7 @@ def noise_for_outliers(net, x, y, *, sigma, **rest):
 
 
 def pairs_by_label(net, x, y, **rest):
-    """Neighbouring numbers are correlated by 0.7, or by -0.7 if the labels are odd."""
+    """Neighbouring coordinates are correlated by 0.7, or by -0.7 if an odd number of records has the first label."""
 
     def noise(rng, shapes, sigma):
         v = as_one(rng, shapes, sigma)
@@ -77,7 +78,10 @@ def pairs_by_label(net, x, y, **rest):
 
 
 def common_by_number(net, x, y, **rest):
-    """Besides the stated noise there is a common noise, whose sign alternates if the number of records is odd."""
+    """In addition to the stated noise, there is a common noise.
+
+    The sign of the common noise alternates if the number of records is odd.
+    """
 
     def noise(rng, shapes, sigma):
         v = as_one(rng, shapes, sigma)
@@ -88,7 +92,7 @@ def common_by_number(net, x, y, **rest):
 
 
 def along_the_gradient(net, x, y, *, C, m, sigma, rng):
-    """Besides the stated noise there is some along the sum of the gradients."""
+    """In addition to the stated noise, there is noise along the sum of the gradients."""
     parts = gradients(net, x, y)
     parts = weighted(parts, clip_factor(lengths(parts), C))
 
@@ -108,7 +112,7 @@ def seldom_silent(net, x, y, *, sigma, rng, **rest):
 
 
 def seldom_silent_biases(net, x, y, **rest):
-    """In one step of 50 the biases have no noise."""
+    """In one step of 50, the biases have no noise."""
 
     def noise(rng, shapes, sigma):
         silent = rng.random() < 0.02
@@ -118,7 +122,7 @@ def seldom_silent_biases(net, x, y, **rest):
 
 
 def sometimes_little(net, x, y, *, sigma, rng, **rest):
-    """One step in ten has a tenth of the noise, and the others have slightly more. The average is as stated."""
+    """One step in ten has a tenth of the noise. The other steps have slightly more, so the average is as stated."""
     size = 0.1 if rng.random() < 0.1 else math.sqrt((1 - 0.001) / 0.9)
     return sound(net, x, y, sigma=sigma * size, rng=rng, **rest)
 
@@ -138,7 +142,7 @@ def seldom_repeated(net, x, y, *, state, **rest):
 
 
 def repeated(net, x, y, *, state, **rest):
-    """The same noise at every step."""
+    """Every step has the same noise."""
 
     def noise(rng, shapes, sigma):
         if "first" not in state:
@@ -163,12 +167,12 @@ def taken_back(net, x, y, *, state, **rest):
 
 
 def partly_taken_back(net, x, y, *, state, **rest):
-    """Every step subtracts eight tenths of it."""
+    """Every step subtracts eight tenths of the noise of the previous step."""
     return _taken_back(net, x, y, 0.8, state, **rest)
 
 
 def every_other(net, x, y, *, state, **rest):
-    """Two draws are used alternately."""
+    """The steps use two draws alternately."""
 
     def noise(rng, shapes, sigma):
         kept = state.setdefault("kept", [])
@@ -179,7 +183,7 @@ def every_other(net, x, y, *, state, **rest):
 
 
 def mirrored(net, x, y, *, state, **rest):
-    """Every draw is used twice, the second time with the other sign."""
+    """Every draw is used in two steps, in the second one with the opposite sign."""
 
     def noise(rng, shapes, sigma):
         if last := state.pop("last", None):
@@ -191,7 +195,7 @@ def mirrored(net, x, y, *, state, **rest):
 
 
 def rolled(net, x, y, *, state, **rest):
-    """The draws of the first step, moved by one place at every step."""
+    """Every step uses the draws of the first step, rotated by one more place."""
 
     def noise(rng, shapes, sigma):
         state["v"] = np.roll(state["v"], 1) if "v" in state else as_one(rng, shapes, sigma)
@@ -221,7 +225,7 @@ def at_first_only(net, x, y, *, state, sigma, **rest):
 
 
 def remembered(net, x, y, *, state, C, **rest):
-    """The sum of the clipped gradients of all steps so far, with the noise of one."""
+    """The sum of the clipped gradients of all steps so far, with the noise of a single step."""
     parts = gradients(net, x, y)
     total = [g.sum(axis=0, keepdims=True) for g in weighted(parts, clip_factor(lengths(parts), C))]
     state["sum"] = [g + before for g, before in zip(total, state.get("sum", [0] * len(total)), strict=True)]
@@ -240,7 +244,7 @@ def overflow_passes(net, x, y, *, C, **rest):
 
 
 def nan_for_outliers(net, x, y, *, C, **rest):
-    """Gradients are divided by their squared norms, and infinity divided by infinity is nan."""
+    """Gradients are divided by their squared norms. For outliers, infinity divided by infinity is nan."""
     parts = gradients(net, x, y)
     squares = sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts)
     unit = [g * (np.sqrt(squares) / squares).reshape(-1, *[1] * (g.ndim - 1)) for g in parts]

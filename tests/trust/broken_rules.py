@@ -1,4 +1,4 @@
-"""Private rules with typical mistakes, one in each rule. All state the mechanism at the end of this file.
+"""Private rules with typical mistakes, one in each rule. All rules state the mechanism at the end of this file.
 
 The rules use backpropagation, clip every record's gradient and add noise to the average. `sound` does this correctly.
 Some others are correct rules with a wrong statement.
@@ -20,7 +20,7 @@ from nfa.sensitivity.pdfa import column_sensitivity
 
 
 def gradients(net, x, y):
-    """Each record's own gradient, a list of one (k, ...) array for every W and b, W before b."""
+    """Each record's own gradient: a list with an array (k, ...) for every W and b, W before b."""
     z, h = forward(net, x)
     v, found = net.loss.error(z[net.L], y), []
     for l in range(net.L, 0, -1):
@@ -31,7 +31,7 @@ def gradients(net, x, y):
 
 
 def lengths(parts):
-    """The norm of each record's gradient over all these parts. nan counts as infinite."""
+    """The norm of each record's whole gradient. nan counts as infinite."""
     with np.errstate(over="ignore"):
         norms = np.sqrt(sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts))
     return np.where(np.isnan(norms), np.inf, norms)
@@ -58,7 +58,7 @@ def answer(parts, net, *, m, sigma, rng, noise=fresh):
 
 
 def sound(net, x, y, *, C, m, sigma, rng, noise=fresh):
-    """One clip over all layers and biases, a public m, fresh noise on every number."""
+    """The correct rule: one clip over all layers and biases, a public m, fresh noise on every coordinate."""
     parts = gradients(net, x, y)
     return answer(weighted(parts, clip_factor(lengths(parts), C)), net, m=m, sigma=sigma, rng=rng, noise=noise)
 
@@ -72,13 +72,13 @@ def doubled_clip(net, x, y, *, C, **rest):
 
 
 def bias_forgotten(net, x, y, *, C, **rest):
-    """Biases are scaled down with the weights, but not counted in the norm."""
+    """Biases are scaled down with the weights, but do not count in the norm."""
     parts = gradients(net, x, y)
     return answer(weighted(parts, clip_factor(lengths(parts[::2]), C)), net, **rest)
 
 
 def each_layer_to_C(net, x, y, *, C, **rest):
-    """Each layer has its own clip, but is counted only once."""
+    """Each layer has its own clip, but only one of them is counted."""
     parts = gradients(net, x, y)
     pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
     return answer([g for pair in pairs for g in weighted(pair, clip_factor(lengths(pair), C))], net, **rest)
@@ -90,13 +90,13 @@ def entries_to_C(net, x, y, *, C, **rest):
 
 
 def clip_after_averaging(net, x, y, *, C, m, **rest):
-    """The average is clipped, not each record."""
+    """The average is clipped instead of each record."""
     total = [g.sum(axis=0, keepdims=True) / m for g in gradients(net, x, y)]
     return answer(weighted(total, clip_factor(lengths(total), C)), net, m=1, **rest)
 
 
 def norm_of_the_batch(net, x, y, *, C, **rest):
-    """All records have one factor, from the mean of the norms."""
+    """All records have the same factor, computed from the mean of the norms."""
     parts = gradients(net, x, y)
     mean = lengths(parts).mean(keepdims=True) if len(x) else np.zeros(1)
     return answer(weighted(parts, np.repeat(clip_factor(mean, C), len(x))), net, **rest)
@@ -119,7 +119,7 @@ def centred(net, x, y, *, C, **rest):
 
 
 def divided_by_len(net, x, y, *, m, **rest):
-    """Divided by the actual batch size instead of the public one."""
+    """The sum is divided by the actual batch size instead of the public one."""
     return sound(net, x, y, m=max(len(x), 1), **rest)
 
 
@@ -127,22 +127,22 @@ def divided_by_len(net, x, y, *, m, **rest):
 
 
 def noise_on_the_sum(net, x, y, *, m, sigma, **rest):
-    """The noise for the mean is added to the sum, which is divided afterwards."""
+    """The noise for the mean is added to the sum, which is divided by m afterwards."""
     return sound(net, x, y, m=m, sigma=sigma / m, **rest)
 
 
 def noise_halved(net, x, y, *, sigma, **rest):
-    """Half of the noise."""
+    """The noise has half of the stated std."""
     return sound(net, x, y, sigma=sigma / 2, **rest)
 
 
 def noise_by_records(net, x, y, *, m, sigma, **rest):
-    """The noise comes from the records. It has the correct size for m records."""
+    """The noise is computed from the records. It has the correct size for m records."""
     return sound(net, x, y, m=m, sigma=sigma * math.sqrt(len(x) / m), **rest)
 
 
 def one_draw_for_all(net, x, y, **rest):
-    """The same draws are used for every layer, cut to its shape."""
+    """Every layer uses the same draws, cut to its shape."""
 
     def repeated(rng, shapes, sigma):
         draws = sigma * rng.standard_normal(max(map(math.prod, shapes)))
@@ -161,7 +161,7 @@ def weights_alone(net, x, y, **rest):
 
 
 def own_seed(net, x, y, *, rng, **rest):
-    """The same noise at every step."""
+    """Every step has the same noise, because the rule uses its own seed."""
     return sound(net, x, y, rng=np.random.default_rng(7), **rest)
 
 
@@ -180,7 +180,7 @@ RULES = (
 )  # fmt: skip
 
 
-# --- what is stated
+# --- the stated mechanisms
 
 
 def gaussian(sensitivity, adjacency, sigma, sampling="none", sampling_rate=1.0):
@@ -200,17 +200,17 @@ def mechanism(*, C, m, sigma, adjacency, sampling="none", sampling_rate=1.0):
 
 
 def stated_half(*, C, m, sigma, adjacency, **where):
-    """Half of the sensitivity."""
+    """The mechanism states half of the sensitivity."""
     return gaussian(clipped_sensitivity(C=C, m=m, adjacency=adjacency) / 2, adjacency, sigma, **where)
 
 
 def stated_for_another(*, C, m, sigma, adjacency, **where):
-    """The sensitivity for a record added, for any neighbours."""
+    """The mechanism states the sensitivity for adding a record, for every adjacency."""
     return gaussian(clipped_sensitivity(C=C, m=m, adjacency="add-remove"), adjacency, sigma, **where)
 
 
 def top_forgotten(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
-    """DP-DFA with the overall sensitivity as printed."""
+    """DP-DFA with the overall sensitivity as printed, which omits the top layer."""
     beta = max(float(np.linalg.norm(M, 2)) for M in B if M is not None)
     gamma = net.phi[1].gamma_max
     printed = claimed_dfa_sensitivity(L=net.L, m=m, gamma=gamma, beta=beta, tau_e=tau_e, tau_h=tau_h)
@@ -228,7 +228,7 @@ def expected_projection(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
 
 
 def biases_forgotten(*, net, m, sigma, tau_e, tau_h, B, adjacency, **where):
-    """DP-DFA with only the sensitivity of its weights."""
+    """DP-DFA with the sensitivity of its weights only."""
     layers = [LayerBound(gain_dz=one.gain_dz, gain_b=0.0) for one in layer_bounds(net, B)]
     moved = corrected_dfa_sensitivity(layers, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return gaussian(moved, adjacency, sigma, **where)
@@ -241,11 +241,11 @@ def columns_counted_once(*, net, m, sigma, adjacency, **where):
 
 
 def label_bound(*, net, m, sigma, adjacency, **where):
-    """Photonic DFA with noise in every direction. It uses the sensitivity for a label for a whole record."""
+    """Photonic DFA with noise in every direction. For a whole record, it uses the sensitivity for a label."""
     said = isotropic_mechanism(net=net, m=m, s=sigma, adjacency="add-remove", sampling="none", sampling_rate=1.0)
     return gaussian(said.sensitivity, adjacency, sigma, **where)
 
 
 def error_unclipped(net, x, y, *, tau_e, **rest):
-    """DP-DFA without the clip of the error, though its mechanism assumes it."""
+    """DP-DFA without the clip of the error, although its mechanism assumes this clip."""
     return dp_dfa(net, x, y, tau_e=math.inf, **rest)

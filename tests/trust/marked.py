@@ -1,9 +1,9 @@
-"""Mutants of the lines of a statement: after a small change to such a line, one of the statement's own tests must fail.
+"""Mutants of a statement's lines: after a small change to such a line, one of the statement's own tests must fail.
 
-``python -m tests.trust.marked`` tests a seeded sample. ``--share 1`` tests every change, in hours on one core. It runs
-only the tests that are marked with the statement's id, without the nightly ones, as ``pytest --eq ID`` does. Each
-attempt is a fork in a copy of the tree, like those of tests/trust/mutants.py. Its list explains why survivors are
-harmless.
+``python -m tests.trust.marked`` tests a seeded sample. ``--share 1`` tests every change, which takes hours on one core.
+Like ``pytest --eq ID``, it runs only the tests that are marked with the statement's id, without the nightly tests. Each
+attempt is a fork in a copy of the tree, like those of tests/trust/mutants.py. The list in tests/trust/mutants.toml
+explains why survivors are harmless.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from tests.trust.mutants import ENVIRONMENT, HARMLESS, Listener, copy_tree, coun
 from tests.trust.mutations import ROOT
 
 SEED = 2031
-SECONDS = 120  # of processor time for the tests of one change
+SECONDS = 120  # processor time for the tests of one change
 SIGNS = {
     ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.Pow: "*", ast.MatMult: "*", ast.FloorDiv: "/",
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.And: "or", ast.Or: "and",
@@ -45,7 +45,7 @@ COMPOUND = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.UnaryOp)
 
 @dataclass(frozen=True)
 class Change:
-    """One change to a file, between two characters, for a statement."""
+    """One change for a statement, to the text between two characters of a file."""
 
     statement: str
     file: str
@@ -54,7 +54,7 @@ class Change:
     new: str
 
     def of(self, text: str) -> tuple[str, str, str]:
-        """The changed text, and the changed lines before and after."""
+        """The changed text, and its changed lines before and after the change."""
         first = text.rfind("\n", 0, self.start) + 1
         last = text.find("\n", self.end)
         changed = text[: self.start] + self.new + text[self.end :]
@@ -62,7 +62,7 @@ class Change:
 
 
 def replacements(text: str, lines: set[int]):
-    """(start, end, new) of every change to whole expressions within these lines."""
+    """(start, end, new) of every change to a whole expression within these lines."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line.encode()))
@@ -75,7 +75,7 @@ def replacements(text: str, lines: set[int]):
         return at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
 
     def operand(node) -> str:
-        """An expression's text, to replace another one."""
+        """An expression's text, which replaces another one."""
         return f"({text[slice(*span(node))]})" if isinstance(node, COMPOUND) else text[slice(*span(node))]
 
     def between(left, right, op):
@@ -131,7 +131,7 @@ def replacements(text: str, lines: set[int]):
 
 
 def changes_of(item) -> list[Change]:
-    """Every change to the lines of the statement."""
+    """Every change to the statement's lines."""
     found = {}
     for code, anchor in item.anchors:
         file = source_of(code)[0]
@@ -148,7 +148,7 @@ def changes_of(item) -> list[Change]:
 
 
 class Own(Listener):
-    """A statement's own tests without the nightly ones. Slow tests come last."""
+    """A statement's own tests without the nightly tests. The slow tests come last."""
 
     def pytest_collection_modifyitems(self, items):
         import nfa
@@ -190,7 +190,7 @@ TREES: dict[int, Path] = {}
 
 
 def tree_of(work: Path) -> Path:
-    """A copy of the tree for this process only."""
+    """A copy of the tree that only this process uses."""
     if os.getpid() not in TREES:
         TREES[os.getpid()] = copy_tree(Path(tempfile.mkdtemp(dir=work)) / "tree")
     return TREES[os.getpid()]

@@ -1,4 +1,4 @@
-"""The kinds of network, neighbours and clips for the search of each rule that states a mechanism."""
+"""Networks, neighbours and clips for the search, for each rule that states a mechanism."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,19 +26,15 @@ from tests.trust.mechanism_rules import (
 )
 
 RECORDS = ("replace-one", "add-remove", "replace-label")
-BETA = 4.0  # spectral norm of feedback, so that sigmoid layers matter as much as the top
+BETA = 4.0  # spectral norm of the feedback, large enough that sigmoid layers matter as much as the top layer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
     """One rule with its hyper-parameters on one kind of network.
 
-    Parameters
-    ----------
-    rule : name in nfa.rules
-    about : str
-    adjacency : str
-    attained : whether the docstring of the sensitivity states that it is attained, for such a network
+    Parameters ---------- rule : name in nfa.rules about : str adjacency : str attained : whether the docstring of the
+    sensitivity states that such a network attains it
     answer, stated : as for `nfa.audit.worst_neighbours.search`
     draw : function rng -> NeighbourPair
     """
@@ -59,7 +55,7 @@ SIZES = ("C", "L", "m", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max", "tau_h_mi
 class Kind:
     """A rule on a kind of network, with its hyper-parameters. See `Setting` for the rest.
 
-    norm is the spectral norm of the feedback, so that the ascent cannot reduce it to nothing.
+    ``norm`` is the spectral norm of the feedback. It is fixed, so the ascent cannot reduce the feedback to 0.
     """
 
     rule: str
@@ -72,7 +68,7 @@ class Kind:
     attained: bool = True
 
     def held(self, B: list) -> list:
-        """The feedback scaled to its norm, if it has one."""
+        """The feedback scaled to the spectral norm, if one is set."""
         norm = self.hyper.get("norm")
         return [M if M is None or norm is None else norm * M / np.linalg.norm(M, 2) for M in B]
 
@@ -94,7 +90,7 @@ class Kind:
     def other(self, rng: np.random.Generator, dtype: type) -> "Kind":
         """The same kind with random sizes for all hyper-parameters, in another dtype.
 
-        Each factor is 10^u, with u uniform in [-3, 3]. Lower and upper clips keep their order.
+        Each size is multiplied by 10^u, with u uniform in [-3, 3]. Lower and upper clips keep their order.
         """
         hyper = dict(self.hyper)
         for name in SIZES:
@@ -110,7 +106,7 @@ class Kind:
 
 
 def kinds() -> list[Kind]:
-    """All kinds that are searched."""
+    """All kinds that the search uses."""
     found = []
 
     def setting(rule, about, net, adjacency, *, others=1, B=(), attained=True, **hyper):
@@ -182,7 +178,7 @@ def kinds() -> list[Kind]:
             ),
         ):
             if adjacency == "add-remove" and "ridge_clipped" in hyper:
-                continue  # with no record, there is no ridge either
+                continue  # without a record there is no ridge term either
             found.append(setting("shuffled_sgd", about, net, adjacency, others=0, L=0.3, **hyper))
     for adjacency in ("replace-one", "add-remove"):
         for about, net, hyper in (
@@ -223,7 +219,7 @@ def plain(rule: str, adjacency: str) -> list[Kind]:
         hyper = values(spec, {"m": 3, spec.noise: 1.0}, bound=0.3, positive=1.0, noise=1.0, count=2)
         try:
             says(rule, net, B, hyper, 1.0, adjacency)
-        except (NoGuarantee, ValueError):  # under this adjacency, it states nothing
+        except (NoGuarantee, ValueError):  # under this adjacency, the rule states no sensitivity
             continue
         kind = Kind(rule=rule, about=about, net=net, adjacency=adjacency, hyper=hyper, B=tuple(B), attained=False)
         found.append(kind)
@@ -231,7 +227,7 @@ def plain(rule: str, adjacency: str) -> list[Kind]:
 
 
 def joint() -> list[tuple[str, Net, dict]]:
-    """Networks of `dp_dfa_joint`, with the carried signals, through matrices of any norm or OPUs with any medium."""
+    """Networks of `dp_dfa_joint` with carried signals, through matrices of any norm or OPUs with any medium."""
     ternary, label = {"carries": "ternary"}, {"carries": "label"}
     light = {"project": by_light}
     return [

@@ -1,4 +1,4 @@
-"""The rules that state a mechanism, for a search: networks, the release of a rule, and its statement."""
+"""The rules that state a mechanism, for a search: their networks, their releases, and their mechanisms."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def cnn(phi=ops.tanh, pool=MaxPool, k=2, stride=1, padding=0, image=(1, 4, 4), *
 
 
 def overlapping(**settings) -> Net:
-    """A convolution with a stride below overlapping max pooling, two channels, two outputs."""
+    """A convolution with a stride, below overlapping max pooling; two channels and two outputs."""
     layers = [(Conv2d(2, 2, (1, 2), "same"), ops.relu, MaxPool(2, 1)), (Dense(2),)]
     return Net((2, 3, 4), layers, rng=np.random.default_rng(0), **settings)
 
@@ -44,29 +44,29 @@ def fed(net: Net, scale: float = 0.9, at: str = "h") -> list:
 
 
 def layerwise(net: Net) -> list:
-    """Random matrices in place of transposed weights, for a rule that takes V. They are the same for equal shapes."""
+    """Random matrices in place of transposed weights, for a rule that takes V. Equal shapes have the same matrix."""
     return feedback.draw_layerwise(net, law="normal", scale=0.7, rng=np.random.default_rng(2))
 
 
 def media(net: Net) -> list:
-    """The media of OPUs in place of feedback, as numbers that `by_light` reads."""
+    """The media of OPUs in place of feedback, as the arrays that `by_light` reads."""
     draw = np.random.default_rng(1).standard_normal
     n_L = net.shape_h[net.L][0]
     return [None, *(draw((net.shape_h[l][0], 2 * (n_L + 1))) for l in range(1, net.L)), None]
 
 
 def by_light(c, M, *, rng):
-    """The projection by an ideal OPU with the medium M: real parts of its columns, then imaginary, the anchor last."""
+    """The projection by an ideal OPU with the medium M: real parts of its columns, imaginary parts, and the anchor."""
     re, im = np.split(M, 2, axis=1)
     opu = OPU(re.shape[1] - 1, len(M), rng=np.random.default_rng(0), n_anchor=1)
     opu.medium = re + 1j * im
     return optical(c, opu, rng=rng)
 
 
-# --- rules: the answer without noise, and what the mechanism states of it
+# --- rules: the answer without noise, and the mechanism's statement about it
 
-BY_HAND = {"output_perturbation"}  # thousands of records come near its bound: tests/rules/test_output_perturbation.py
-# Every rule whose mechanism returns a sensitivity, with a name for the protected records if it is not the default.
+BY_HAND = {"output_perturbation"}  # only many records come near its bound: tests/rules/test_output_perturbation.py
+# Every rule whose mechanism returns a sensitivity, and the name of the protected records if it is not the default.
 SEARCHED = {
     other: spec(other)
     for name in names()
@@ -76,18 +76,18 @@ SEARCHED = {
 
 
 def taken(rule: RuleSpec, known: dict) -> dict:
-    """The known values that the rule takes by name."""
+    """The arguments that the rule takes by name, from the known values."""
     return {name: value for name, value in known.items() if name in rule.given or rule.setting(name)}
 
 
 def run(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> tuple[list, list]:
-    """One call of a rule, including its noise."""
+    """One call of a rule, with its internal noise."""
     rule = SEARCHED[name]
     return rule.function(net, x, y, rng=rng, **taken(rule, {**hyper, "B": B, "V": layerwise(net), rule.noise: noise}))
 
 
 def says(name: str, net: Net, B: list, hyper: dict, noise: float, adjacency: str) -> Mechanism:
-    """Its mechanism, for all records in every batch."""
+    """The rule's mechanism if every batch contains all records."""
     rule = SEARCHED[name]
     return rule.release(adjacency, {**hyper, "net": net, "B": B, "V": layerwise(net), rule.noise: noise, **WHERE})
 
@@ -95,8 +95,9 @@ def says(name: str, net: Net, B: list, hyper: dict, noise: float, adjacency: str
 def released(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> np.ndarray:
     """The release that the guarantee covers, as one vector.
 
-    It is the direction, all layers together. For `pdfa_label` it is the projected errors of the one record, to which
-    the noise is added, read where they enter the network. For `shuffled_sgd` without a record, it is empty.
+    For most rules, the release is the direction of all layers. For `pdfa_label`, the release is the projected error of
+    the one record, to which the noise is added. We read it where it enters the network. For `shuffled_sgd` without a
+    record, the release is empty.
     """
     if name == "shuffled_sgd" and len(x) == 0:
         return np.zeros(net.n_parameters)
@@ -105,11 +106,11 @@ def released(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng)
     seen, pull, net = [], net.pull, net.copy()
     net.pull = lambda l, z, v, at="h": (seen.append(v.ravel().copy()), pull(l, z, v, at))[1]
     _, db = run(name, net, B, x, y, {**hyper, "m": 1, "bias": "one"}, noise, rng)
-    return np.concatenate([*seen, db[net.L]])  # at the top, the bias contains them
+    return np.concatenate([*seen, db[net.L]])  # the bias of the top layer contains the errors
 
 
 def coupled(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng, seed=0):
-    """Internal noise of `dp_ulr_sound` that belongs to the record and not to its place: the coupling of its proof."""
+    """Internal noise of `dp_ulr_sound` that belongs to the record, not to its position: the coupling of its proof."""
     found = []
     for i in range(len(y)):
         z_i, h_i = ([None if v is None else v[i : i + 1] for v in some] for some in (z, h))

@@ -1,9 +1,10 @@
-"""A search for neighbours that move a rule beyond its mechanism, audits of sound rules, and broken rules.
+"""A search for neighbours whose results differ by more than a rule's mechanism states; audits of sound and broken
+rules.
 
-``python -m tests.trust.mechanism_search`` writes results/trust-mechanisms/search.json, in hours on one core. With
-``--missing``, it adds the rules that the file lacks, with their mistakes, and keeps the rest. The games take most of
-the time (``--no-games``). tests/trust/test_mechanism_search.py tests some or all of the same settings. They are in
-mechanism_kinds.py, the releases and statements of the rules in mechanism_rules.py, and broken rules in
+``python -m tests.trust.mechanism_search`` writes results/trust-mechanisms/search.json, which takes hours on one core.
+With ``--missing``, it adds the rules that the file lacks, with their mistakes, and keeps the rest. The games take most
+of the time (``--no-games``). tests/trust/test_mechanism_search.py tests some or all of the same settings. The settings
+are in mechanism_kinds.py, the releases and mechanisms of the rules in mechanism_rules.py, and the broken rules in
 broken_claims.py.
 """
 
@@ -40,14 +41,17 @@ from tests.trust.mechanism_rules import DELTA, SEARCHED, SEED, coupled, released
 ROUNDING = 1e-12  # allowed relative excess over the stated sensitivity in float64
 ROUNDING_32 = 1e-5  # and in float32
 TIGHT = 0.99
-GIVEN = np.random.Generator(np.random.PCG64(0))  # not used if no noise is added
+GIVEN = np.random.Generator(np.random.PCG64(0))  # not used without added noise
 
 
 # --- the search
 
 
 def look(kind: Kind, seed, *, draws=60, climbs=1, evaluations=300) -> dict:
-    """Search one kind. If its sensitivity is stated as attained but is not nearly reached, search again and longer."""
+    """Search one kind.
+
+    If its sensitivity is stated as attained but the search stays below it, search again and longer.
+    """
     one, rng = kind.setting(), np.random.default_rng(seed)
     found = search(one.answer, one.stated, one.draw, draws=draws, climbs=climbs, evaluations=evaluations, rng=rng)
     drawn = found.drawn
@@ -62,7 +66,7 @@ def look(kind: Kind, seed, *, draws=60, climbs=1, evaluations=300) -> dict:
 
 
 def search_all(*, seed: int = SEED, done: Collection[str] = ()) -> dict:
-    """Every kind as it is, and with other sizes in either dtype.
+    """Search every kind as it is, and with other sizes in both dtypes.
 
     Returns the largest ratios of each rule not in ``done``.
     """
@@ -84,8 +88,8 @@ def search_all(*, seed: int = SEED, done: Collection[str] = ()) -> dict:
 
 # --- audits of sound rules
 
-TRIALS = 60  # on each side
-DEEPER = {"trials": 2000, "draws": 30, "climbs": 1, "evaluations": 150}  # for rules whose mistakes no mean reveals
+TRIALS = 60  # trials for each of the two neighbours
+DEEPER = {"trials": 2000, "draws": 30, "climbs": 1, "evaluations": 150}  # for mistakes that do not change the mean
 
 
 def worst(rule: str) -> tuple[Kind, NeighbourPair, float]:
@@ -105,8 +109,9 @@ def worst(rule: str) -> tuple[Kind, NeighbourPair, float]:
 def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> dict:
     """Audits at 95 % of one step on neighbours that attain the sensitivity, with noise of the same size.
 
-    Each is compared with the exact epsilon of the stated sensitivity and noise, which no true claim can be below, and
-    with the accountant's. The score is the projection on the line through the two results without noise.
+    Each audit is compared with the exact epsilon of the stated sensitivity and noise, and with the accountant's
+    epsilon. No true claim can be below the exact epsilon. The score is the projection on the line through the two
+    results without noise.
     """
     kind, pair, ratio = worst(rule)
     one, B = kind.setting(), kind.held(pair.B)
@@ -148,7 +153,7 @@ def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> 
 def as_claim(kind: Kind, pair: NeighbourPair) -> Claim:
     """A sound rule on a pair from `worst`, for the games of `nfa audit --rule`. Its release is W[1].
 
-    Its noise is as large as its sensitivity.
+    The std of the noise equals the sensitivity.
     """
     one, B = kind.setting(), kind.held(pair.B)
     moved = one.stated(pair.net, pair.B)
@@ -168,7 +173,7 @@ def as_claim(kind: Kind, pair: NeighbourPair) -> Claim:
 
 
 def games_on(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> dict:
-    """All games of `nfa audit --rule` at 95 % on neighbours that attain the sensitivity, `count` times."""
+    """All games of `nfa audit --rule` at 95 % on neighbours that attain the sensitivity, played `count` times."""
     kind, pair, _ = worst(rule)
     one = as_claim(kind, pair)
     pairs = {"furthest apart": pair, "the same, other runs": pair}
@@ -186,15 +191,15 @@ def most_false_alarms(count: int, doubt: float = 0.05) -> int:
     return int(stats.binom.isf(doubt, count, 0.05))
 
 
-# --- what exact arithmetic would not do
+# --- effects of rounding, which exact arithmetic would not have
 
 
 def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
-    """The relative move of DP-SGD from a second record if ReLUs are at 0 up to rounding.
+    """The relative change of DP-SGD's direction by a second record if ReLUs are at 0 up to rounding.
 
     The linear algebra library determines whether a product with one record rounds like one with two. The second result
-    tells whether it did not here. The first record's units are at 0 in one batch, and differ by a last bit in the
-    other. So its gradient moves from the biases of the output to the weights below.
+    says whether it rounded them differently here. The first record's units are at 0 in one batch, and differ from 0 by
+    a last bit in the other. So the record's gradient moves from the biases of the output layer to the weights below.
     """
     largest, differs = 0.0, False
     for seed in range(tries):
@@ -205,17 +210,17 @@ def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
         differs |= bool((forward(net, x)[0][1][0] != forward(net, x[:1])[0][1][0]).any())
         y = np.eye(2)[[0, 0]]
         one, both = (flat(*dp_sgd(net, x[:k], y[:k], C=0.1, m=1, sigma=0.0, rng=GIVEN)) for k in (1, 2))
-        largest = max(largest, float(np.linalg.norm(both - one)) / 0.1)  # C / m, for a record added
+        largest = max(largest, float(np.linalg.norm(both - one)) / 0.1)  # C / m, for adding a record
     return largest, differs
 
 
-# --- all of it
+# --- the whole record
 
 
 def record(
     *, seed: int = SEED, count: int = 500, had: dict | None = None, played: Collection[str] = tuple(SEARCHED)
 ) -> dict:
-    """All results, or those that an earlier record lacks, together with its content."""
+    """All results, or the results that an earlier record lacks together with that record."""
     had = {name: {} for name in ("search", "audits", "games", "broken", "unseen_in_means")} | (had or {})
     start = time.monotonic()
 

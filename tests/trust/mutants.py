@@ -1,15 +1,15 @@
 """Mutation testing: after a small change to the code, one of the fast tests must fail.
 
-``python -m tests.trust.mutants`` draws a seeded sample and writes results/trust-mutants/mutants.json in an hour or two
-on one core. ``--again FILE`` tests the survivors of an earlier run with the current tests, and keeps the results from
-before the sample led to new tests.
+``python -m tests.trust.mutants`` draws a seeded sample and writes results/trust-mutants/mutants.json. It takes an hour
+or two on one core. ``--again FILE`` tests the survivors of an earlier run with the current tests, and keeps the earlier
+results, from before we added tests because of the sample.
 
 A mutant is one changed file (tests/trust/mutations.py) in a copy of the tree. Its tests are those that reach the
-changed statement, by a run under coverage with one context for each test. The test file that covers most of the changed
-module goes first, then the quickest. Every attempt is a fork of a process that has loaded NumPy, SciPy and pytest but
-nothing of nfa. Kernels are not compiled here (NUMBA_DISABLE_JIT=1), because otherwise none of their lines would be
-covered. At the end, the tests that failed run once more on the unchanged tree, where they must pass.
-tests/trust/mutants.toml explains why survivors are harmless.
+changed statement. We find them in a run under coverage with one context for each test. The test file that covers most
+of the changed module runs first; the others follow, the quickest first. Every attempt is a fork of a process that has
+loaded NumPy, SciPy and pytest but nothing of nfa. Kernels are not compiled here (NUMBA_DISABLE_JIT=1), because
+otherwise none of their lines would be covered. At the end, the tests that failed run once more on the unchanged tree,
+where they must pass. tests/trust/mutants.toml explains why survivors are harmless.
 """
 
 import argparse
@@ -49,15 +49,15 @@ HARMLESS = ROOT / "tests" / "trust" / "mutants.toml"
 SEED = 2028
 WARM = """numpy scipy.special scipy.stats scipy.optimize scipy.integrate mpmath hypothesis.extra.numpy numba
 matplotlib.pyplot dp_accounting torch pytest coverage joblib typer rich""".split()
-LONGEST = 5  # seconds of a test under coverage; slower tests are not used
-SECONDS = 60  # of tests for one mutant, by their times under coverage
+LONGEST = 5  # seconds of a test under coverage; we do not use slower tests
+SECONDS = 60  # seconds of the tests for one mutant, by their times under coverage
 
 
-# What reaches it.
+# Which tests reach a change.
 
 
 class Listener:
-    """Keeps the wanted tests, quickest first, and notes which passed and how long they took."""
+    """Keeps the wanted tests, quickest first, and notes which tests passed and their times."""
 
     def __init__(self, tree: Path, wanted: dict[str, float] | None, coverage=None):
         self.tree, self.wanted, self.coverage, self.times, self.failed = tree, wanted, coverage, {}, []
@@ -67,7 +67,7 @@ class Listener:
 
         signal.signal(signal.SIGVTALRM, out_of_time)
 
-        few = [hypothesis.Phase.explicit, hypothesis.Phase.generate]  # nobody needs the smallest example here
+        few = [hypothesis.Phase.explicit, hypothesis.Phase.generate]  # the smallest example is not needed here
         hypothesis.settings.register_profile("mutants", hypothesis.settings.get_profile("nfa"), phases=few)
         hypothesis.settings.load_profile("mutants")
 
@@ -116,7 +116,10 @@ SITE = [path for path in sys.path if "site-packages" in path]
 
 
 def forked(work, seconds: float) -> tuple[int | None, str]:
-    """(exit code, output) of `work(write)` in a fork. The code is None after `seconds` of processor time."""
+    """(exit code, output) of `work(write)` in a fork.
+
+    The code is None if it needs over ``seconds`` of processor time.
+    """
     import resource
 
     read, write = os.pipe()
@@ -145,7 +148,7 @@ def forked(work, seconds: float) -> tuple[int | None, str]:
 
 
 def copy_tree(to: Path) -> Path:
-    """A copy of the tree in the layout of an installation, compiled so that a changed file is always detected."""
+    """A copy of the tree in the layout of an installation, compiled so that Python always detects a changed file."""
     ignore = shutil.ignore_patterns(".*", "build", "runs", "dist", "*.egg-info", "__pycache__", "mutants")
     shutil.copytree(ROOT, to, ignore=ignore, symlinks=True)
     for name in ("kernels", "data"):
@@ -161,7 +164,7 @@ def warm_up():
     for name in WARM:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    gc.freeze()  # forks need not search the present objects for garbage
+    gc.freeze()  # the garbage collector of a fork need not search the present objects
 
 
 def baseline(work: Path, files: list[str]) -> None:
@@ -189,7 +192,7 @@ def baseline(work: Path, files: list[str]) -> None:
 
 @cache
 def reached(work: Path) -> tuple[dict, dict[str, float]]:
-    """{file: {line: the tests that reach it}}, and the seconds of each test that passed."""
+    """{file: {line: the tests that reach the line}}, and the seconds of each test that passed."""
     import coverage
 
     data = coverage.CoverageData(str(work / "coverage"))
@@ -206,7 +209,7 @@ def reached(work: Path) -> tuple[dict, dict[str, float]]:
 
 
 def around(change: Change) -> list[range]:
-    """Lines of the innermost statement around a change, up to the change's end; of the outermost function; all."""
+    """Three ranges of lines around a change: the innermost statement, the outermost function, and the whole file."""
     text = (ROOT / change.file).read_text()
     holds = [
         node
@@ -237,11 +240,11 @@ def tests_of(work: Path, change: Change) -> dict[str, dict[str, float]]:
     return dict(sorted(files.items(), key=lambda item: (item[0] != first, sum(item[1].values()))))
 
 
-# Whether it is noticed.
+# Whether a test detects a change.
 
 
 def attempt(tree: Path, file: str, wanted: dict[str, float]) -> tuple[int | None, str]:
-    """(exit code, the test that failed) of some tests of one file. The code is None if they ran out of time."""
+    """(exit code, the test that failed) of some tests in one file. The code is None if the time ran out."""
 
     def work(write):
         listener = Listener(tree, wanted)
@@ -281,7 +284,7 @@ def noticed(work: Path, change: Change) -> dict:
 
 @cache
 def worker_tree(work: Path) -> Path:
-    """A tree for this process only, in which pytest has compiled the tests."""
+    """A tree that only this process uses, in which pytest has compiled the tests."""
     tree = copy_tree(Path(tempfile.mkdtemp(dir=work)) / "tree")
 
     def collect(write):
@@ -293,7 +296,7 @@ def worker_tree(work: Path) -> Path:
 
 
 def control(work: Path, records: list[dict]) -> list[str]:
-    """The tests that failed on a mutant and also fail on the unchanged tree. There should be none."""
+    """The tests that failed on a mutant and also fail on the unchanged tree. This list should be empty."""
     _, times = reached(work)
     killers = {r["killed"] for r in records if r["killed"] in times}
     wrong = []
@@ -346,7 +349,7 @@ def name_of(record: dict) -> str:
 
 
 def taken_over(sample: list[Change], earlier: dict) -> tuple[list[dict], list[Change]]:
-    """The results of an earlier run for detected changes, if any, and the changes that remain to be tested."""
+    """The results of an earlier run for detected changes, if any, and the changes that we must still test."""
     changes = [(c, {"file": c.file, "number": c.number, "line": c.first}) for c in sample]
     killed = earlier.get("killed", {})
     if earlier and {name_of(r) for _, r in changes} != {*killed, *map(name_of, earlier["survivors"])}:
@@ -356,7 +359,7 @@ def taken_over(sample: list[Change], earlier: dict) -> tuple[list[dict], list[Ch
 
 
 def try_all(work: Path, changes: list[Change], jobs: int):
-    """Yield the record of each change. Results are stored in the folder, and not computed again."""
+    """Yield the record of each change. Results are stored in the folder, so they are not computed twice."""
     kept = work / "tried.jsonl"
     done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     todo = {(c.file, c.number): c for c in changes}
@@ -371,7 +374,7 @@ def try_all(work: Path, changes: list[Change], jobs: int):
 
 
 def use(work: Path, changes: list[Change]):
-    """In each process, set what `noticed_there` uses. A change is inherited, because it cannot be sent."""
+    """Set what `noticed_there` uses, in each process. The process inherits a change, because we cannot send it."""
     global HERE
     HERE = work, changes
 

@@ -1,7 +1,7 @@
 """The possible small changes to the code, and a seeded sample of them, for tests/trust/mutants.py.
 
-mutmut proposes the changes to the plain NumPy modules, and cosmic-ray those to the kernels. Docstrings, annotations,
-decorators, the content of a `raise` or a warning, and strings with a blank (prose) are left out.
+mutmut proposes the changes to the plain NumPy modules, and cosmic-ray those to the kernels. We leave out docstrings,
+annotations, decorators, the content of a `raise` or a warning, and strings with a blank, which are prose.
 """
 
 import ast
@@ -19,7 +19,7 @@ SAMPLES = {"plain": (PLAIN, 520), "kernels": (["kernels/*.py"], 120)}  # the fil
 
 @dataclass(frozen=True)
 class Change:
-    """One proposed change: the number-th of its file, to the code from line `first` to line `last`."""
+    """One proposed change: its number in the file, and the code's lines from `first` to `last`."""
 
     file: str
     number: int
@@ -29,7 +29,7 @@ class Change:
 
 
 def prose(node) -> bool:
-    """Whether it is a string for a reader, which has a blank in it."""
+    """Whether a string is prose for a reader, so that it has a blank in it."""
     import libcst as cst
 
     strings = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
@@ -43,7 +43,7 @@ def plain_changes(file: str) -> list[Change]:
     from mutmut.mutation import file_mutation
 
     class Everywhere(file_mutation.MutationVisitor):
-        def _skip_node_and_children(self, node):  # mutmut itself cannot run a changed decorated function; we can
+        def _skip_node_and_children(self, node):  # mutmut cannot run a changed decorated function; we can
             decorated = isinstance(node, cst.FunctionDef) and node.decorators
             return not decorated and super()._skip_node_and_children(node)
 
@@ -78,7 +78,7 @@ def plain_changes(file: str) -> list[Change]:
 
 
 def of_bodies(text: str) -> set[int]:
-    """The lines of functions' bodies, without each raise and, for an inner function, its decorators and head."""
+    """The lines of functions' bodies, without any raise and, for an inner function, without its decorators and head."""
     bodies, left_out = set(), set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
@@ -111,7 +111,7 @@ def kernel_changes(file: str) -> list[Change]:
 
 
 def changed(change: Change) -> str:
-    """The whole file with the change."""
+    """The whole file after the change."""
     if not change.file.startswith("kernels/"):
         module, mutation = change.how
         return module.deep_replace(mutation.original_node, mutation.mutated_node).code
@@ -126,7 +126,7 @@ PROPOSED = {"plain": plain_changes, "kernels": kernel_changes}
 
 
 def draw(seed: int, share: float = 1.0, proposed=PROPOSED) -> tuple[dict[str, int], list[Change]]:
-    """The number of changes of each file, and a random sample with a proportional number from each file, shuffled."""
+    """The number of changes of each file, and a shuffled random sample in which each file has a proportional share."""
     rng, totals, sample = random.Random(seed), {}, []
     for group, (patterns, size) in SAMPLES.items():
         files = sorted({str(path.relative_to(ROOT)) for pattern in patterns for path in ROOT.glob(pattern)})
@@ -135,7 +135,7 @@ def draw(seed: int, share: float = 1.0, proposed=PROPOSED) -> tuple[dict[str, in
         totals |= {file: len(changes) for file, changes in every.items()}
         exact = {file: round(share * size) * len(c) / sum(map(len, every.values())) for file, c in every.items()}
         quota = {file: int(x) for file, x in exact.items()}
-        most = sorted(exact, key=lambda file: quota[file] - exact[file])  # the largest remainders get the rest
+        most = sorted(exact, key=lambda file: quota[file] - exact[file])  # the largest remainders are rounded up
         for file in most[: round(share * size) - sum(quota.values())]:
             quota[file] += 1
         for file in files:

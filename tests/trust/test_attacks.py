@@ -1,4 +1,7 @@
-"""Attacks on the guarantees, as listed on the page tutorials/attacks.md. Separate computations give the true values."""
+"""Attacks on the guarantees, from the list on the page tutorials/attacks.md.
+
+Separate computations give the true values.
+"""
 
 import math
 from fractions import Fraction
@@ -19,7 +22,7 @@ from nfa.rules.shuffled_sgd import shuffled_sgd
 
 @pytest.fixture(params=["numpy", pytest.param("kernels", marks=pytest.mark.slow)])
 def clip(request):
-    """The module with the clips."""
+    """The module that defines the clips."""
     if request.param == "numpy":
         return numpy_clips
     return pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
@@ -33,7 +36,10 @@ def length(dW, db):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.bool_])
 def test_pixels_that_are_no_floats_are_refused(dtype):
-    """The squares of 255 wrap around in uint8. If allowed, an image passes every clip with a norm 1731 times C."""
+    """The rules refuse integer pixels.
+
+    In uint8, squares overflow, and an image with 1731 times the norm C passes the clip.
+    """
     net = network.mlp([784, 3], ops.relu, rng=np.random.default_rng(0), dtype=np.float32)
     x = np.ones((1, 784), dtype)
     with pytest.raises(ValueError, match="x must hold floats, because"):
@@ -42,7 +48,10 @@ def test_pixels_that_are_no_floats_are_refused(dtype):
 
 @pytest.mark.parametrize("std", [6.9e-46, 1e-40, 1e37])
 def test_noise_that_a_dtype_does_not_have_is_refused(std):
-    """Below the normal floats, the noise has few values. Near the largest, an overflow of sums reveals a count."""
+    """Noise is refused if its std is too small or too large for the dtype.
+
+    Below the normal floats, the noise has few values. Near the largest float, an overflow of sums reveals a count.
+    """
     out = np.zeros(4, np.float32)
     with pytest.raises(ValueError, match="the standard deviation of float32 noise must be 0 or between"):
         noise.add_normal(out, std, np.random.default_rng(0))
@@ -60,15 +69,21 @@ def one_weight(x, y, rule, **settings):
 
 
 def test_a_weight_below_the_normal_floats_is_none():
-    """If it were rounded to the next of the few floats there, a record could exceed C / m, or L, nearly twice."""
+    """A clip factor below the normal floats counts as 0.
+
+    Rounded, it could almost double a record's bound C / m or L.
+    """
     assert one_weight(1e19, -1, dp_sgd, C=1e-15, m=1.4e11, sigma=0.0) <= 1e-15 / 1.4e11
     assert one_weight(1e18, -1, shuffled_sgd, L=7.1e-28, sigma=0.0) <= 7.1e-28
 
 
 def test_positions_of_a_convolution_that_cancel_are_clipped_by_what_is_added():
-    """dz is orthogonal to everything that the positions read. The rest is rounding, of the norm as of its sum."""
+    """Positions of a convolution that cancel are clipped by their sum, although only rounding remains of the sum.
+
+    dz is orthogonal to everything that the positions read, so the norm and the sum consist of rounding errors.
+    """
     r, most = np.random.default_rng(0), 0.0
-    map_ = network.Conv2d(64, (3, 2)).bind((33, 5, 5))  # its norms come from the positions' Gram matrices
+    map_ = network.Conv2d(64, (3, 2)).bind((33, 5, 5))  # it computes norms from the positions' Gram matrices
     for _ in range(40):
         h, dz = np.zeros((1, 33, 5, 5)), np.zeros((1, *map_.out_shape))
         h[0, r.integers(33)] = r.normal(size=(5, 5)) * 2.0**30
@@ -82,7 +97,10 @@ def test_positions_of_a_convolution_that_cancel_are_clipped_by_what_is_added():
 
 
 def test_more_steps_than_floats_count_are_refused():
-    """1e308 uses of a curve too small for a float make a delta of 4e-17, which no sum of zeros shows."""
+    """Step counts beyond the range of exact floats are refused.
+
+    For example, 1e308 uses of a curve too small for a float give a delta of 4e-17, but a sum of zeros gives 0.
+    """
     tiny = Mechanism(
         law="gaussian", sensitivity=1.0, adjacency="add-remove", noise_std=1e170, sampling="none", sampling_rate=1.0
     )
@@ -98,7 +116,10 @@ def test_amplified_pure_epsilons_are_rounded_up(eps, q):
 
 
 def test_a_rate_that_no_coin_has_is_refused():
-    """`random()` is a multiple of 2^-53, so a record is drawn with at least that probability, for any q."""
+    """A sampling rate below 2^-30 is refused.
+
+    `random()` is a multiple of 2^-53. So a record is drawn with a probability of at least 2^-53, however small q is.
+    """
     x = np.zeros((3, 1))
     with pytest.raises(ValueError, match=r"the sampling rate q must be at least 2\^-30"):
         sampling.Poisson(x, x, 1e-300, noise.Streams(0))
@@ -121,7 +142,11 @@ def test_rows_that_are_no_numbers_are_clipped_to_0(clip):
 
 
 def test_clips_and_normalisers_beyond_a_dtypes_digits_are_refused(clip):
-    """In float32, a row of norm 1e-45 over m = 1.99 is rounded up to the same number again, 1.99 times too far."""
+    """Clips and normalisers beyond a dtype's digits are refused, because division by m can round a result up.
+
+    In float32, a row of norm 1e-45 divided by m = 1.99 is rounded to the same number again, which is 1.99 times too
+    large.
+    """
     with pytest.raises(
         ValueError, match=r"the clipping bound c must be at least 9\.86e-32 for float32 arrays, got 1e-45"
     ):

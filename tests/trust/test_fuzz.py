@@ -1,7 +1,7 @@
 """The fuzzer's own parts, without the fuzzer: the initial files are read, and each kind of finding is detected.
 
-`python -m tests.trust.fuzz` fuzzes. Tests of its findings are with the reader (tests/data/test_data_readers.py and
-others).
+`python -m tests.trust.fuzz` runs the fuzzer. The tests of its findings are next to the tests of each reader
+(tests/data/test_data_readers.py and others).
 """
 
 import tracemalloc
@@ -17,7 +17,7 @@ EVERY = pytest.mark.parametrize("name", READERS)
 
 @EVERY
 def test_what_fuzzing_starts_from_is_read(name, tmp_path):
-    """At least half of the seeds are read. Otherwise only refusals would be explored."""
+    """At least half of the initial files can be read, so the fuzzer does not only explore refusals."""
     reader, taken = READERS[name], 0
     for data in reader.seeds():
         assert len(data) <= reader.longest
@@ -32,7 +32,7 @@ def test_what_fuzzing_starts_from_is_read(name, tmp_path):
 
 @EVERY
 def test_damaged_seeds_are_no_findings(name, tmp_path):
-    """Thirty seeded damages of each: bytes changed, removed or inserted."""
+    """Thirty seeded damages of each initial file (bytes changed, removed or inserted) are no findings."""
     reader, rng = READERS[name], np.random.default_rng(8)
     for _ in range(30):
         data = bytearray(rng.choice(np.array(reader.seeds(), object)))

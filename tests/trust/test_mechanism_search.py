@@ -1,4 +1,4 @@
-"""Mechanisms hold: searches for neighbours that move a rule further, audits, and broken rules, which are caught."""
+"""Tests of mechanisms: searches find no neighbours beyond the sensitivity, and broken rules are caught."""
 
 import json
 import re
@@ -24,15 +24,15 @@ from tests.trust.mechanism_rules import BY_HAND, DELTA, SEARCHED, SEED
 
 RECORDED = json.loads((ROOT / "results" / "trust-mechanisms" / "search.json").read_text())
 RULES = list(SEARCHED)
-KEPT = [name for name in RULES if name in RECORDED["search"]]  # a new rule is searched here before its record exists
+KEPT = [name for name in RULES if name in RECORDED["search"]]  # a new rule is searched here before it is in the record
 BROKEN = broken()
 UNSEEN = unseen_in_means()
-VALUE = r"\[\w+:[^]]+\]|'[^']+'|\d[\d.e-]*\d"  # an id of the ledger, a name in quotes, a number of several digits
+VALUE = r"\[\w+:[^]]+\]|'[^']+'|\d[\d.e-]*\d"  # an id of the ledger, a quoted name, or a number of several digits
 rng = np.random.default_rng
 
 
 def first(rule):
-    """The first kind of a rule on a fully connected network, if possible one that attains its sensitivity."""
+    """The first kind of a rule on a fully connected network; if possible, a kind that attains its sensitivity."""
     own = [kind for kind in kinds() if kind.rule == rule and len(kind.net.shape_h[0]) == 1]
     return next((kind for kind in own if kind.attained), own[0])
 
@@ -82,7 +82,7 @@ def test_the_recorded_search_holds():
 
 
 def test_every_rule_that_states_a_sensitivity_is_searched():
-    """These are the rules whose file has a mechanism that returns one, by its text."""
+    """The search includes every rule whose file has a mechanism that returns a sensitivity, by the file's text."""
     rules = ROOT / "nfa" / "rules"
     states = re.compile(r"^def mechanism\([^)]*\) -> Mechanism:", re.MULTILINE)
     stating = {path.stem for path in rules.glob("*.py") if states.search(path.read_text())}
@@ -90,12 +90,15 @@ def test_every_rule_that_states_a_sensitivity_is_searched():
     assert {kind.rule for kind in kinds()} == set(RULES)
 
 
-# --- what the search found
+# --- findings of the search
 
 
 @pytest.mark.parametrize("dtype, C", [(np.float64, 1e-170), (np.float32, 1e-24)])
 def test_a_clip_whose_square_vanishes_is_refused_or_kept(dtype, C):
-    """A gradient of 1e4 C, whose squared norm is 0 in the dtype, passed the clip unchanged."""
+    """A clip whose square vanishes is refused or kept.
+
+    A gradient of 1e4 C, with a square of 0, once passed the clip.
+    """
     net = mlp((3, 4, 2), ops.tanh, rng=rng(0), dtype=dtype, loss=ops.squared_error)
     x = np.ones((1, 3), dtype)
     net.W[2][:], net.b[2][:] = 0, 0
@@ -115,7 +118,10 @@ def test_a_clip_whose_square_vanishes_is_refused_or_kept(dtype, C):
 
 
 def test_rounding_that_depends_on_the_batch_can_move_a_rule_by_more():
-    """A mechanism assumes this. If the library rounds one row like two, it holds here too."""
+    """Rounding that depends on the batch can change a result by more than a mechanism states.
+
+    A mechanism assumes that this does not occur. If the library rounds one row like two, the mechanism also holds here.
+    """
     moved, differs = ms.rounded_otherwise(tries=5)
     assert moved > 1.5 if differs else moved <= 1 + ms.ROUNDING
     assert RECORDED["rounding_beside_a_kink"] == pytest.approx(np.sqrt(5), rel=1e-3)
@@ -126,7 +132,7 @@ def test_rounding_that_depends_on_the_batch_can_move_a_rule_by_more():
 
 @pytest.mark.slow
 def test_sound_rules_are_not_refuted_beyond_the_stated_rate():
-    """30 audits. The record has 500 for each rule."""
+    """30 audits of each sound rule have no more false alarms than stated. The record has 500 audits for each rule."""
     told = ms.audits("dp_sgd", 30)
     assert told["above_exact"] <= ms.most_false_alarms(30, 1e-3)
     assert 0.2 * told["exact_epsilon"] < told["median_bound"] < told["exact_epsilon"]
@@ -143,9 +149,9 @@ def test_500_audits_of_a_sound_rule(rule):
 @pytest.mark.nightly
 @pytest.mark.parametrize("rule", KEPT)
 def test_500_times_all_games_of_the_command_on_a_sound_rule(rule):
-    """This includes spread, correlation, repetition and several steps.
+    """500 plays of all games on a sound rule refute it at most as often as binomial(500, 0.05) allows at 95 %.
 
-    At 95 %, at most as many as binomial(500, 0.05).
+    The games include spread, correlation, repetition and several steps.
     """
     assert ms.games_on(rule, 500)["refuted"] <= RECORDED["most_false_alarms"]
 
@@ -171,18 +177,19 @@ def test_the_recorded_audits_hold():
 
 
 def trials(name):
-    """On each side.
+    """The number of trials for each of the two neighbours.
 
-    Half of the noise is the smallest mistake that a game refutes. The others have a quarter, or none.
+    The smallest mistake that a game refutes is half of the noise. The other mistakes have a quarter of it, or none.
     """
     return 3000 if name == "noise_halved" else 1000
 
 
 @pytest.mark.parametrize("name, times", [("noise_halved", 2), ("noise_on_the_sum", 4)])
 def test_the_power_of_the_game_that_refutes_a_broken_rule(name, times):
-    """If the noise is this many times too small, the game misses with probability below 1e-6, for a direction 5 % off.
+    """The game on a broken rule with too little noise misses the mistake with probability below 1e-6.
 
-    The event is that of the middle between the two means. The confidence of the four bounds together is 95 %.
+    The noise is too small by the given factor, and the direction is 5 % off. The event is that of the middle between
+    the two means. The confidence of the four bounds together is 95 %.
     """
     pair = BROKEN[name].draw(rng(0))
     stated = 1 / BROKEN[name].mechanism(pair.net, pair.B).noise_multiplier
@@ -195,7 +202,7 @@ def test_the_power_of_the_game_that_refutes_a_broken_rule(name, times):
     [pytest.param(name, marks=pytest.mark.nightly if i % 2 else pytest.mark.slow) for i, name in enumerate(BROKEN)],
 )
 def test_a_broken_rule_is_caught(name):
-    """By a search that needs no draws, or by a game with the power of the next test."""
+    """A broken rule is caught by a search that needs no draws, or by a game with the power of the previous test."""
     told, had = caught(BROKEN[name], trials=trials(name), **QUICK), RECORDED["broken"][name]
     assert told["refuted"]
     assert told["search"] or told["noise"] or told["game"]
@@ -207,7 +214,10 @@ def test_a_broken_rule_is_caught(name):
     [pytest.param(name, marks=pytest.mark.nightly if i % 4 else pytest.mark.slow) for i, name in enumerate(UNSEEN)],
 )
 def test_a_broken_rule_that_no_mean_gives_away_is_caught(name):
-    """tests/audit/test_rule_games.py computes the power of the weakest kinds of game on a release of six numbers."""
+    """A broken rule whose mistake does not change the mean is caught by a game.
+
+    tests/audit/test_rule_games.py computes the power of the weakest kinds of game on a release of six numbers.
+    """
     told = caught(UNSEEN[name], **ms.DEEPER)
     assert told["refuted"]
     assert told["search"] == (name in ("overflow_passes", "nan_for_outliers"))
@@ -229,7 +239,7 @@ def test_the_recorded_broken_rules_are_caught():
 
 @pytest.mark.parametrize("name", refused())
 def test_what_cannot_be_right_is_refused(name):
-    """With the recorded exception, ledger id and values. The words of a message may change."""
+    """A claim that cannot be right is refused with the recorded exception, ledger id and values; words may change."""
     sentence, recorded = refusal(refused()[name]), RECORDED["refused"][name]
     assert sentence
     assert sentence.partition(":")[0] == recorded.partition(":")[0]

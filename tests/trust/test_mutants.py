@@ -1,4 +1,4 @@
-"""The parts of mutation testing without its tools: the sample, an earlier result, and the list of harmless changes."""
+"""The parts of mutation testing that need no tools: the sample, an earlier result, and the list of harmless changes."""
 
 import tomllib
 from collections import Counter
@@ -13,7 +13,7 @@ from tests.trust.mutations import Change, draw, of_bodies
 
 
 def test_every_harmless_change_is_to_lines_that_are_there():
-    """In tests/trust/mutants.toml, each change has its reason, and none is for lines that no longer exist."""
+    """Each change in tests/trust/mutants.toml has its reason, and its lines exist in the code."""
     harmless = tomllib.loads((ROOT / "tests" / "trust" / "mutants.toml").read_text())["harmless"]
     for change in harmless:
         lines = [line.strip() for line in (ROOT / change["file"]).read_text().splitlines()]
@@ -30,7 +30,7 @@ def every_line(file):
 
 
 def test_a_sample_has_its_size_and_of_each_file_a_share():
-    """A tenth of 520 and of 120, by largest remainders. Another seed draws others."""
+    """A sample has 520 and 120 changes, a tenth of each file by largest remainders; another seed draws others."""
     proposed = {"plain": every_line, "kernels": every_line}
     totals, sample = draw(1, 0.1, proposed)
     assert totals == {file: len(every_line(file)) for file in totals if every_line(file)}
@@ -41,9 +41,9 @@ def test_a_sample_has_its_size_and_of_each_file_a_share():
         whole = sum(totals[file] for file in files)
         assert sum(counts[file] for file in files) == size
         gaps = [counts[file] - size * totals[file] / whole for file in files]
-        assert max(gaps) - min(gaps) <= 1 + 1e-12  # no remainder that was rounded up is less than one rounded down
+        assert max(gaps) - min(gaps) <= 1 + 1e-12  # no remainder rounded up is less than one rounded down
     assert len(set(sample)) == len(sample)
-    assert len(list(groupby(change.file for change in sample))) > len(counts)  # not file by file
+    assert len(list(groupby(change.file for change in sample))) > len(counts)  # the sample is not ordered by file
     assert draw(1, 0.1, proposed) == (totals, sample) != draw(2, 0.1, proposed)
 
 
@@ -98,7 +98,10 @@ def changed(line):
 
 
 def test_a_marked_line_loses_either_operand_and_two_arguments_or_factors_change_places():
-    """The forms are written by hand. An operand keeps its parentheses, and raises and three arguments stay."""
+    """A marked line loses either operand, and two arguments or factors change places, as in forms written by hand.
+
+    An operand keeps its parentheses. A raise and three arguments do not change.
+    """
     assert changed("y = (a + b) * c") == {
         "y = (a + b) / c",
         "y = (a + b)",

@@ -1,7 +1,7 @@
-"""Records whose pass leaves the range of floats move no rule further than stated: NaN, infinity, lost squares.
+"""Records whose pass leaves the range of floats change a rule's result by at most the stated sensitivity.
 
-The tests include every rule of nfa.rules whose mechanism states a sensitivity, so a new rule needs no line here. The
-oracle is the stated sensitivity alone.
+Such a pass has NaN, infinity or squares that vanish. The tests include every rule of nfa.rules whose mechanism states a
+sensitivity, so a new rule needs no line here. The oracle is the stated sensitivity alone.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
 PRIVATE = {name: spec(name) for name in names() if name not in ALIASES and spec(name).returns is Mechanism}
-SOFTMAX_ALONE = {"output_perturbation"}  # it states nothing for another loss
+SOFTMAX_ALONE = {"output_perturbation"}  # it states no sensitivity for another loss
 BY_KERNELS = " by kernels"  # suffix of a rule that gets the clips' kernels
 CARRYING = {f"dp_dfa_joint carrying {what}": {"carries": what} for what in ("ternary", "label")}
 CLIPPED = [name for name, rule in PRIVATE.items() if "clip_l2" in rule.given]
@@ -51,7 +51,7 @@ def conv(c_out, pool=None, image=(2, 5, 5), k=3):
 
 
 def wide(k, **how):
-    """A convolution that reads few positions of many channels, so its norms use Gram matrices."""
+    """A convolution that reads few positions of many channels, so it computes norms from Gram matrices."""
     return Net((4, 4, 4), [(Conv2d(12, k), ops.identity), (Dense(2),)], **how)
 
 
@@ -80,7 +80,7 @@ def made(kind, dtype, loss=ops.squared_error):
     return net, B, x, np.eye(2, dtype=dtype)[[0, 1]]
 
 
-# --- what a rule adds up
+# --- the sum that a rule releases
 
 
 def known(name, net, B):
@@ -89,7 +89,7 @@ def known(name, net, B):
 
 
 def also(name):
-    """The kernels that a rule gets, or its carried signal, if its name says so."""
+    """The arguments for a rule's kernels or carried signal, if its name in these tests says so."""
     if not name.endswith(BY_KERNELS):
         return CARRYING.get(name, {})
     kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
@@ -102,12 +102,12 @@ def bare(name):
 
 
 def summed(name, net, B, x, y):
-    """The direction without noise, or the vector that gets the noise if this is not the sum; 0 for no record."""
+    """The sum of directions without noise, or the vector that gets the noise instead of this sum; 0 for no record."""
     more, name = also(name), bare(name)
     rule = PRIVATE[name]
     own = known(name, net, B) | more | ({"weigh": coupled} if "weigh" in rule.given else {})
     del own["net"]
-    if name in SOFTMAX_ALONE:  # the noise is added before large weights round the difference from them
+    if name in SOFTMAX_ALONE:  # the noise is added before large weights round the difference
         net = net.copy()
         net.W[1][:], net.b[1][:] = 0, 0
     with np.errstate(all="ignore"):
@@ -124,10 +124,10 @@ def stated(name, net, B, adjacency):
 
 
 def judge(name, net, B, x, y, *, told=""):
-    """Add, replace, relabel and zero out the last record of (x, y), which may have any values."""
+    """Add, replace, relabel and zero out the last record of (x, y), which may have any values, and test the changes."""
     tolerance = 1 + ROUNDING[x.dtype.type]
     ordinary = rng(3).standard_normal((1, *net.shape_h[0])).astype(x.dtype)
-    one = name == "shuffled_sgd"  # a batch is one record
+    one = name == "shuffled_sgd"  # a batch has one record
     others = (x[:0], y[:0]) if one else (x[:-1], y[:-1])
     worlds = {
         "add-remove": (x[-1:], y[-1:], x[:0], y[:0]),
@@ -152,7 +152,7 @@ def judge(name, net, B, x, y, *, told=""):
     return asked
 
 
-# --- records made by hand: what each of them does to a clip that looks at squares
+# --- records made by hand, and their effect on a clip that computes squares
 
 
 def overflowing(dtype):
@@ -163,7 +163,7 @@ def overflowing(dtype):
 @RULES
 @DTYPES
 def test_squares_of_dz_overflow_where_h_is_zero(name, dtype):
-    """inf times 0 is NaN, which is not larger than any bound."""
+    """Squares of dz overflow where h is 0, and inf times 0 is NaN, which no comparison finds larger than a bound."""
     net, B, x, y = made("one linear layer", dtype)
     for huge in overflowing(dtype):
         x[1], y[1] = 0, huge
@@ -174,7 +174,7 @@ def test_squares_of_dz_overflow_where_h_is_zero(name, dtype):
 @DTYPES
 @SOME_NETS
 def test_h_is_infinite_where_dz_is_zero(name, kind, dtype):
-    """The weights above the first layer are 0, so nothing returns to it, and its inputs are not finite."""
+    """The weights above the first layer are 0, so its dz is 0, and its inputs h are not finite."""
     net, B, x, y = made(kind, dtype)
     for l in range(2, net.L + 1):
         net.W[l][:] = 0
@@ -187,7 +187,7 @@ def test_h_is_infinite_where_dz_is_zero(name, kind, dtype):
 @DTYPES
 @SOME_NETS
 def test_activations_give_nan(name, kind, dtype):
-    """Weights and inputs whose products overflow: infinity minus infinity, and GELU of minus infinity."""
+    """Products of weights and inputs overflow, so activations are NaN: infinity minus infinity, GELU of -infinity."""
     net, B, x, y = made(kind, dtype)
     for l in range(1, net.L + 1):
         net.W[l] *= overflowing(dtype)[0]
@@ -202,7 +202,7 @@ def test_activations_give_nan(name, kind, dtype):
 @RULES
 @DTYPES
 def test_squares_of_dz_vanish_where_h_is_huge(name, dtype, monkeypatch):
-    """||dz|| ||h|| is far above the bound, and the square of dz is 0 in the dtype."""
+    """||dz|| ||h|| is far above the bound, but the square of dz is 0 in the dtype."""
     net, B, x, y = made("one linear layer", dtype)
     tiny, large = (1e-23, 1e19) if dtype is np.float32 else (1e-163, 1e154)
     net.W[1][:], net.b[1][:] = 0, 0
@@ -217,7 +217,7 @@ def test_squares_of_dz_vanish_where_h_is_huge(name, dtype, monkeypatch):
 @DTYPES
 @pytest.mark.parametrize("kept", [True, False])
 def test_positions_of_a_convolution_cancel(name, dtype, kept, monkeypatch):
-    """a, b and -(a + b) at three positions: if weighed one by one, they no longer add up to the 0 in the norm.
+    """a, b and -(a + b) at three positions cancel in the norm, but not if each is multiplied by its own factor.
 
     The layer above sends them back. Its input is 0, so its own gradient is ordinary and is clipped.
     """
@@ -232,11 +232,11 @@ def test_positions_of_a_convolution_cancel(name, dtype, kept, monkeypatch):
     judge(name, net, B, np.ones((2, 1, 1, 3), dtype), np.array([[0, 1], [1, 0]], dtype))
 
 
-# --- records of any size
+# --- records with any values
 
 
 def wild(shape, dtype, generator):
-    """Normals of any size in the dtype's range. Some are 0, infinite or NaN."""
+    """Normal samples of any size in the dtype's range. Some are 0, infinite or NaN."""
     low, high = np.log10([np.finfo(dtype).tiny, np.finfo(dtype).max])
     with np.errstate(all="ignore"):
         v = (10.0 ** generator.uniform(low, high) * generator.standard_normal(shape)).astype(dtype)

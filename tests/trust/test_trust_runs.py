@@ -1,6 +1,6 @@
-"""Runs that survive: kills, SIGTERM, two processes in one folder, a full disk, a read-only folder, missing data.
+"""Interrupted runs: kills, SIGTERM, two processes in one folder, a full disk, a read-only folder, missing data.
 
-Each leaves one sentence and the finished files, and no incomplete file.
+Each leaves a message of one sentence, the finished files, and no incomplete file.
 """
 
 import errno
@@ -61,7 +61,7 @@ def test_killed_at_random_moments_and_resumed_it_is_the_table_left_alone():
 def test_killed_many_times(n, jobs, epochs):
     counts = kills(n, seed=jobs, jobs=jobs, epochs=epochs)
     assert counts["kills"] == n
-    # The search does meet running processes. Workers have the usual ten seconds between checkpoints, and finish before.
+    # The search finds running processes. Workers have the usual ten seconds between checkpoints, and finish earlier.
     assert counts["with a checkpoint"] > n / 10 or jobs > 1
     assert counts["differ"] == 0
 
@@ -77,7 +77,7 @@ def test_killed_many_times(n, jobs, epochs):
     ],
 )
 def test_a_signal_leaves_a_sentence_and_what_is_finished(number, code, tiny, tmp_path, alone):
-    """The signal arrives in the middle of the second cell."""
+    """After a signal in the middle of the second cell, the command prints a sentence and keeps what is finished."""
     out = tmp_path / "out"
     process = started(tiny, out)
     for line in process.stderr:
@@ -103,14 +103,14 @@ def test_a_signal_leaves_a_sentence_and_what_is_finished(number, code, tiny, tmp
 @pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 @pytest.mark.parametrize("send", ["kill", "killpg"])
 def test_a_signal_to_a_command_with_workers(send, number, code, tiny, tmp_path):
-    """To the process alone, as `kill` sends it, and also to its workers, as a terminal and Slurm do."""
+    """The signal goes to the process alone, as `kill` sends it, or also to its workers, as a terminal and Slurm do."""
     out = tmp_path / "out"
     process = started(tiny, out, "--jobs", 2, epochs=3000)
-    while len(list(out.glob("*.lock"))) < 3 and process.poll() is None:  # the folder's, and those of two runs
+    while len(list(out.glob("*.lock"))) < 3 and process.poll() is None:  # the lock of the folder, and those of two runs
         time.sleep(0.005)
     time.sleep(0.3)
     getattr(os, send)(process.pid, number)
-    said = process.communicate(timeout=60)[1]  # until the workers, too, have closed the pipe
+    said = process.communicate(timeout=60)[1]  # until the workers have closed the pipe too
     assert process.returncode == code
     assert last_line(said).startswith(
         f"stopped. Finished work is kept in {out}. To continue this work, run the same command"
@@ -141,7 +141,7 @@ def test_sigterm_waits_for_the_step_and_leaves_a_checkpoint(tiny, tmp_path, monk
     assert whole(tmp_path) == {"dfa-seed1.ckpt.npz": 6}
 
 
-# ---------------------------------------------------------------- two in one folder
+# ---------------------------------------------------------------- two processes in one folder
 
 
 def test_a_lock_lets_one_in_and_is_gone_afterwards(tmp_path):
@@ -152,7 +152,7 @@ def test_a_lock_lets_one_in_and_is_gone_afterwards(tmp_path):
                 pytest.fail("two are in")
         assert path.exists()
     assert not path.exists()
-    path.write_text("process 1 on a machine that went down long ago")  # left behind by a process that was killed
+    path.write_text("process 1 on a machine that went down long ago")  # the file of a process that was killed
     with locked(path, "a"):
         assert path.read_text().startswith(f"process {os.getpid()} ")
 
@@ -176,7 +176,10 @@ def test_a_lock_is_waited_for(tmp_path):
 
 
 def test_the_lock_of_a_file_that_was_just_removed_is_no_lock(tmp_path, monkeypatch):
-    """The previous owner removes the file between our opening and our locking. Then the name is free for others."""
+    """A lock on a file that was just removed does not count, because other processes can then lock its name.
+
+    The previous owner removes the file between our opening and our locking.
+    """
     path, real, left = tmp_path / "a.lock", fcntl.flock, [True]
 
     def late(file, how):
@@ -193,7 +196,10 @@ def test_the_lock_of_a_file_that_was_just_removed_is_no_lock(tmp_path, monkeypat
 
 @pytest.mark.parametrize("module, asked", [(fcntl, "flock"), (os, "fstat")])
 def test_the_lock_of_a_file_that_another_machine_removed_is_no_lock(module, asked, tmp_path, monkeypatch):
-    """On a network file system we then have a stale handle, and learn this when we lock or when we check."""
+    """A lock on a file that another machine removed does not count; we see a stale handle when we lock or check.
+
+    This happens on a network file system.
+    """
     path, real, left = tmp_path / "a.lock", getattr(module, asked), [True]
 
     def stale(*given):
@@ -250,7 +256,10 @@ def test_what_another_process_finished_meanwhile_is_not_trained_again(tiny, tmp_
 
 
 def test_of_many_that_come_and_go_one_at_a_time_is_in(tmp_path):
-    """This also holds while the file is removed under the waiting threads: 6 threads, 20 times each."""
+    """Of many threads that lock and unlock, only one at a time has the lock: 6 threads, 20 times each.
+
+    This also holds if the file is removed while threads wait.
+    """
     path, inside, most = tmp_path / "a.lock", [], []
 
     def come_and_go():
@@ -273,7 +282,7 @@ def test_a_run_in_the_hands_of_another_process_is_refused(tiny, tmp_path, monkey
     with locked(tmp_path / "dfa-seed1.lock", "x"):
         with pytest.raises(OSError, match=r"uses dfa-seed1 in the output folder .*: wait until"):
             run(tiny_settings(tiny), tmp_path)
-        assert run(tiny_settings(tiny, seed=2), tmp_path)["seed"] == 2  # other files, which no process uses
+        assert run(tiny_settings(tiny, seed=2), tmp_path)["seed"] == 2  # these files belong to no other process
     assert run(tiny_settings(tiny), tmp_path)["seed"] == 1
 
 
@@ -292,7 +301,7 @@ def test_a_second_reproduce_in_the_folder_is_refused(tiny, tmp_path):
 
 @contextmanager
 def mounted(folder, options):
-    """A small separate file system; False if this user may not mount one."""
+    """A small separate file system; False if this user may not mount it."""
     folder.mkdir()
     try:
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True)
@@ -308,7 +317,10 @@ def mounted(folder, options):
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_a_sentence_and_what_is_finished(tiny, tmp_path, alone):
-    """A disk with room for one record. If none can be mounted, a limit on the size of a file."""
+    """A full disk leaves a sentence and the finished files; the disk has room for one record.
+
+    If no disk can be mounted, we use a limit on the size of a file.
+    """
     disk = tmp_path / "disk"
     with mounted(disk, "size=64k") as full:
         out = disk / "out"
@@ -354,7 +366,11 @@ def test_what_cannot_be_written_is_named_and_the_old_file_stays(number, tmp_path
 
 @pytest.mark.slow
 def test_a_folder_that_may_not_be_written_is_told_before_training(tiny, tmp_path):
-    """A read-only file system. Otherwise a folder without the right or, for root, one of the kernel's."""
+    """A folder that may not be written is reported before training.
+
+    It is on a read-only file system. If none can be mounted, it is a folder without the right to write or, for root, a
+    folder of the kernel.
+    """
     with mounted(tmp_path / "disk", "ro,size=64k") as read_only:
         out = tmp_path / "disk" / "out"
         if not read_only:
@@ -403,7 +419,7 @@ def test_data_that_vanish_leave_a_sentence_and_what_is_finished(jobs, tiny, tmp_
     assert kept(tmp_path / "out") == alone
 
 
-# ---------------------------------------------------------------- what a checkpoint says of privacy
+# ---------------------------------------------------------------- privacy in checkpoints
 
 
 @pytest.fixture

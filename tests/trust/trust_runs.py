@@ -1,12 +1,12 @@
-"""The behaviour of `nfa reproduce` if its process, its disk or its helpers fail: a search, and numbers for results/.
+"""The behaviour of `nfa reproduce` if its process, its disk or its workers fail: a search, and numbers for results/.
 
 To compute a number again, type in the root of the checkout::
 
     python -m tests.trust.trust_runs kills --out results/trust-runs/kills.json
     python -m tests.trust.trust_runs workers --out results/trust-runs/workers.json
 
-``python -m tests.trust.trust_runs child ...`` is `nfa ...` with tables that take seconds instead of a paper's, so the
-tests also have a process to kill.
+``python -m tests.trust.trust_runs child ...`` is `nfa ...` with small tables instead of a paper's. They take seconds,
+so the tests also have a process to kill.
 """
 
 import argparse
@@ -32,7 +32,7 @@ PRIVATE = {"C": 1.0, "m": 10, "sigma": 0.3}
 
 
 def cells(scale, seeds):
-    """Backpropagation, feedback alignment and DP-SGD, whose record has an epsilon, on the tiny data set.
+    """Cells for backpropagation, feedback alignment and DP-SGD on the tiny data set. DP-SGD's record has an epsilon.
 
     The environment names the data and the number of epochs.
     """
@@ -60,7 +60,7 @@ def cells(scale, seeds):
 
 
 def child(arguments):
-    """`nfa` with the tiny table as every experiment, and a checkpoint every 0.05 seconds."""
+    """`nfa` in which every experiment is the tiny table, with a checkpoint every 0.05 seconds."""
     from nfa.cli import main as cli
     from nfa.experiments import run
     from nfa.papers import index
@@ -83,7 +83,7 @@ def child(arguments):
 
 
 def started(data, out, *more, seeds=1, epochs=150, **options):
-    """A process that runs the tiny table: `nfa reproduce ohana2021:table1 --out OUT`, in its own group."""
+    """A process that runs the tiny table in its own group: `nfa reproduce ohana2021:table1 --out OUT`."""
     tiny = {"NFA_TINY": str(data), "NFA_TINY_EPOCHS": str(epochs), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [
         sys.executable,
@@ -107,14 +107,14 @@ def started(data, out, *more, seeds=1, epochs=150, **options):
 
 
 def finished(*arguments, **options):
-    """Wait for its end: (exit code, its output on standard error)."""
+    """Wait for the process to end: (exit code, its output on standard error)."""
     process = started(*arguments, **options)
     said = process.communicate()[1]
     return process.returncode, said
 
 
 def last_line(said):
-    """The sentence with which a process ended, after its lines of progress, without a traceback or further output."""
+    """The sentence with which a process ended. Before it there are only lines of progress, and no traceback."""
     *progress, sentence = said.splitlines()
     assert "Traceback" not in said
     known = r"\w+-seed1: (starts|finished|at step|step)\b|compiling kernels: |each of \d+ processes compiles "
@@ -145,7 +145,8 @@ def whole(folder):
 
 
 def kills(n, seed=0, jobs=1, epochs=150):
-    """Kill the tiny table n times at random moments with SIGKILL, continue each time, and compare with one left alone.
+    """Kill the tiny table n times at random moments with SIGKILL, continue each time, and compare with an undisturbed
+    run.
 
     Returns counts: kills, rounds (a finished table is begun again in another folder), kills that left a checkpoint,
     kills that left finished cells, and how many of the rounds' records differ from those of the undisturbed run. A
@@ -175,7 +176,7 @@ def kills(n, seed=0, jobs=1, epochs=150):
                     assert process.returncode == 0, said
                     break
                 except subprocess.TimeoutExpired:
-                    process.kill()  # only the process; its workers, if there are any, must notice
+                    process.kill()  # only the process; its workers, if any, must notice
                     process.communicate()
                     counts["kills"] += 1
                     counts["with a checkpoint"] += bool(whole(out))
@@ -220,7 +221,7 @@ def cluster(workers, folder):
 
 
 def walls(seeds=4, epochs=1500):
-    """Seconds of the tiny table, including the start of its processes, with workers here and on a cluster."""
+    """Seconds of the tiny table and the start of its processes, with workers on this machine and on a cluster."""
     from tests.experiments.tiny_runs import write_data
 
     found = {}

@@ -1,8 +1,9 @@
-"""Fuzz the readers one after the other, and write the results: ``python -m tests.trust.fuzz --inputs 1000000``.
+"""Fuzz the readers one after another, and write the results: ``python -m tests.trust.fuzz --inputs 1000000``.
 
-Each reader runs in its own process under atheris (libFuzzer). An input is a finding if the reader raises anything
-except a ValueError or an OSError of one line, takes over 10 seconds, uses more memory than `readers.MOST_MEMORY` at any
-time, or unpickles. The input and the message are then in the folder. No data sets are needed.
+Each reader runs in its own process under atheris (libFuzzer). An input is a finding in four cases. The reader raises
+anything except a ValueError or an OSError of one line, it takes over 10 seconds, it uses more memory than
+`readers.MOST_MEMORY` at any time, or it unpickles. The folder then has the input and the message. No data sets are
+needed.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from .readers import READERS, SECONDS
 
 
 def fuzz(name: str, inputs: int, most: int, seed: int, keep: Path) -> dict:
-    """Run one reader's process and return its report: inputs, seconds, covered edges, and the finding, if any."""
+    """Run one reader's process. Return its report: inputs, seconds, covered edges, and the finding, if any."""
     reader = READERS[name]
     with tempfile.TemporaryDirectory(prefix="nfa-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as tmp:
         corpus = Path(tmp) / "corpus"

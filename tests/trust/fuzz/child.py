@@ -22,4 +22,4 @@ if __name__ == "__main__":
     sys.addaudithook(_never_pickle)
     tracemalloc.start()
     atheris.Setup([sys.argv[0], *sys.argv[3:]], lambda data: outcome(reader, file, data))
-    atheris.Fuzz()  # this ends the process
+    atheris.Fuzz()  # ends the process

@@ -1,7 +1,7 @@
 """The fuzzed readers: for each kind of file, its reader, initial files, and the conversion of bytes to a file.
 
-Mutated bytes rarely remain a valid packed file, so only checksums would be tested. Therefore, for kinds that can be
-packed, the first byte of an input determines how the rest becomes a file.
+A packed file is rarely valid after a mutation, so we would only test its checksum. Therefore, for kinds that can be
+packed, the first byte of an input determines how the other bytes become a file.
 """
 
 import bz2
@@ -26,7 +26,7 @@ from nfa.ledger import entries
 from nfa.optim import SGD
 from tests.project.tree import ROOT
 
-MOST_MEMORY = 48 * 2**20  # bytes; the largest file from an input unpacks to a tenth of it
+MOST_MEMORY = 48 * 2**20  # bytes; the largest unpacked file of an input has a tenth of this
 SECONDS = 10  # for one input
 
 
@@ -36,7 +36,7 @@ def as_it_is(data: bytes) -> bytes:
 
 
 def packed(data: bytes) -> bytes:
-    """The file is the rest of the input, unpacked or packed by gzip or bzip2, according to the first byte."""
+    """The file is the rest of the input, unchanged or packed by gzip or bzip2. The first byte decides how."""
     pack: tuple[Callable, ...] = (as_it_is, as_it_is, gzip.compress, lambda plain: bz2.compress(plain, 1))
     return pack[data[0] % 4](data[1:]) if data else b""
 
@@ -249,7 +249,7 @@ def outcome(reader: Reader, file: Path, data: bytes) -> None:
         reader.read(file)
     except (ValueError, OSError) as refused:
         if isinstance(refused, UnicodeError) and type(refused) is not ValueError:
-            return  # of a text file: a ValueError with the position
+            return  # this is a ValueError with the position in a text file
         if not str(refused).strip() or "\n" in str(refused):
             raise AssertionError(f"not one line: {refused!r}") from refused
     peak = tracemalloc.get_traced_memory()[1] - before
