@@ -32,7 +32,7 @@ from tests.oracles.ulr import (
 )
 
 rng = np.random.default_rng
-FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
+FALSE_ALARM = 1e-6  # probability that a statistical test below fails on correct code with another seed
 
 
 # --- batches drawn with rejection -----------------------------------------------------------------------------
@@ -45,7 +45,10 @@ def sampler(n, q, N_B, seed=0):
 
 @pytest.mark.verifies("dpulr2024:alg1.L195", "dpulr2024:def4")
 def test_the_law_of_a_batch_with_rejection():
-    """Four records, q = 0.4, at least two: the eleven batches are enumerated and compared with 4,000 draws."""
+    """4,000 batches with rejection have the probabilities of the eleven possible batches of four records.
+
+    Here q = 0.4, and a batch has at least two records. We enumerate the batches.
+    """
     s = sampler(4, 0.4, 2)
     sets, p, _ = accepted_subsets(4, 0.4, 2)
     assert len(sets) == 11
@@ -57,7 +60,10 @@ def test_the_law_of_a_batch_with_rejection():
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_how_many_draws_a_batch_takes():
-    """The number of draws is geometric with the acceptance probability. TV6: 11 records, q = 0.2, at least 3."""
+    """The number of draws of a batch is geometric with the acceptance probability.
+
+    Vector TV6 of the ledger: 11 records, q = 0.2, at least 3 records in a batch.
+    """
     s = sampler(11, 0.2, 3)
     assert s.acceptance == pytest.approx(0.3825984512, abs=1e-12)
     tries = np.array([s.draw(t)[1] for t in range(1, 3001)])
@@ -69,7 +75,10 @@ def test_how_many_draws_a_batch_takes():
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_inclusion_after_rejection_is_more_likely_than_q():
-    """TV6: q' and the mean size of a batch by enumeration, by the formula, and by 5,000 batches."""
+    """After rejection, a record is in a batch with a probability q' > q.
+
+    Vector TV6 of the ledger: q' and the mean size of a batch by enumeration, by the formula, and by 5,000 batches.
+    """
     sets, p, accepted = accepted_subsets(11, 0.2, 3)
     included = sum(w for s, w in zip(sets, p, strict=True) if 0 in s)
     assert included == pytest.approx(0.3262900619, abs=5.1e-11)
@@ -130,7 +139,10 @@ def test_at_rate_one_every_batch_is_everything():
 
 @pytest.mark.verifies("dpulr2024:eq8", "dpulr2024:alg1.L198", "dpulr2024:eq26")
 def test_three_records_by_hand():
-    """TV10, which has no bias. The rows l_i x_i are written as w_i [h_i; 1], which is the input of the controller."""
+    """The controller on three records has the ledger's value (TV10, which has no bias).
+
+    The rows l_i x_i are written as w_i [h_i; 1], because the controller's input has this form.
+    """
     X, losses = np.array([[1, 2], [-1, 0.5], [0.3, -0.7]]), np.array([0.9, 1.4, 2.1])
     got = controller(given_losses(1, 2), 1, X[:, :1] / X[:, 1:], losses * X[:, 1], K=10, C=1.0, sigma_0=4.0)
     assert got**2 == pytest.approx(0.019607346591853647, rel=1e-13)
@@ -142,7 +154,7 @@ def test_three_records_by_hand():
 
 @pytest.mark.verifies("dpulr2024:eq8", "dpulr2024:alg1.L198", "dpulr2024:eq26")
 def test_three_records_by_hand_in_a_layer_without_biases():
-    """TV10 as it stands: the layer reads X, and nothing is added to it."""
+    """In a layer without biases, the controller has the ledger's value (TV10), because the layer reads X alone."""
     X, losses = np.array([[1, 2], [-1, 0.5], [0.3, -0.7]]), np.array([0.9, 1.4, 2.1])
     got = controller(bare([2, 2]), 1, X, losses, K=10, C=1.0, sigma_0=4.0)
     assert got**2 == pytest.approx(0.019607346591853647, rel=1e-13)
@@ -176,9 +188,10 @@ def conv_net(stride=1, c_out=2):
     ],
 )
 def test_the_controller_equals_brute_force(make, l, k):
-    """The test computes the Jacobian of every record, weight by weight and bias by bias, and all its eigenvalues.
+    """The controller equals a brute-force computation from every record's Jacobian and all eigenvalues.
 
-    At equality, the leading covariance of the sum of estimates has the least eigenvalue (sigma_0 C)^2.
+    The test computes the Jacobian weight by weight and bias by bias. At equality, the leading covariance of the sum of
+    estimates has the least eigenvalue (sigma_0 C)^2.
     """
     net = make()
     x, y = batch(net, k)
@@ -193,7 +206,10 @@ def test_the_controller_equals_brute_force(make, l, k):
 
 @pytest.mark.verifies("dpulr2024:L256")
 def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_under_the_controller():
-    """The covariance of the sum of estimates by brute force, to leading order. Its losses are divided by sigma."""
+    """A batch taken twice has twice the covariance at one sigma, and the same covariance under the controller.
+
+    We compute the covariance of the sum of estimates by brute force, to leading order. Its losses are divided by sigma.
+    """
     net = mlp([2, 3, 2], ops.tanh, rng=rng(0))
     x, y = batch(net, 5)
     z, h = forward(net, x)
@@ -209,10 +225,11 @@ def test_a_batch_taken_twice_has_twice_the_covariance_at_one_sigma_and_the_same_
 
 @pytest.mark.verifies("dpulr2024:asm1", "dpulr2024:eq8", "dpulr2024:L256", "dpulr2024:rank-claim", "dpulr2024:rayleigh")
 def test_when_the_matrix_is_singular():
-    """One record has rank at most n_l. With biases, n_{l-1} records have rank n_{l-1} of n_{l-1} + 1.
+    """The controller refuses a layer if the matrix of this layer is singular.
 
-    With a dead input, the matrix is always singular. More records never lower the least eigenvalue, and may leave it
-    equal: not "greater".
+    One record has rank at most n_l. With biases, n_{l-1} records have rank n_{l-1} of n_{l-1} + 1. If an input is
+    always 0, the matrix is always singular. More records never lower the least eigenvalue. They may leave it equal, so
+    the claim "greater" is false.
     """
     net = mlp([4, 2], ops.tanh, rng=rng(0))
     x = rng(1).normal(size=(9, 4))
@@ -224,19 +241,20 @@ def test_when_the_matrix_is_singular():
         ValueError, match="no noise for layer 1, because the matrix of this layer has order 5, but rank 4 on this"
     ):
         controller(net, 1, x[:4], one[:4], K=1, C=1.0, sigma_0=4.0)
-    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # from the weights alone
-    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])) == 8  # of 10, jointly
+    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # the part for the weights alone
+    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])) == 8  # the joint rank, of 10
     least = [controller(net, 1, x[:k], one[:k], K=1, C=1.0, sigma_0=4.0) for k in range(5, 10)]
     assert (np.diff(least) > 0).all()
     dead = np.concatenate([x[:, :3], 0 * x[:, 3:]], axis=1)
     for h in (dead, np.repeat(x[:1], 9, axis=0)):
         with pytest.raises(ValueError, match="choose a remedy"):
             controller(net, 1, h, one, K=1, C=1.0, sigma_0=4.0)
-    # Singular next to the largest eigenvalue, which is 1e13 times the smallest and 1e10 times the others.
+    # This matrix is singular compared with its largest eigenvalue, which is 1e13 times the smallest and 1e10 times the
+    # others.
     wide = np.array([[1e5, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0.03], [0, 0, 0, 0]])
     with pytest.raises(ValueError, match="choose a remedy"):
         controller(net, 1, wide, one[:5], K=1, C=1.0, sigma_0=4.0)
-    for losses in (one, np.append(one[:8], 0)):  # a record whose loss is 0 adds nothing
+    for losses in (one, np.append(one[:8], 0)):  # a record with loss 0 adds nothing
         got = controller(net, 1, x, losses, K=1, C=1.0, sigma_0=4.0)
         assert got == pytest.approx(least[3] if losses[-1] == 0 else least[4], rel=1e-12)
 
@@ -255,7 +273,10 @@ def test_when_the_matrix_is_singular():
 @pytest.mark.parametrize("biases", [{1, 2}, {1}, {2}, {}], ids=["biases", "below", "above", "no biases"])
 @pytest.mark.parametrize("N_B", [4, 6])
 def test_a_step_equals_algorithm_1_record_by_record(N_B, biases):
-    """The noise of each layer by brute force, full passes, a clip of each layer, and the division by N_B."""
+    """A step equals Algorithm 1, computed record by record.
+
+    The loops use brute force for the noise of each layer, full passes, a clip of each layer, and the division by N_B.
+    """
     net = bare([2, 3, 2], biases)
     x, y = batch(net, 6)
     z, h = forward(net, x)
@@ -278,9 +299,9 @@ def test_a_step_equals_algorithm_1_record_by_record(N_B, biases):
 
 
 def extra_noise(net, x, y, *, sigma_0, C, K, sigma, l=1):
-    """The matrix M with which the rule makes noise from white rows. The identity in place of white noise reveals it.
+    """The matrix M with which the rule makes noise from white rows; the test passes the identity as white rows.
 
-    The layer has one output less than its unit has weights and bias, plus one: as many rows as M has.
+    M has as many rows as the unit has weights and bias, and the layer has as many outputs.
     """
     z, h = forward(net, x)
     width = math.prod(net.map[l].shape_W[1:]) + net.map[l].bias
@@ -298,9 +319,10 @@ def extra_noise(net, x, y, *, sigma_0, C, K, sigma, l=1):
 
 @pytest.mark.verifies("dpulr2024:extra-noise", "dpulr2024:eq26")
 def test_negative_variances_of_the_extra_noise_are_clamped():
-    """TV14: Lambda = (400, 2000, 0, 160), K = 10, sigma_0 C = 4. The paper's (-24, -184, 16, 0) becomes (0, 0, 16, 0).
+    """Negative variances of the additional noise are replaced by 0, as in the ledger's vector TV14.
 
-    The rows [h; 1] are three rows of a Hadamard matrix, with squared norm 4.
+    Lambda = (400, 2000, 0, 160), K = 10, sigma_0 C = 4. The paper's (-24, -184, 16, 0) becomes (0, 0, 16, 0). The rows
+    [h; 1] are three rows of a Hadamard matrix, with squared norm 4.
     """
     H = np.array([[1.0, 1, 1, 1], [-1, 1, -1, 1], [-1, -1, 1, 1], [1, -1, -1, 1]])
     own = np.array([400.0, 2000, 160])
@@ -318,7 +340,10 @@ def test_negative_variances_of_the_extra_noise_are_clamped():
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("k", [1, 3, 5, 6, 12])
 def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
-    """Computed through the Gram matrix or not: Q (sigma_0^2 C^2 I - Lambda / K)_+ Q^T of all the layer's parameters."""
+    """The additional noise has the covariance Q (sigma_0^2 C^2 I - Lambda / K)_+ Q^T of all the layer's parameters.
+
+    This holds whether the rule computes it through the Gram matrix or not.
+    """
     width = 4 + bias
     net = bare([4, width], {1} if bias else {})
     x, y = batch(net, k)
@@ -328,7 +353,7 @@ def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
     own, Q = np.linalg.eigh(covariance(net, 1, x, loss / sigma) / K)
     want = Q @ np.diag(np.maximum(0, sigma_0**2 * C**2 - own)) @ Q.T
     got = np.zeros_like(want)
-    # for one output: its weights, then its bias
+    # for one output: the weights, then the bias
     rows = [[*range(4 * o, 4 * o + 4), *[4 * width + o] * bias] for o in range(width)]
     for r in rows:
         got[np.ix_(r, r)] = M.T @ M
@@ -339,13 +364,16 @@ def test_the_extra_noise_equals_the_literal_eigenvectors(k, bias):
 
 @pytest.mark.verifies("dpulr2024:extra-noise")
 def test_the_extra_noise_of_a_convolution():
-    """The convolution is below a dense layer. Its batch has fewer positions than a unit has weights."""
+    """The additional noise of a convolution is correct also if its batch has fewer positions than a unit has weights.
+
+    The convolution is below a dense layer.
+    """
     net = Net((2, 2, 2), [(Conv2d(9, 2), ops.tanh), (Dense(2),)], rng=rng(0))  # one position, 8 weights and a bias
     x, y = batch(net, 3)
     settings = {"C": 1e9, "K": 2, "N_B": 1, "remedy": "eigenvectors", "sigma": 0.2}
     u = draws(net, 2, 3)
     found = {}
-    for sigma_0 in (1e-9, 1e-10):  # sigma_0 C is 1 and 0.1
+    for sigma_0 in (1e-9, 1e-10):  # sigma_0 C is 1, and then 0.1
         white = Given(u[2], np.zeros((2, 10)), u[1], np.eye(9))
         dW, db = dp_ulr(net, x, y, sigma_0=sigma_0, rng=white, **settings)
         found[sigma_0] = np.concatenate([dW[1].reshape(9, 8), db[1][:, None]], axis=1)
@@ -360,7 +388,7 @@ def test_the_extra_noise_of_a_convolution():
 
 
 def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
-    """K draws of noise on W[l] and b[l] of each record, the loss of each, and the clipped sum: (runs, n_l, n + 1)."""
+    """K draws of noise on W[l] and b[l] of each record, each draw's loss, and the clipped sum: (runs, n_l, n + 1)."""
     h = forward(net, x)[1]
     seen = np.concatenate([net.input(l, h), np.ones((len(x), int(net.map[l].bias)))], axis=1)
     omega = sigma * r.standard_normal((runs, K, len(x), net.shape_z[l][0], seen.shape[1]))
@@ -385,10 +413,11 @@ def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
     "biases", [pytest.param({1, 2}, id="biases"), pytest.param({}, id="no biases", marks=pytest.mark.slow)]
 )
 def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K, biases):
-    """3,000 runs of the rule and of the literal simulation: every entry, some sums and the norm, both layers (KS).
+    """The rule's parameter noise has the same distribution as literal noise on the weights, in 3,000 runs of each.
 
-    Each test detects, except with probability 1e-6, distribution functions that are 0.2 apart. Without biases, one of
-    the two records is 0, so that no noise of the first layer reaches its loss.
+    We compare every entry, some sums and the norm, in both layers (KS). Each test detects distribution functions that
+    are 0.2 apart, except with probability 1e-6. Without biases, one of the two records is 0, so no noise of the first
+    layer reaches its loss.
     """
     net = bare([2, 2, 2], biases)
     x, y = batch(net, 2, seed=3)
@@ -415,7 +444,7 @@ def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K, biases):
 
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 def test_parameter_noise_along_what_a_layer_reads_is_the_proxy():
-    """The part of a record's estimate along [h; 1] is exactly the proxy's dz.
+    """The part of a record's estimate along [h; 1] is exactly the proxy's dz, although the noise is on the parameters.
 
     There is one record, and no clip is active.
     """
@@ -433,7 +462,7 @@ def test_parameter_noise_along_what_a_layer_reads_is_the_proxy():
 
 
 def seen_by_tests(v, mixes):
-    """Every entry, random mixtures of them, and the norm."""
+    """The values that the tests compare: every entry, random mixtures of the entries, and the norm."""
     return [*v.T, *(v @ mixes.T).T, np.linalg.norm(v, axis=1)]
 
 
@@ -458,7 +487,10 @@ def test_parameter_noise_is_drawn_in_the_networks_own_precision():
 
 @pytest.mark.verifies("dpulr2024:virtual-linear", "dpulr2024:eq8")
 def test_the_std_of_parameter_noise():
-    """J is the identity: sigma = sqrt(sum of l^2 / K) / (C sigma_0). 64 losses of ln 10 give 4.605 for K = 1."""
+    """With identity J, the parameter noise has sigma = sqrt(sum of l^2 / K) / (C sigma_0).
+
+    For example, 64 losses of ln 10 give 4.605 for K = 1.
+    """
     net = given_losses(2, 2)
     y = np.zeros((64, 2))
     y[:, 0] = math.log(10)
@@ -472,7 +504,10 @@ def test_the_std_of_parameter_noise():
 @pytest.mark.verifies("dpulr2024:alg1.L205", "dpulr2024:alg1.L208")
 @pytest.mark.parametrize("remedy", ["none", "parameters"])
 def test_each_layer_is_clipped_to_c_by_itself(remedy):
-    """So two layers together reach sqrt(2) C, and the change from one record exceeds an overall bound."""
+    """Each layer is clipped to C separately, so two layers together reach the norm sqrt(2) C.
+
+    The change from one record therefore exceeds an overall bound.
+    """
     net = mlp([1, 1, 2], ops.tanh, rng=rng(0), loss=loss_of(lambda z, y: y.sum(axis=1)))
     x, y = np.array([[1.0], [-1.0]]), np.ones((2, 2))
     how = {"sigma_0": 1e4, "C": 0.5, "K": 1, "N_B": 3, "remedy": remedy}
@@ -484,7 +519,7 @@ def test_each_layer_is_clipped_to_c_by_itself(remedy):
         assert norm(*dW[1:], *db[1:]) == pytest.approx(math.sqrt(2) * 0.5 / 3, rel=1e-12)
 
 
-# --- what is refused ------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -536,7 +571,7 @@ def test_float32_stays_float32(remedy):
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_algorithm_1_has_no_guarantee():
-    """The rule refuses a mechanism, and no Mechanism can be made of batches drawn with rejection."""
+    """The rule refuses a mechanism, because batches drawn with rejection have none."""
     with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm2\]"):
         mechanism(sigma_0=4.0, C=1.0, K=10, N_B=3)
     with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm1\]"):

@@ -1,4 +1,7 @@
-"""The sound DP-ULR: its release, and each condition of its proof, which the rule satisfies, refuses, or needs."""
+"""The sound DP-ULR: its release, and each condition of its proof.
+
+The rule satisfies, refuses or needs each condition.
+"""
 
 import functools
 import inspect
@@ -29,8 +32,8 @@ from tests.oracles.private_rules import entries, norm
 from tests.oracles.ulr import Given, add_clipped, draws, estimates, loss_of
 
 rng = np.random.default_rng
-FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
-HUGE = 1e9  # a clip that clips nothing
+FALSE_ALARM = 1e-6  # probability that a statistical test below fails on correct code with another seed
+HUGE = 1e9  # a bound that no norm exceeds
 
 NETS = {
     "dense": lambda **s: mlp([4, 5, 3, 3], ops.tanh, rng=rng(0), **s),
@@ -43,17 +46,20 @@ EVERY = pytest.mark.parametrize("make", NETS.values(), ids=list(NETS))
 
 
 def middle(net, found):
-    """A bound that some of the estimates exceed and some do not."""
+    """A bound that some estimates exceed and others do not."""
     return float(np.median([norm(*dW[1:], *db[1:]) for dW, db in found]))
 
 
-# --- what is released -----------------------------------------------------------------------------------------
+# --- the release ----------------------------------------------------------------------------------------------
 
 
 @EVERY
 @pytest.mark.parametrize("how", [{}, {"baseline": False}, {"antithetic": True}], ids=["baseline", "raw", "antithetic"])
 def test_a_step_without_noise_equals_records_one_by_one(make, how):
-    """Full passes for each record and draw, one clip over all layers and biases, and division by the public m."""
+    """A step without noise equals a loop over records with full passes and one clip, divided by the public m.
+
+    The loop makes a full pass for each record and draw. The clip is over all layers and biases.
+    """
     net = make()
     x, y = batch(net, 4)
     u = draws(net, 2, 4)
@@ -75,7 +81,7 @@ def test_without_noise_and_clip_it_is_ulr(make, baseline):
 
 
 def test_the_noise_is_on_every_weight_and_bias():
-    """The standard deviation is sigma_0 C / m on each entry, and no two entries are correlated: 400 runs."""
+    """In 400 runs, each weight and bias has noise of std sigma_0 C / m, and no two entries are correlated."""
     net = NETS["dense"]()
     x, y = batch(net, 3)
     how = {"sigma": 0.3, "C": 0.8, "K": 1, "m": 5.0}
@@ -95,7 +101,7 @@ def test_the_noise_is_on_every_weight_and_bias():
 
 
 def test_noise_from_another_function():
-    """A faster or a secure function is called once for every weight matrix and bias, from the top, with one std."""
+    """Another noise function is called once for every weight matrix and bias, from the top, with one std."""
     net = NETS["residual"]()
     asked = []
 
@@ -111,7 +117,7 @@ def test_noise_from_another_function():
 
 
 def test_the_mechanism_is_that_of_dp_sgd():
-    """Noise sigma_0 C / m on a sum of sensitivity C / m gives the same Mechanism, and so the same epsilon."""
+    """Noise sigma_0 C / m on a sum of sensitivity C / m has DP-SGD's mechanism, so the same epsilon."""
     how = {"C": 0.5, "m": 500.0, "sampling": "poisson", "sampling_rate": 1 / 120}
     released = mechanism(sigma_0=4.0, adjacency="add-remove", **how)
     assert released.noise_std == 4.0 * 0.5 / 500
@@ -119,16 +125,19 @@ def test_the_mechanism_is_that_of_dp_sgd():
     assert released.noise_multiplier == 4.0
     assert released == dp_sgd.mechanism(sigma=4.0 * 0.5 / 500, adjacency="add-remove", **how)
     spent = epsilon([(released, 3000)], delta=1e-5, conversion="canonne2020", orders=[34, 35, 36])
-    assert spent.epsilon == pytest.approx(0.444522, rel=1e-5)  # E9: batches of 500, 25 epochs
+    assert spent.epsilon == pytest.approx(0.444522, rel=1e-5)  # the ledger's vector E9: batches of 500, 25 epochs
 
 
-# --- (a) the noise inside looks at one example, and at nothing that others say -----------------------------------
+# --- (a) the internal noise depends on one example, and on no loss of another example ----------------------------
 
 
 @EVERY
 @pytest.mark.parametrize("i", [0, 2])
 def test_a_replaced_record_changes_its_own_term_alone(make, i):
-    """Conditions a and b: given the noise inside, the sum moves by the difference of that record's clipped terms."""
+    """If the internal noise is fixed, replacing a record changes the sum by the difference of its clipped terms.
+
+    This tests conditions a and b.
+    """
     net = make()
     x, y = batch(net, 4)
     other_x, other_y = x.copy(), y.copy()
@@ -145,10 +154,10 @@ def test_a_replaced_record_changes_its_own_term_alone(make, i):
 
 @pytest.mark.verifies("ours:ulr-sound")
 def test_a_controller_that_reads_the_batch_breaks_the_bound():
-    """Condition a, dropped: with the noise of Equation 8, one record of loss 1000 moves the sum by 190 C.
+    """Without condition a, with the noise of Equation 8, one record of loss 1000 changes the sum by 190 C.
 
     There are 200 records of loss 1 + 0.9 sin(10 z) and noise on the parameters. sigma is 0.11 without the record and
-    7.9 with it, when the gradients of all records vanish. With a public 0.11, the sum moves by at most C.
+    7.9 with it, so the gradients of all records vanish. With a public sigma of 0.11, the sum changes by at most C.
     """
     wavy = loss_of(lambda z, y: np.where(y[:, 0] > 0, 1000.0, 1 + 0.9 * np.sin(10 * z[:, 0])))
     net = Net((1,), [(Dense(1),)], loss=wavy, rng=rng(0))
@@ -169,7 +178,7 @@ def test_a_controller_that_reads_the_batch_breaks_the_bound():
 
 
 def test_the_rule_has_no_controller():
-    """Condition a: sigma is an argument that the caller must give, one number for all."""
+    """Condition a: sigma is a number that the caller must give, and it is the same for all records."""
     given = inspect.signature(dp_ulr_sound).parameters["sigma"]
     assert given.default is inspect.Parameter.empty
     assert "controller" not in inspect.getsource(dp_ulr_sound).split('"""')[2]
@@ -189,7 +198,10 @@ def test_an_empty_batch_releases_noise(make):
 
 
 def test_the_number_of_records_drawn_is_divided_by_nowhere():
-    """The same record twice moves the sum by both of its terms, for any size of the batch. Only m counts."""
+    """The rule does not divide by the number of drawn records, only by m.
+
+    If a record occurs twice, the sum changes by both of its terms, for any size of the batch.
+    """
     net = NETS["dense"]()
     x, y = batch(net, 1)
     u = draws(net, 2, 1)
@@ -206,7 +218,7 @@ def test_the_number_of_records_drawn_is_divided_by_nowhere():
 
 @pytest.mark.verifies("dpulr2024:thm1", "dpulr2024:def4")
 def test_batches_with_rejection_are_refused():
-    """They are refused by the rule's mechanism, and by the loop if the batches come with a Poisson mechanism."""
+    """The rule's mechanism refuses batches with rejection, and the loop refuses them with a Poisson mechanism."""
     how = {"sigma_0": 4.0, "C": 1.0, "m": 5.0, "adjacency": "add-remove"}
     with pytest.raises(NoGuarantee, match=r"if the batch is too small \[dpulr2024:thm1\]"):
         mechanism(sampling="poisson-rejection", sampling_rate=0.2, **how)
@@ -220,14 +232,15 @@ def test_batches_with_rejection_are_refused():
     assert next(train(net, rule, Poisson(x, y, 0.2, streams), SGD(0.1), streams, mechanism=poisson)) == 1
 
 
-# --- (e) the generator is secret ----------------------------------------------------------------------------------
+# --- (e) the generator is not published ---------------------------------------------------------------------------
 
 
 def test_noise_goes_by_the_place_in_the_batch():
-    """Condition e: with a known seed, one more record gives all others other noise, so a seed must be secret.
+    """Condition e: an additional record changes the noise of all others, so the seed must not be published.
 
-    The proof needs only that all noise is independent, with a law that does not depend on the data. It holds for any
-    assignment of draws to records. If two records change places, only their noise is exchanged.
+    Anyone who knows the seed could see this change. The proof needs only that all noise is independent, with a law that
+    does not depend on the data. It holds for any assignment of draws to records. If two records change places, only
+    their noise is exchanged.
     """
     net = NETS["dense"]()
     x, y = batch(net, 3)
@@ -241,13 +254,13 @@ def test_noise_goes_by_the_place_in_the_batch():
     assert_same_direction(backwards, dp_ulr_sound(net, x, y, rng=Given(*u[:0:-1]), **how), 1e-11)
 
 
-# --- (f) what is not finite counts as 0 ---------------------------------------------------------------------------
+# --- (f) an estimate that is not finite counts as 0 ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200], ids=str)
 @pytest.mark.parametrize("net", ["dense", "skip", "cnn"])
 def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
-    """The loss of the record overflows or is nan. The sum is that of the others, with their noise."""
+    """If the loss of a record overflows or is nan, the sum is that of the other records, with their noise."""
     if net == "cnn":
         net = pooled_cnn(MaxPool, loss=ops.squared_error)
         net.phi[1:4] = [ops.identity] * 3
@@ -267,13 +280,16 @@ def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
 
 
 def test_the_weight_of_a_norm_that_is_not_finite_is_zero():
-    """Condition f, which the printed formula violates: no comparison with nan is true, so its weight is 1."""
+    """Condition f: the clip weight of a norm that is not finite is 0.
+
+    The printed formula violates this condition. No comparison with nan is true, so its weight is 1.
+    """
     norms = np.array([math.nan, math.inf, 2.0])
     assert np.where(norms > 1, 1 / norms, 1).tolist() == [1.0, 0.0, 0.5]
     assert clip_factor(norms, 1.0).tolist() == [0.0, 0.0, 0.5]
 
 
-# --- (g) what one record can move ----------------------------------------------------------------------------------
+# --- (g) the largest change from one record -------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("ours:ulr-sound")
@@ -289,9 +305,10 @@ def test_the_sensitivity_is_that_of_the_adjacency(adjacency, terms):
 @pytest.mark.verifies("ours:ulr-sound")
 @EVERY
 def test_no_record_moves_the_sum_by_more_than_its_sensitivity(make):
-    """A search over 60 pairs of records of every size, with the same noise for both: C / m, or twice that if replaced.
+    """In 60 pairs of every size, no record changes the sum by more than C / m, or twice that if it is replaced.
 
-    A record is removed by replacing it with one that counts as 0. Weights and biases of all layers reach the bound.
+    Both neighbours have the same noise. A record is removed by replacing it with one that counts as 0. Weights and
+    biases of all layers reach the bound.
     """
     net = make()
     r, largest = rng(5), [0.0, 0.0]
@@ -315,7 +332,7 @@ def test_no_record_moves_the_sum_by_more_than_its_sensitivity(make):
     assert C / m * 1.2 < largest[1] <= 2 * C / m * (1 + 1e-9)
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

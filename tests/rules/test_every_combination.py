@@ -1,8 +1,9 @@
-"""Every rule on every combination of biases, skips, pooling, stride and padding: correct, or refused in one sentence.
+"""Tests every rule on every combination of biases, skips, pooling, stride and padding: correct, or refused.
 
-The rules are all those in nfa/rules, so a new rule is tested automatically. The result of a rule without noise, and
-with inactive clips, is compared with central differences of the forward pass, one parameter at a time. Every rule
-agrees with one of the `ways_to_teach` on all networks. A rule in `READINGS` agrees with the way named there.
+The rules are all those in nfa/rules, so a new rule is tested automatically. We compare the result of a rule without
+noise and without active clips with central differences of the forward pass, one parameter at a time. Every rule agrees
+with one of the `ways_to_teach` on all networks. A rule in `READINGS` agrees with the way that its entry names. A
+refusal is one sentence.
 """
 
 import functools
@@ -30,7 +31,7 @@ from tests.oracles.rule_settings import values
 SPEC = {name: spec(name) for name in names() if name not in ALIASES}
 T = 0.3  # threshold of ternarised errors
 K = 28  # examples in a batch, more than any unit has weights
-HUGE = 1e9  # a clip that is not active
+HUGE = 1e9  # a bound that no norm exceeds
 rng = np.random.default_rng
 
 
@@ -64,7 +65,7 @@ BIASES = {"biases": lambda l: True, "no biases": lambda l: False, "some biases":
 
 
 def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
-    """The network of that name, with the biases in its dense layers. b is not 0 anywhere."""
+    """The network with this name and with these biases in its dense layers. No entry of b is 0."""
     in_shape, layers, skip = BASES[base]
     made = [
         (replace(map_, bias=BIASES[biases](l)) if isinstance(map_, Dense) else map_, *rest)
@@ -75,7 +76,7 @@ def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
 
 NETS = [(base, biases) for base in BASES for biases in BIASES]
 EVERY_RULE = pytest.mark.parametrize("name", SPEC)
-SOLVING = ("objective_perturbation", "output_perturbation")  # they lead to a minimiser, and do not follow a gradient
+SOLVING = ("objective_perturbation", "output_perturbation")  # they compute a minimiser instead of a gradient
 TEACHING_RULES = pytest.mark.parametrize("name", [name for name in SPEC if name not in SOLVING])
 
 
@@ -85,9 +86,8 @@ TEACHING_RULES = pytest.mark.parametrize("name", [name for name in SPEC if name 
 def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
     """For each way, a function (l, z, h, repeats) -> numbers.
 
-    The direction is their derivative by layer l's parameters.
-
-    Feedback brings a fixed vector to h[l]: the derivative of <vector, h[l]> by the layer's own parameters.
+    The direction is the derivative of these numbers by layer l's parameters. Feedback brings a fixed vector to h[l].
+    The direction is then the derivative of <vector, h[l]> by the layer's own parameters.
     """
     e = net.loss.error(forward(net, x)[0][net.L], y)
     below = convolutions(net)
@@ -123,9 +123,9 @@ def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
 
 
 def come_back(net: Net, x, e, matrices: list, step=1e-5) -> list:
-    """The vector that returns to each h[l], (records, units), if W[l] is another array on the way back.
+    """The vector that returns to each h[l], (records, units), if the backward pass uses another array than W[l].
 
-    Unit by unit.
+    It is computed one unit at a time.
     """
     z, h = forward(net, x)
     back: list = [0.0] * (net.L + 1)
@@ -146,7 +146,7 @@ def come_back(net: Net, x, e, matrices: list, step=1e-5) -> list:
 
 
 def large(e, t):
-    """The signs of the entries that are at least t times as large as the largest of their row."""
+    """The signs of the entries that are at least t times as large as the largest entry of their row."""
     return np.array([[np.sign(v) * (abs(v) >= t * max(map(abs, row))) for v in row] for row in e])
 
 
@@ -188,10 +188,10 @@ def taught(base: str, biases: str):
 
 
 class Balanced(np.random.Generator):
-    """Normals for the draws of a forward rule, the same for every example. With many draws, two moments are exact.
+    """Normal samples for the draws of a forward rule, the same for every example, with two exact moments.
 
-    Then the mean over draws of u L(z + sigma u) / sigma is, up to sigma^2, the derivative of L by central differences.
-    Noise that is added is 0.
+    With many draws, the mean over draws of u L(z + sigma u) / sigma is the derivative of L by central differences, up
+    to sigma^2. The noise that a rule adds to its result is 0.
     """
 
     def standard_normal(self, size=None, dtype=float):
@@ -205,13 +205,13 @@ class Balanced(np.random.Generator):
         return np.broadcast_to(u.reshape(draws, 1, *shape), size).astype(dtype)
 
 
-# The values of the keywords of a rule. A new name fails the test, so add it here.
+# The values of each rule's keywords. A new keyword makes the test fail, so add it here.
 SMALL = 1e-5
 OFF = {"m": 1, "sigma": 0.0, "s": 0.0, "ell": None, "L": None, "N_B": 1} | dict.fromkeys(
     ("C", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max"), HUGE
 )
 ULR = [{"sigma": SMALL, "sigma_0": 0.0, **how} for how in ({}, {"baseline": False}, {"antithetic": True})]
-READINGS = {  # the additional arguments, and the way to teach that follows
+READINGS = {  # additional arguments, and the way to teach that they select
     **{key: [({}, "gradient")] for key in ("bp", "dp_sgd", "noisy_bp", "shuffled_sgd")},
     **{key: [({}, "error")] for key in ("dfa", "dp_dfa")},
     **{key: [({}, "error"), ({"t": T}, "ternary error")] for key in ("pdfa", "pdfa_isotropic")},
@@ -237,7 +237,7 @@ REFUSED = {"dp_ulr": 'remedy "parameters" needs dense layers, but layer '}
 
 
 def call(name: str, one, *, records=slice(None), **how):
-    """The direction of a rule on some of the records. If it takes only one, it is called for one record at a time."""
+    """The direction of a rule on some of the records. A rule that takes one record is called once for each record."""
     draws = 4 * max(math.prod(shape) for shape in one.net.shape_z[1:])
     known = OFF | {"B": one.B, "V": one.V, "K": draws, "rng": Balanced(np.random.PCG64(0)), "state": {}} | how
     if any(setting.name == "t" and setting.required for setting in SPEC[name].settings):
@@ -250,12 +250,12 @@ def call(name: str, one, *, records=slice(None), **how):
 
 
 def added(directions):
-    """The sum of directions."""
+    """The sum of several directions."""
     return tuple([None, *(sum(parts) for parts in zip(*(d[of][1:] for d in directions), strict=True))] for of in (0, 1))
 
 
 def is_right(got, want) -> bool:
-    """Whether every array has its shape and its values, up to the error of the differences."""
+    """Whether every array has its shape and its values, up to the error of the central differences."""
     return all(
         a.shape == b.shape and bool((np.abs(a - b) <= 1e-6 * (1 + np.abs(b).max(initial=0))).all())
         for of in (0, 1)
@@ -283,7 +283,10 @@ def test_without_noise_and_clips_a_rule_is_what_differences_say(name):
 
 @pytest.mark.parametrize("name", SOLVING)
 def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
-    """On one dense layer, with and without biases, by differences of the loss. Every other network is refused."""
+    """At the minimiser of a rule that solves, the gradient of the loss is that of the ridge term.
+
+    We test one dense layer, with and without biases, by differences of the loss. Every other network is refused.
+    """
     lam = 0.5
     for base, biases in NETS:
         one = taught(base, biases)
@@ -301,7 +304,7 @@ def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
         np.testing.assert_allclose(slope, -lam * theta, rtol=0, atol=1e-7)
 
 
-# --- clips that act, and what a mechanism says of them --------------------------------------------------------
+# --- active clips, and what a mechanism states about them -----------------------------------------------------
 
 ACTING = {"C": 0.05, "tau": 0.02, "tau_e": 0.1, "tau_h": 0.5, "tau_B": 0.2, "tau_h_max": 0.5, "L": 0.05}
 READS_THE_BATCH = ("none", "parameters")  # remedies of dp_ulr; their noise depends on the whole batch
@@ -321,7 +324,10 @@ def stated(name: str, one, how: dict, adjacency: str):
 
 @TEACHING_RULES
 def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated(name):
-    """Record by record, with every clip active. Some records are ordinary, and some drive the units to their limits."""
+    """With every clip active, a batch gives the sum of its records, and each changes it by at most the stated amount.
+
+    Some records are ordinary, and some saturate the units.
+    """
     for how, _ in READINGS.get(name, [({}, None)]):
         if name == "dp_ulr" and how.get("remedy", "none") in READS_THE_BATCH:
             continue
@@ -343,13 +349,16 @@ def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated
 @pytest.mark.verifies("ours:dfa-sensitivity", "ours:hybrid-sensitivity")
 @pytest.mark.parametrize("name", ["dp_dfa", "dp_dfa_joint", "dp_hybrid", "dp_hybrid_joint", "dp_sgd", "pdfa_isotropic"])
 def test_without_biases_the_stated_sensitivity_is_attained(name):
-    """Nothing is counted for missing biases: one record is as far from none as the mechanism states."""
+    """Without biases, the stated sensitivity is attained, so it contains nothing for biases.
+
+    Adding one record to an empty batch changes the result by as much as the mechanism states.
+    """
     net = Net((4,), [(Dense(3, bias=False), ops.identity), (Dense(3, bias=False),)], rng=rng(1))
     net.W[1][:] = 1
-    net.W[2][:] = 9 * np.array([[1], [-1], [-1]])  # the first class is certain
+    net.W[2][:] = 9 * np.array([[1], [-1], [-1]])  # the probability of the first class is 1
     one = SimpleNamespace(net=net, x=np.ones((1, 4)), y=np.array([[0.0, 1, 0]]), V=None)
     e = net.loss.error(forward(net, one.x)[0][2], one.y)[0]
-    one.B = [None, np.outer(np.ones(3), e), None]  # B e is as large as B's norm allows
+    one.B = [None, np.outer(np.ones(3), e), None]  # the norm of B e is the largest that B's norm allows
     how = ACTING | ({"ell": 1} if name == "dp_hybrid" else {})
     dW, db = call(name, one, **how)
     assert norm(*dW[1:], *db[1:]) == pytest.approx(stated(name, one, how, "add-remove"), rel=1e-9)
@@ -357,7 +366,7 @@ def test_without_biases_the_stated_sensitivity_is_attained(name):
 
 # --- on the command line --------------------------------------------------------------------------------------
 
-TRAINED = {  # the command line's networks without biases, and with a skip, pooling and padding: data, options, refusals
+TRAINED = {  # networks of the command line, without biases or with a skip, pooling and padding: data, options, refusals
     "berthier2019-logistic": ((6,), 2, "--loss sigmoid-cross-entropy", {}),
     "dpulr2024-resnet5": (
         (1, 10, 10),

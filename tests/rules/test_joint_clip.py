@@ -34,7 +34,7 @@ from tests.oracles.joint_clip import (
 )
 from tests.oracles.private_rules import entries, norm
 
-HUGE = 1e9  # a clip that clips nothing
+HUGE = 1e9  # a bound that no norm exceeds
 rng = np.random.default_rng
 
 
@@ -64,7 +64,7 @@ PLACES = pytest.mark.parametrize("at", ["h", "z"])
 
 
 def case(make, k=4, at="h", dtype=np.float64):
-    """A network, a batch and feedback so large that a layer missing in the norm would be detected."""
+    """A network, a batch and large feedback, so that the tests detect a layer that is missing in the norm."""
     net = make(dtype=dtype)
     x, y = batch(net, k, 3)
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(11), at=at)
@@ -72,7 +72,7 @@ def case(make, k=4, at="h", dtype=np.float64):
 
 
 def still(rule, **settings):
-    """A rule without noise. It must not depend on the generator."""
+    """A rule without noise. Its result must not depend on the generator."""
     return functools.partial(rule, sigma=0.0, rng=rng(5), **settings)
 
 
@@ -88,7 +88,10 @@ def alone(net, x, y, B, **how):
 @CARRIES
 @PLACES
 def test_it_is_the_sum_of_the_records_own_directions_each_clipped(make, carries, t, at):
-    """Loops over everything. Half of the records are scaled down, and m is not their number."""
+    """The result is the sum of the records' own directions, each clipped as a whole, computed by loops.
+
+    Half of the records are scaled down, and m differs from their number.
+    """
     net, x, y, B = case(make, at=at)
     how = {"carries": carries, "t": t, "at": at}
     C = median_length(alone(net, x, y, B, **how))
@@ -133,7 +136,7 @@ def test_the_hybrid_is_what_autograd_gives_for_each_record_clipped(torch, make):
 @FEW
 @CARRIES
 def test_float32_is_float64_up_to_its_rounding(make, carries, t):
-    """1e-4 of the largest entry: a few hundred roundings of 6e-8."""
+    """In float32, the direction is that of float64 to 1e-4 of the largest entry: a few hundred roundings of 6e-8."""
     net, x, y, B = case(make, dtype=np.float32)
     wide = net.copy()
     wide.W, wide.b = ([None, *(a.astype(float) for a in part[1:])] for part in (net.W, net.b))
@@ -156,11 +159,14 @@ def test_no_record_adds_more_than_the_bound(make):
             assert max(sizes) == pytest.approx(C, rel=1e-12)
 
 
-# --- what is shown ---------------------------------------------------------------------------------------------
+# --- effects of the relative threshold -------------------------------------------------------------------------
 
 
 def test_the_relative_threshold_keeps_what_is_learnt():
-    """An error of 1e-9 has the same effect as one of 1. With the fixed threshold of TDFA, it has none."""
+    """With the relative threshold, an error of 1e-9 has the same effect as one of 1.
+
+    With the fixed threshold of TDFA, it has no effect.
+    """
     e = rng(2).normal(size=(40, 5))
     for t in (0.0, 0.3, 1.0):
         want = [[np.sign(v) for v in shown(list(row), None, "ternary", t)] for row in e]
@@ -172,7 +178,11 @@ def test_the_relative_threshold_keeps_what_is_learnt():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_relative_threshold_on_rows_of_every_kind(dtype):
-    """Equal entries, a row of zeros, a single nonzero entry, numbers at the limits of the dtype, and no NaN."""
+    """The relative threshold is correct for rows of every kind.
+
+    These are equal entries, a row of zeros, a single nonzero entry, and numbers at the limits of the dtype. No entry is
+    NaN.
+    """
     tiny, huge = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).max
     e = np.array([[2, -2], [0, 0], [0, -1], [tiny, -tiny], [huge, -huge], [np.inf, -1], [np.nan, 1]], dtype)
     want = np.array([[1, -1], [0, 0], [0, -1], [1, -1], [1, -1], [1, 0], [0, 0]])
@@ -189,7 +199,7 @@ def test_a_relative_threshold_out_of_range_gets_a_sentence(t):
         feedback.ternarize_relative(np.ones((1, 2)), t)
 
 
-# --- what it reduces to ----------------------------------------------------------------------------------------
+# --- special cases --------------------------------------------------------------------------------------------
 
 
 @EVERY
@@ -206,7 +216,10 @@ def test_without_noise_and_clip_it_is_dfa_tdfa_drtp_or_the_hybrid(make, at):
 
 
 def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_length():
-    """TDFA with a threshold of t times the largest entry, and its hidden layers multiplied by the error's norm."""
+    """For a single record, the ternary error gives TDFA's direction, with hidden layers multiplied by the error's norm.
+
+    TDFA has a threshold of t times the largest entry.
+    """
     net, x, y, B = case(small_cnn)
     for i in range(4):
         one = x[i : i + 1], y[i : i + 1]
@@ -221,7 +234,7 @@ def test_of_a_record_alone_the_ternary_error_is_tdfas_times_its_length():
 
 @EVERY
 def test_the_ends_of_the_hybrid_are_joint_dfa_and_dp_sgd(make):
-    """The first agrees bitwise, with noise, and the second up to the order of sums."""
+    """The two ends of the hybrid are joint DFA, bitwise and with noise, and DP-SGD, up to the order of sums."""
     net, x, y, B = case(make)
     settings = {"C": 0.7, "m": 4, "sigma": 0.3}
     got = dp_hybrid_joint(net, x, y, B=B, ell=0, rng=rng(6), **settings)
@@ -239,7 +252,10 @@ def test_with_transported_weights_it_is_dp_sgd_on_one_hidden_layer():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_by_opus_it_is_the_rule_on_the_matrices_of_the_opus(dtype):
-    """The results are exact up to rounding. An OPU can display the ternary error and a one-hot label."""
+    """With OPUs, the rule gives the result on the OPUs' matrices, up to rounding.
+
+    An OPU can display the ternary error and a one-hot label.
+    """
     net, x, y, _ = case(NETS["skips"], 6, dtype=dtype)
     opus = [None, *(OPU(3, 4, rng=rng(l)) for l in (1, 2, 3)), None]
     B = [opu and opu.B for opu in opus]
@@ -266,7 +282,7 @@ def test_a_projection_draws_from_the_rng_of_the_rule_before_the_noise():
     assert order == [("projection", own)] * 2 + [("noise", own)] * 6
 
 
-# --- what one record moves -------------------------------------------------------------------------------------
+# --- the change from one record --------------------------------------------------------------------------------
 
 
 def stated(rule, adjacency, **settings):
@@ -288,9 +304,10 @@ TWO = {
     "rule, carries", [("dp_dfa_joint", "error"), ("dp_dfa_joint", "ternary"), ("dp_hybrid_joint", None)]
 )
 def test_the_other_label_moves_two_classes_by_all_that_is_stated(name, rule, carries):
-    """Opposite errors give opposite directions, both of norm above C, for any B.
+    """With the other label, the direction of two classes changes by the full stated sensitivity.
 
-    Leaving the record out moves half as far.
+    Opposite errors give opposite directions, both of norm above C, for any B. If the record is left out, the change is
+    half as large.
     """
     net = TWO[name]()
     B = feedback.draw(net, law="normal", scale=0.7, rng=rng(4))
@@ -311,7 +328,10 @@ def test_the_other_label_moves_two_classes_by_all_that_is_stated(name, rule, car
 @pytest.mark.parametrize("sizes", [(3, 2), (3, 4, 2), (3, 5, 4, 2)])
 @pytest.mark.parametrize("carries", ["error", "ternary", "label"])
 def test_a_record_without_hidden_derivatives_attains_what_is_stated(carries, sizes, loss, C, scale):
-    """All hidden units are below 0, so only the output layer learns, from opposite errors, for any B."""
+    """A record without hidden derivatives attains the stated sensitivity, for any B.
+
+    All hidden units are below 0, so only the output layer learns, from opposite errors.
+    """
     net = mlp(sizes, ops.relu, loss=loss, rng=rng(0))
     for l in range(1, net.L):
         net.W[l][:], net.b[l][:] = 0, -1
@@ -331,7 +351,10 @@ def test_a_record_without_hidden_derivatives_attains_what_is_stated(carries, siz
 @pytest.mark.verifies("ours:joint-clip")
 @pytest.mark.parametrize("phi", [ops.tanh, ops.relu, ops.gelu, ops.identity], ids=lambda phi: phi.name)
 def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(phi):
-    """Random networks of two classes: 2C for the error and its ternary form, and anything up to it for the label."""
+    """Two labels change the direction by 2C if the rule carries the error or its ternary form.
+
+    If the rule carries the label, the change is any value up to 2C. The networks are random and have two classes.
+    """
     found: dict[str, list] = {"error": [], "ternary": [], "label": []}
     for seed in range(100):
         draws = rng(seed)
@@ -340,7 +363,7 @@ def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(p
             net.W[l] *= 10 ** draws.normal()
         x, B = draws.normal(size=(1, 3)), feedback.draw(net, law="normal", scale=10 ** draws.normal(), rng=draws)
         if max(abs(np.diff(forward(net, x)[0][net.L][0]))) > 30:
-            continue  # one of the two errors is 0 up to rounding, and the norm of its direction is below C
+            continue  # one of the two errors is 0 up to rounding, so its direction has a norm below C
         for carries, ratios in found.items():
             call = still(dp_dfa_joint, B=B, C=1e-16, m=1, carries=carries)
             ratios.append(norm(np.subtract(*(entries(call(net, x, y[None])) for y in np.eye(2)))) / 1e-16)
@@ -355,7 +378,7 @@ def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(p
 @pytest.mark.parametrize("rule", ["dp_dfa_joint", "dp_hybrid_joint"])
 @pytest.mark.parametrize("adjacency, bounds", [("replace-one", 2), ("replace-label", 2), ("add-remove", 1)])
 def test_a_mechanism_says_what_one_step_releases(rule, adjacency, bounds):
-    """It does not depend on network, feedback or device."""
+    """The mechanism of a step does not depend on the network, the feedback or the device."""
     said = stated(rule, adjacency)
     assert (said.law, said.adjacency, said.sampling, said.sampling_rate) == ("gaussian", adjacency, "poisson", 0.1)
     assert said.sensitivity == pytest.approx(bounds * 0.3 / 5, rel=1e-15)
@@ -367,7 +390,7 @@ def test_a_mechanism_says_what_one_step_releases(rule, adjacency, bounds):
     assert ledger.find(refusal.value.id).id == "lee2020:lem1"
 
 
-# --- what is refused -------------------------------------------------------------------------------------------
+# --- refusals --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ WHERE = {"adjacency": "add-remove", "sampling": "none", "sampling_rate": 1.0}
 
 
 class Spy:
-    """Adds noise, and stores the added noise with the requested standard deviation."""
+    """Adds noise, and stores this noise with the requested standard deviation."""
 
     def __init__(self):
         self.added = []
@@ -40,7 +40,7 @@ class Spy:
         self.added.append((std, out - before))
 
 
-# --- where it leads -----------------------------------------------------------------------------------------------
+# --- the minimiser ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("ours:softmax-objective")
@@ -49,7 +49,11 @@ class Spy:
     "R, lam, m, k", [(1.0, 0.1, 20, 20), (0.3, 1e-3, 7.5, 20), (40.0, 2.0, 20, 20), (1.0, 0.1, 3, 0)]
 )
 def test_it_leads_to_the_minimiser_of_the_perturbed_objective_by_loops(bias, R, lam, m, k):
-    """Without the noise that hides the rest, the gradient and the objective's noise cancel there, to tolerance R."""
+    """The rule leads to the minimiser of the perturbed objective, by loops.
+
+    We leave out the noise that hides the remaining gradient. At the minimiser, the gradient and the noise of the
+    objective cancel, up to the norm tolerance R.
+    """
     net, spy = net_of(bias=bias), Spy()
     x, y = data(20)
     how = {"m": m, "lam": lam, "R": R, "sigma": 0.2 * R, "add_normal": spy, "rng": rng(3)}
@@ -94,7 +98,7 @@ def test_a_record_that_is_not_finite_teaches_nothing(bad):
 
 
 def neighbours(K, d, n, *, m=1.0, lam, sigma, seed=1):
-    """The law with n records and one more, and the law without this record. All records have norm 1."""
+    """The law with n records and one more, and the law without the additional record. All records have norm 1."""
     r = rng(seed)
     x = r.standard_normal((n + 1, d))
     x /= np.linalg.norm(x, axis=1, keepdims=True)
@@ -103,16 +107,16 @@ def neighbours(K, d, n, *, m=1.0, lam, sigma, seed=1):
 
 
 def cost(one, *, stretched=True):
-    """The proof's bound for such neighbours, without the noise that hides the rest."""
+    """The proof's bound for such neighbours, without the noise that hides the remaining gradient."""
     stretch = (one.K - 1) * math.log1p(1 / (one.K * one.m * one.lam)) if stretched else 0.0
     return SoftmaxObjective(classes=one.K, shift=math.sqrt(2) / (one.m * one.sigma), stretch=stretch, share=0.0)
 
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_the_rule_draws_from_the_law_that_is_judged_below():
-    """Its minimiser for a noise is the oracle's, in the plane in which classes differ.
+    """For each noise, the rule's minimiser is the oracle's in the plane in which classes differ.
 
-    Along (1, ..., 1), it is noise.
+    Along (1, ..., 1), the result is noise.
     """
     net, spy, (x, y) = net_of(2, 3, bias=False), Spy(), data(6, 2, 3, size=0.4)
     how = {"m": 4.0, "lam": 0.3, "sigma": 0.2}
@@ -125,7 +129,10 @@ def test_the_rule_draws_from_the_law_that_is_judged_below():
 
 @pytest.mark.parametrize("K, d", [(2, 1), (3, 1), (2, 3), (4, 2)])
 def test_the_noise_is_a_function_of_the_minimiser_whose_derivative_is_its_curvature(K, d):
-    """The oracle's derivative by differences is minus the second derivatives, which are symmetric and at least lam."""
+    """The noise is a function of the minimiser, and its derivative is minus the objective's second derivatives.
+
+    The oracle's derivative is by differences. The second derivatives are symmetric and at least lam.
+    """
     law, _ = neighbours(K, d, 3, lam=0.3, sigma=0.5)
     T = rng(5).standard_normal((1, K - 1, d))
     unit = 1e-5 * np.eye(law.q).reshape(law.q, K - 1, d)
@@ -137,7 +144,7 @@ def test_the_noise_is_a_function_of_the_minimiser_whose_derivative_is_its_curvat
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [(2, 1, 0), (2, 1, 4), (2, 2, 2), (3, 1, 2)])
 def test_the_densities_add_up(K, d, n):
-    """The mean of other density / density is 1, in both orders: the change of variables with its volumes."""
+    """The mean of other density / density is 1, in both orders, so the change of variables has the correct volumes."""
     more, fewer = neighbours(K, d, n, lam=2.0, sigma=0.6)
     points, weights = grid(more.q)
     for one, other in ((more, fewer), (fewer, more)):
@@ -147,9 +154,9 @@ def test_the_densities_add_up(K, d, n):
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d", [(2, 1), (2, 3), (3, 2), (5, 1)])
 def test_the_ratio_of_volumes_is_bounded_and_attains_its_bound(K, d):
-    """1,000 places of 20 pairs for each lam.
+    """The ratio of volumes is within its bound at 1,000 points of 20 pairs for each lam, and attains the bound.
 
-    Also theta = 0 without other records, where all classes are equally likely.
+    It attains the bound at theta = 0 without other records, where all classes are equally likely.
     """
     for seed in range(20):
         for lam in (1e-3, 0.1, 10.0):
@@ -174,9 +181,9 @@ NOISES = [(0.05, 1.0), (0.1, 0.5), (2.0, 0.3), (30.0, 0.4)]  # lam, sigma
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [*SMALL, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE)])
 def test_no_two_laws_are_further_apart_than_the_bound(K, d, n):
-    """delta at five epsilons and the Renyi divergence at four orders, added and removed, by enumerating the noise.
+    """No two laws of neighbours exceed the bound: delta at five epsilons and the Renyi divergence at four orders.
 
-    For a removed record, no volumes count.
+    A record is added or removed, and the noise is enumerated. For a removed record, the bound needs no volumes.
     """
     for lam, sigma in NOISES:
         more, fewer = neighbours(K, d, n, lam=lam, sigma=sigma)
@@ -193,9 +200,9 @@ def test_no_two_laws_are_further_apart_than_the_bound(K, d, n):
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_of_two_classes_the_bound_is_attained():
-    """There is no other record and little ridge.
+    """For two classes, the bound is attained.
 
-    Removing the record costs as much as the Gaussian mechanism, to 0.1 %.
+    There is no other record, and lam is small. Removing the record costs as much as the Gaussian mechanism, to 0.1 %.
     """
     more, fewer = neighbours(2, 1, 0, lam=1e-3, sigma=1.0)
     points, weights = grid(1, points=20001)
@@ -207,9 +214,9 @@ def test_of_two_classes_the_bound_is_attained():
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_each_further_class_costs_its_own():
-    """For three classes, delta is 1.75 to 2 times that of one Gaussian shift at 3, 5 and 7.
+    """For three classes, delta is 1.75 to 2 times that of one Gaussian shift, at 3, 5 and 7.
 
-    One corner is not enough.
+    So one corner of the proof is not enough.
     """
     more, fewer = neighbours(3, 1, 0, lam=1e-3, sigma=1.0)
     points, weights = grid(2, points=241)
@@ -224,7 +231,11 @@ def test_each_further_class_costs_its_own():
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [(4, 3, 0), (4, 3, 3), (6, 2, 3)])
 def test_losses_are_exceeded_no_more_often_than_the_corners_allow(K, d, n):
-    """8,000 draws in a space of 9 or 10: P(loss > c + t) <= (K - 1) P(N(s^2/2, s^2) > t), at the t of rate 0.02."""
+    """In 8,000 draws, losses exceed a threshold at most as often as the corners allow.
+
+    The space has 9 or 10 dimensions. The bound is P(loss > c + t) <= (K - 1) P(N(s^2/2, s^2) > t), at the t of rate
+    0.02.
+    """
     more, fewer = neighbours(K, d, n, lam=0.01, sigma=0.7, seed=3)
     said = cost(more)
     t = stats.norm.isf(0.02 / (K - 1), said.shift**2 / 2, said.shift)
@@ -234,12 +245,16 @@ def test_losses_are_exceeded_no_more_often_than_the_corners_allow(K, d, n):
         chance.is_at_most(count, 8000, 0.02, sees=0.02, tests=6)
 
 
-# --- what it costs ------------------------------------------------------------------------------------------------
+# --- epsilon and delta --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.5])
 def test_delta_is_that_of_the_sum_of_corners_by_quadrature(share):
-    """The mean of (1 - e^(epsilon - loss))_+ over a normal loss of the variance of both noises and half that mean."""
+    """delta of the sum of corners equals a quadrature.
+
+    It is the mean of (1 - e^(epsilon - loss))_+ over a normal loss. The variance is that of both noises, and the mean
+    is half of the variance.
+    """
     said = SoftmaxObjective(classes=7, shift=0.8, stretch=0.3, share=share)
 
     def corner(left, variance):
@@ -256,9 +271,9 @@ def test_delta_is_that_of_the_sum_of_corners_by_quadrature(share):
 
 
 def test_the_curve_by_hand():
-    """K = 3, s^2 = 2, order 2: c + log(1 + 2 e^2) and a tenth of the cost 2 of a shift.
+    """The Renyi curve has the value by hand: K = 3, s^2 = 2 and order 2 give c + log(1 + 2 e^2) + 0.2.
 
-    At large orders, no overflow.
+    The last term is a tenth of 2, the cost of a shift. Large orders do not overflow.
     """
     said = SoftmaxObjective(classes=3, shift=math.sqrt(2), stretch=0.3, share=0.1)
     np.testing.assert_allclose(said(np.array([2.0])), [0.3 + math.log(1 + 2 * math.exp(2)) + 0.2], rtol=1e-14)
@@ -266,14 +281,14 @@ def test_the_curve_by_hand():
 
 
 def test_what_the_accountant_counts_is_above_delta():
-    """By Renyi orders, epsilon is at most 8 % above the least that satisfies delta, and never below."""
+    """By Renyi orders, epsilon is at most 8 % above the least epsilon that satisfies delta, and never below it."""
     said = mechanism(net=net_of(classes=10), m=60000, lam=1e-3, sigma=4e-5, **WHERE)
     counted = epsilon([(said, 1)], delta=1e-5).epsilon
     assert said.curve.delta(counted) < 1e-5 < said.curve.delta(counted / 1.08)
 
 
 def test_epsilon_is_where_delta_is_kept():
-    """delta has one root for any stretch and number of classes. If only the stretch costs, this root is epsilon."""
+    """delta has one root for any stretch and number of classes. If there is only a stretch, this root is epsilon."""
     for said in (
         SoftmaxObjective(classes=K, shift=shift, stretch=stretch, share=SHARE)
         for K, shift, stretch in [(2, 0.5, 0.0), (10, 0.58, 1.3), (1000, 8.0, 50.0), (10, 1e-3, 0.2)]
@@ -290,7 +305,10 @@ def test_epsilon_is_where_delta_is_kept():
 
 
 def test_the_numbers_of_the_statement():
-    """3.00257 by orders on a fine grid, 2.81 by quadrature of nine corners and of the noise that hides the rest."""
+    """The ledger's numbers: 3.00257 by orders on a fine grid, and 2.81 by quadrature.
+
+    The quadrature is over nine corners and the noise that hides the remaining gradient.
+    """
     said = mechanism(net=net_of(classes=10), m=60000, lam=1e-4, sigma=4.04e-5, **WHERE)
     s, c = math.sqrt(2) / (60000 * 4.04e-5), 9 * math.log1p(1 / 60)
     assert epsilon([(said, 1)], delta=1e-5).epsilon == pytest.approx(3.00257, abs=5e-6)
@@ -311,7 +329,10 @@ def test_the_numbers_of_the_statement():
 
 @pytest.mark.verifies("ours:softmax-objective")
 def test_the_mechanism_by_hand():
-    """R = 2, m = 10, lam = 1/2, sigma = 3/10: s = 2 sqrt(2) / 3, c = 3 log(1 + 4 / 20)."""
+    """The mechanism has the values by hand: R = 2, m = 10, lam = 1/2, sigma = 3/10.
+
+    Then s = 2 sqrt(2) / 3 and c = 3 log(1 + 4 / 20).
+    """
     how = {"m": 10, "lam": 0.5, "R": 2.0, "sigma": 0.3, "adjacency": "add-remove", "sampling": "poisson"}
     said = mechanism(net=net_of(), sampling_rate=0.1, **how)
     assert said.id == "ours:softmax-objective"
@@ -324,7 +345,10 @@ def test_the_mechanism_by_hand():
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.5, 3.0])
 def test_delta_is_the_sum_of_two_gaussian_profiles(share):
-    """K - 1 profiles of the shift s sqrt(1 + share) and one of s sqrt(share), each by mpmath at 40 digits."""
+    """delta is the sum of K - 1 Gaussian profiles of the shift s sqrt(1 + share) and one of s sqrt(share).
+
+    Each profile is computed by mpmath at 40 digits.
+    """
     curve = SoftmaxObjective(classes=4, shift=0.8, stretch=0.25, share=share)
     for spent in (0.25, 1.0, 2.5):
         with mp.workdps(40):
@@ -338,7 +362,7 @@ def test_delta_is_the_sum_of_two_gaussian_profiles(share):
 
 @pytest.mark.parametrize("sampling", ["none", "epoch-partition", "without-replacement", "poisson"])
 def test_the_accountant_counts_what_it_has_a_theorem_for(sampling):
-    """Steps add up. Poisson batches use the bound for any mechanism. Batches of a fixed size are not counted."""
+    """Steps add up, Poisson batches use the bound for any mechanism, and batches of a fixed size are not counted."""
     rate = 1.0 if sampling == "none" else 0.1
     how = {"m": 10, "lam": 1.0, "sigma": 1.0, "adjacency": "add-remove", "sampling": sampling, "sampling_rate": rate}
     said = mechanism(net=net_of(), **how)

@@ -1,4 +1,4 @@
-"""Output perturbation: its minimiser, the change of it from one record, its noise, its mechanism, refusals."""
+"""Output perturbation: its minimiser, the minimiser's change from one record, its noise, its mechanism, refusals."""
 
 import functools
 import math
@@ -44,14 +44,17 @@ def solved(net, x, y, **how):
     return arrived(net, output_perturbation(net, x, y, **given))
 
 
-# --- where it leads -----------------------------------------------------------------------------------------------
+# --- the minimiser ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("ours:softmax-output")
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("R, lam, m", [(1.0, 0.1, 20), (0.3, 1e-3, 7.5), (40.0, 2.0, 20), (1e-9, 1e-20, 20)])
 def test_it_leads_to_the_minimiser_by_loops(bias, R, lam, m):
-    """The norm of the gradient there is at most tolerance R, if some, all or none of the inputs are clipped."""
+    """At the minimiser, the norm of the gradient is at most tolerance R, by loops.
+
+    Some, all or none of the inputs are clipped.
+    """
     net = net_of(bias=bias)
     x, y = data(20)
     theta = solved(net, x, y, R=R, lam=lam, m=m)
@@ -66,7 +69,7 @@ def test_wherever_the_weights_are():
 
 
 def test_the_answer_has_the_networks_dtype():
-    """In float32, it is the same minimiser, rounded once."""
+    """In float32, the answer is the same minimiser, rounded once."""
     x, y = data(20)
     net = net_of(dtype=np.float32)
     one, other = output_perturbation(net, x.astype(np.float32), y, m=20, lam=0.1, sigma=0.0, rng=rng(0))
@@ -85,7 +88,7 @@ def test_one_step_of_the_loop_is_the_whole_training():
 
 
 def test_the_state_is_told_what_the_clip_shortens():
-    x = np.array([[0.1, 0, 0], [1.0, 0, 0], [0, 0, 0], [9.0, 0, 0]])  # with the 1: 1.005, 1.414, 1, 9.06
+    x = np.array([[0.1, 0, 0], [1.0, 0, 0], [0, 0, 0], [9.0, 0, 0]])  # norms with the 1: 1.005, 1.414, 1, 9.06
     output_perturbation(net_of(), x, data(4)[1], m=4, lam=0.1, R=1.2, sigma=0.0, rng=rng(0), state=(state := {}))
     assert state == {"clipped": [0.5]}
 
@@ -94,7 +97,7 @@ def test_the_state_is_told_what_the_clip_shortens():
 
 
 def test_the_noise_is_on_every_weight_and_bias():
-    """The standard deviation is sigma on each entry, and no two entries are correlated: 400 runs."""
+    """In 400 runs, each weight and bias has noise of std sigma, and no two entries are correlated."""
     net, (x, y), runs = net_of(), data(20), 400
     still = solved(net, x, y)
     noise = np.array([(solved(net, x, y, sigma=2.5, rng=rng(t)) - still).ravel() / 2.5 for t in range(runs)])
@@ -107,7 +110,7 @@ def test_the_noise_is_on_every_weight_and_bias():
 
 
 def test_noise_from_another_function():
-    """It is called once, for all weights and biases in float64, for any dtype of the network."""
+    """Another noise function is called once, for all weights and biases, in float64 for any dtype of the network."""
     asked = []
 
     def add_normal(out, std, rng):
@@ -131,7 +134,10 @@ def test_an_empty_batch_releases_noise():
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e300], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_record_that_is_not_finite_teaches_nothing(bad, dtype):
-    """It counts as the input 0, whose term has no gradient. 1e300, beyond float32, is a large input in float64."""
+    """A record that is not finite counts as the input 0, which has no gradient.
+
+    1e300 is beyond float32, but it is a large input in float64.
+    """
     net, (x, y) = net_of(dtype=dtype), data(20)
     with np.errstate(over="ignore"):
         x = x.astype(dtype)
@@ -142,7 +148,7 @@ def test_a_record_that_is_not_finite_teaches_nothing(bad, dtype):
     assert (1e-3 < moved < 1) if finite else moved <= 1e-6
 
 
-# --- what one record moves ----------------------------------------------------------------------------------------
+# --- the change from one record -----------------------------------------------------------------------------------
 
 
 def stated(net, adjacency, **how):
@@ -151,7 +157,7 @@ def stated(net, adjacency, **how):
 
 
 def neighbours(adjacency, x, y, other_x, other_y):
-    """The batch without its last record, or with another record or another label in its place."""
+    """The batch without its last record, or with another record or another label in place of this record."""
     if adjacency == "add-remove":
         return x[:-1], y[:-1]
     if adjacency == "replace-one":
@@ -163,9 +169,9 @@ def neighbours(adjacency, x, y, other_x, other_y):
 @pytest.mark.parametrize("adjacency", ["add-remove", "replace-one", "replace-label"])
 @pytest.mark.parametrize("tolerance", [1e-10, 0.05])
 def test_no_record_found_moves_the_minimiser_past_the_bound(adjacency, tolerance):
-    """60 pairs of every size; the furthest is at 0.4 of the bound.
+    """In 60 pairs of every size, no record changes the minimiser by more than the bound.
 
-    A minimisation that stops early is also within it.
+    The largest change is 0.4 of the bound. A minimisation that stops early is also within the bound.
     """
     largest = 0.0
     for seed in range(60):
@@ -180,7 +186,7 @@ def test_no_record_found_moves_the_minimiser_past_the_bound(adjacency, tolerance
 
 
 def attained(adjacency):
-    """Neighbours, with or without biases, that come near the bound, and the ratio."""
+    """Neighbours that come near the bound, with or without biases, and the ratio of their change to the bound."""
     labels = np.eye(2)
     if adjacency == "add-remove":
         # 2000 small records teach class 0 a margin of 0.05. On a record of 200 times the norm, the margin is 10.
@@ -188,7 +194,7 @@ def attained(adjacency):
         y = labels[np.r_[np.zeros(2000, int), 1]]
         one, other = (x, y), (x[:-1], y[:-1])
     elif adjacency == "replace-one":
-        # 40,000 records at 0 teach the bias class 0. A large record of class 1 is replaced by its opposite.
+        # 40,000 records at 0 teach class 0 by the bias. A large record of class 1 is replaced by its opposite.
         net, x = net_of(1, 2), np.r_[np.zeros(40000), 35**0.5][:, None]
         how, y = {"m": 1, "lam": 40.0, "R": 6.0}, labels[np.r_[np.zeros(40000, int), 1]]
         one, other = (x, y), (np.r_[x[:-1], -x[-1:]], y)
@@ -205,13 +211,16 @@ def test_the_bound_is_come_near(adjacency, least):
     assert least < attained(adjacency) <= 1
 
 
-# --- what it says -------------------------------------------------------------------------------------------------
+# --- the mechanism ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("ours:softmax-output")
 @pytest.mark.parametrize("adjacency, terms", [("add-remove", 1), ("replace-one", 2), ("replace-label", 1)])
 def test_the_mechanism_by_hand(adjacency, terms):
-    """R = 2, lam = 1/2: 4 (terms sqrt(2) / 10 + 2 tolerance), and the noise unchanged."""
+    """The mechanism has the sensitivity by hand: R = 2 and lam = 1/2 give 4 (terms sqrt(2) / 10 + 2 tolerance).
+
+    The noise is unchanged.
+    """
     how = {"m": 10, "lam": 0.5, "R": 2.0, "sampling": "poisson", "sampling_rate": 0.1}
     said = mechanism(net=net_of(), sigma=3.0, tolerance=1e-3, adjacency=adjacency, **how)
     assert said.sensitivity == pytest.approx(4 * (terms * 2**0.5 / 10 + 2e-3), rel=1e-15)

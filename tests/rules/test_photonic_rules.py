@@ -1,6 +1,6 @@
 """PDFA, TDFA, noisy BP and DRTP compared with loops and autograd, their identities with DFA and BP, and their noise.
 
-Every statistical test has a fixed seed, and would fail with probability at most FALSE_ALARM with another seed.
+Every statistical test has a fixed seed. With another seed, it would fail with probability at most FALSE_ALARM.
 """
 
 import functools
@@ -43,7 +43,7 @@ FALSE_ALARM = 1e-6
 
 
 def perceptron(phi=ops.tanh, sizes=(5, 7, 4, 6, 3), **settings):
-    """All widths differ, so that n_l in place of n_{l-1} is detected."""
+    """All widths differ, so that the tests detect n_l in place of n_{l-1}."""
     return mlp(list(sizes), phi, rng=np.random.default_rng(0), **settings)
 
 
@@ -104,7 +104,7 @@ def size(net, l):
 
 
 def draws(net, k, sigma, top, seed):
-    """The noise of `pdfa`, drawn by hand in its documented order, from the top down."""
+    """The noise of `pdfa`, drawn by hand in its documented order, from the top layer down."""
     source, g = rng(seed), [None] * (net.L + 1)
     for l in range(net.L, 0, -1):
         if l < net.L or top == "noisy":
@@ -113,7 +113,7 @@ def draws(net, k, sigma, top, seed):
 
 
 class Given:
-    """Replaces a Generator: returns the given arrays, one after the other."""
+    """Replaces a Generator: returns the given arrays one after another."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -179,7 +179,11 @@ def test_noisy_bp_equals_record_by_record_loops(make, reading, sigma):
 @pytest.mark.parametrize("noise_first", [False, True])
 @pytest.mark.parametrize("noise", ["record", "batch", "layers"])
 def test_the_readings_of_the_noise_of_noisy_bp_equal_loops(make, noise, noise_first):
-    """Draws by hand: one row for all records of a batch or, for layers, the row of the top and then the lower ones."""
+    """The readings of noisy BP's noise equal loops with draws by hand.
+
+    One reading uses one row for all records of a batch. The reading for layers uses the row of the top and then the
+    rows of the lower layers.
+    """
     net, source = make(), rng(3)
     x, y = batch(net, 3)
     g = 0.3 * source.standard_normal((1 if noise == "batch" else 3, size(net, net.L)))
@@ -195,7 +199,10 @@ def test_the_readings_of_the_noise_of_noisy_bp_equal_loops(make, noise, noise_fi
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_noise_before_the_scaling_makes_no_error_longer_than_tau_e():
-    """One record has errors of 0.8 and noise of 100 on each of three outputs. The bias of the top is scaled."""
+    """If noise comes before the scaling, no scaled error has a norm above tau_e.
+
+    One record has errors of 0.8 and noise of 100 on each of three outputs. The bias of the top is scaled.
+    """
     net = perceptron()
     x, y = batch(net, 1)
     norms = [
@@ -209,9 +216,10 @@ def test_noise_before_the_scaling_makes_no_error_longer_than_tau_e():
 @pytest.mark.verifies("ohana2021:exp-bp")
 @pytest.mark.parametrize("noise", ["record", "batch"])
 def test_averaging_takes_from_noise_of_records_and_not_from_one_draw(noise):
-    """50 records, 200 draws of the top's bias: variance sigma^2 / 50 or sigma^2. Squares are chi2 of 600 degrees.
+    """Averaging reduces the noise of each record's own draws, but not noise of one draw for all records.
 
-    A variance that is 80 % off is missed with probability 1e-6. The two differ by a factor of 50.
+    With 50 records and 200 draws of the top's bias, the variance is sigma^2 / 50 or sigma^2. Squares are chi2 of 600
+    degrees. A variance that is 80 % off is missed with probability 1e-6. The two variances differ by a factor of 50.
     """
     net = perceptron()
     x, y = batch(net, 50)
@@ -301,7 +309,7 @@ V12 = {
 
 
 def v12_noise():
-    """g[3], g[2], g[1]: the order in which pdfa draws."""
+    """g[3], g[2], g[1]: the order in which pdfa draws"""
     return [
         np.array([[0.1 * math.sin(6 + l + 2 * i + 3 * j) for j in range(n)] for i in range(3)])
         for l, n in ((3, 2), (2, 3), (1, 3))
@@ -339,7 +347,7 @@ def test_v11_with_nothing_active(rule):
     digits(dW[1][0], want[1])
 
 
-# --- clips, seen from outside: with one record dW[l] is dz h^T and db[l] is dz ----------------------------------
+# --- the effect of clips on a direction: with one record, dW[l] is dz h^T and db[l] is dz -----------------------
 
 
 def seen(net, x, y, B, **settings):
@@ -351,7 +359,10 @@ def seen(net, x, y, B, **settings):
 @pytest.mark.parametrize("floor", ["literal", "signed"])
 @pytest.mark.parametrize("phi", [ops.tanh, ops.identity, ops.sigmoid], ids=lambda phi: phi.name)
 def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor, phi):
-    """Inputs range from far below the floor to far above the ceiling. The bounds hold up to rounding."""
+    """Norms stay below their bounds, and signed entries above the floor, up to rounding.
+
+    Inputs range from far below the floor to far above the ceiling.
+    """
     net = perceptron(phi)
     clipped = 0
     for seed in range(60):
@@ -368,7 +379,7 @@ def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor,
             if floor == "signed":
                 assert np.abs(h_in[l]).min() >= tau_h_min / math.sqrt(size(net, l - 1)) * (1 - 1e-10)
                 assert norm >= tau_h_min * (1 - 1e-10)
-            elif l > 1 and phi is ops.sigmoid:  # inputs that are not negative, for which the printed offset is a floor
+            elif l > 1 and phi is ops.sigmoid:  # nonnegative inputs, for which the printed offset is a floor
                 assert norm >= tau_h_min * (1 - 1e-12)
         assert np.linalg.norm(db[net.L]) <= tau_B * (1 + 1e-12)
         if phi is ops.identity:  # phi' = 1: db is the projected error itself
@@ -377,7 +388,10 @@ def test_norms_stay_below_their_bounds_and_signed_entries_above_the_floor(floor,
 
 
 def test_the_offset_as_printed_is_no_floor_and_the_signed_one_is():
-    """If h = -nu in every entry, clip(offset(h)) has norm 0, below any tau_h_min > 0 (as printed), or 2 tau_h_min."""
+    """The printed offset gives no lower bound of the norm, but the signed offset does.
+
+    If h = -nu in every entry, clip(offset(h)) has norm 0, below any tau_h_min > 0 (as printed), or norm 2 tau_h_min.
+    """
     net = perceptron(ops.identity)
     y, B = batch(net, 1)[1], fed(net)
     bounds = {"tau_h_min": 0.4, "tau_h_max": 1.0}
@@ -392,7 +406,10 @@ def test_the_offset_as_printed_is_no_floor_and_the_signed_one_is():
 @pytest.mark.verifies("ohana2021:eq9")
 @pytest.mark.parametrize("rule", ["pdfa", "noisy_bp"])
 def test_saturated_inputs_have_entries_tau_over_the_root_of_what_the_layer_reads(rule):
-    """The layer's n_{l-1}, n_l and n_{l+1} differ, so c with n_l would be another number."""
+    """Saturated inputs have entries tau / sqrt(n_{l-1}), so the root contains the layer's number of inputs.
+
+    The layer's n_{l-1}, n_l and n_{l+1} differ, so c with n_l would be another number.
+    """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
     settings = {"m": 1, "sigma": 1.0, "tau_h_max": 1e-9, "rng": rng(6)}
@@ -403,7 +420,7 @@ def test_saturated_inputs_have_entries_tau_over_the_root_of_what_the_layer_reads
 
 
 def test_the_clips_act_in_the_backward_pass_only():
-    """The error, and with it the top's bias, is that of the plain network."""
+    """The clips act in the backward pass only: the error and so the top's bias are those of the plain network."""
     net = perceptron()
     x, y = batch(net, 3)
     _, db = pdfa(net, x, y, B=fed(net), m=3, sigma=0.0, tau_h_max=1e-3, top="raw", rng=rng())
@@ -452,7 +469,7 @@ def test_tdfa_is_dfa_of_the_ternary_error_below_the_top_and_pdfa_without_noise_a
     "make", [NETS["squared error"], functools.partial(pooled_cnn, AvgPool, loss=ops.squared_error)]
 )
 def test_drtp_is_dfa_where_the_network_answers_0(make, at):
-    """With W[L] = 0 and b[L] = 0 the error of the squared loss is -y."""
+    """DRTP equals DFA if the network's output is 0: with W[L] = 0 and b[L] = 0, the squared loss has the error -y."""
     net = make()
     net.W[net.L][:], net.b[net.L][:] = 0, 0
     x, y = batch(net, 4)
@@ -462,7 +479,10 @@ def test_drtp_is_dfa_where_the_network_answers_0(make, at):
 
 @pytest.mark.verifies("ohana2021:exp-ternary")
 def test_an_error_at_the_threshold_ternarises_to_0():
-    """e = (-1/4, 1/4, -1/2) and t = 1/4 give t(e) = (0, 0, -1). So layer 1 learns from -B[1][:, 2] alone."""
+    """An error at the threshold becomes 0: e = (-1/4, 1/4, -1/2) and t = 1/4 give t(e) = (0, 0, -1).
+
+    So layer 1 learns from -B[1][:, 2] alone.
+    """
     net = perceptron(ops.identity, sizes=(5, 4, 3), loss=ops.squared_error)
     net.W[2][:], net.b[2][:] = 0, 0
     x, y, B = batch(net, 1)[0], np.array([[0.25, -0.25, 0.5]]), fed(net)
@@ -486,9 +506,10 @@ def test_one_step_of_sgd_is_line_16_of_algorithm_1():
 
 @pytest.mark.verifies("ohana2021:exp-tau")
 def test_bounds_not_given_are_those_of_the_experiments():
-    """tau_B = tau_f = tau_h_max = 1, no offset, everything clipped, noise on every layer.
+    """Bounds that are not given are those of the experiments.
 
-    With another tau_h_min, the direction is different.
+    These are tau_B = tau_f = tau_h_max = 1, no offset, every clip active, and noise on every layer. With another
+    tau_h_min, the direction is different.
     """
     net = perceptron()
     x, y = batch(net, 3)
@@ -531,7 +552,10 @@ def separable():
 
 @RULES
 def test_the_hidden_layer_alone_learns(rule):
-    """The feedback is W[2]^T, and W[2] and b[2] are fixed. With the opposite sign, the loss would rise."""
+    """The hidden layer learns alone: the feedback is W[2]^T, and W[2] and b[2] are fixed.
+
+    With the opposite sign, the loss would rise.
+    """
     net, x, y = separable()
     B, losses = [None, net.W[2].T.copy(), None], []
     for _ in range(30):
@@ -569,7 +593,10 @@ N_DRAWS = 6000
 
 
 def noise_problem():
-    """A 4-3-3-2 network with 7 records, more than the inputs of a layer, so no covariance is singular. m is not 7."""
+    """A 4-3-3-2 network with 7 records; m is not 7.
+
+    No layer has as many inputs as there are records, so no covariance is singular.
+    """
     net = perceptron(sizes=(4, 3, 3, 2))
     x, y = batch(net, 7)
     return net, x, y, {"B": fed(net), "m": 5, "tau_h_max": 0.8, "tau_h_min": 0.2, "tau_B": 0.3}
@@ -577,7 +604,7 @@ def noise_problem():
 
 @pytest.fixture(scope="module")
 def pdfa_noise():
-    """N_DRAWS directions minus the noiseless one, by layer (N, n_l, n_{l-1} + 1), with the bias as last column."""
+    """N_DRAWS directions minus the noiseless one, by layer (N, n_l, n_{l-1} + 1). The last column is the bias."""
     net, x, y, settings = noise_problem()
     exact, source = pdfa(net, x, y, **settings, sigma=0.0, rng=rng()), rng(20)
     sample = [pdfa(net, x, y, **settings, sigma=0.4, rng=source) for _ in range(N_DRAWS)]
@@ -610,11 +637,12 @@ def whitened(noise):
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:alg1.13-15", "ohana2021:eq12")
 def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and_independent_rows(pdfa_noise):
-    """Whitened by the formula, the entries of all rows and layers are 35 independent N(0, 1).
+    """The noise of pdfa averages to 0, and has the covariance of shared columns and independent rows.
 
-    Their means are normal and their squares chi2. The product of two has E exp(s ab) = (1 - s^2)^(-1/2). So by
-    Chernoff's bound, the mean of 6,000 exceeds 7 / sqrt(6000) with probability below 3e-11, at each end for 595 pairs.
-    A mean that is 0.14 off, a variance that is 27 % off and a correlation of 0.16 are missed with probability 1e-6.
+    Whitened by the formula, the entries of all rows and layers are 35 independent N(0, 1). Their means are normal and
+    their squares chi2. The product of two has E exp(s ab) = (1 - s^2)^(-1/2). So by Chernoff's bound, the mean of 6,000
+    exceeds 7 / sqrt(6000) with probability below 3e-11, at each end for 595 pairs. A mean that is 0.14 off, a variance
+    that is 27 % off and a correlation of 0.16 are missed with probability 1e-6.
     """
     white = whitened(pdfa_noise)
     N, d = white.shape
@@ -630,7 +658,7 @@ def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and
 
 @pytest.mark.slow
 def test_columns_of_an_update_share_their_noise(pdfa_noise):
-    """Unwhitened, two columns of a row are far from independent. Their correlation is that of the formula, not 0."""
+    """Columns of an update share their noise: two columns of a row have the formula's correlation, which is not 0."""
     first = np.abs(np.corrcoef(pdfa_noise[1][:, 0].T))
     assert np.sort(first[np.triu_indices(5, 1)])[-1] > 0.5
     across = np.corrcoef(pdfa_noise[1][:, 0, 0], pdfa_noise[1][:, 1, 0])[0, 1]
@@ -638,7 +666,10 @@ def test_columns_of_an_update_share_their_noise(pdfa_noise):
 
 
 def test_with_fewer_records_than_inputs_all_rows_of_the_noise_lie_in_the_span_of_the_inputs():
-    """With three records and seven inputs, the noise of dW[2] is (g phi')^T H / m, of rank 3."""
+    """With fewer records than inputs, all rows of the noise lie in the span of the inputs.
+
+    With three records and seven inputs, the noise of dW[2] is (g phi')^T H / m, of rank 3.
+    """
     net = perceptron()
     x, y = batch(net, 3)
     settings = {"B": fed(net), "m": 3, "tau_h_max": 1e3}
@@ -653,10 +684,10 @@ def test_with_fewer_records_than_inputs_all_rows_of_the_noise_lie_in_the_span_of
 @pytest.mark.verifies("ohana2021:eq12")
 @every_net
 def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
-    """The same draws with 2 sigma move the direction twice as far, and with the other sign in the reverse direction."""
+    """The noise is linear in g: with the same draws, 2 sigma doubles the change, and -sigma reverses it."""
     net = make()
     x, y = batch(net, 3)
-    g = draws(net, 3, 1.0, "noisy", seed=14)[:0:-1]  # the top first
+    g = draws(net, 3, 1.0, "noisy", seed=14)[:0:-1]  # the top layer first
 
     def moved(sigma, sign=1.0):
         parts = (
@@ -675,9 +706,9 @@ def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
 
 @pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.13-15")
 def test_noise_comes_after_the_scaling():
-    """tau_B = 1e-3, sigma = 1. If the sum were scaled, its norm would be at most 1e-3. ||g||^2 is chi2.
+    """Noise comes after the scaling: with tau_B = 1e-3 and sigma = 1, a scaled sum would have a norm of at most 1e-3.
 
-    A variance that is 70 % off is missed with probability 1e-6.
+    ||g||^2 is chi2. A variance that is 70 % off is missed with probability 1e-6.
     """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
@@ -696,10 +727,11 @@ def test_noise_comes_after_the_scaling():
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
-    """4,000 draws, 35 entries: each mean is within 6 of its standard errors. The false alarm is below 1e-6 in total.
+    """The noise of noisy BP averages to 0 and is independent between records, in 4,000 draws of 35 entries.
 
-    The top's bias is (1/m) times the sum of 7 independent g, with variance 7 sigma^2 / m^2, so squares are chi2. A mean
-    that is 10.8 of its errors off, or a variance that is 18 % off, is missed with probability 1e-6.
+    Each mean is within 6 of its standard errors. The false alarm is below 1e-6 in total. The top's bias is (1/m) times
+    the sum of 7 independent g, with variance 7 sigma^2 / m^2, so squares are chi2. A mean that is 10.8 of its errors
+    off, or a variance that is 18 % off, is missed with probability 1e-6.
     """
     net, x, y, _ = noise_problem()
     settings = {"m": 5, "tau_h_max": 0.8, "tau_h_min": 0.2, "tau_e": 0.3}
@@ -717,7 +749,7 @@ def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_the_layers_of_noisy_bp_share_one_g():
-    """In a linear network, every layer's bias reveals g, and all reveal the same.
+    """The layers of noisy BP use the same g: in a linear network, every layer's bias contains g.
 
     With one record, g has std sigma. A variance that is 60 % off is missed with probability 1e-6.
     """
@@ -749,7 +781,7 @@ def test_the_layers_of_noisy_bp_share_one_g():
     ],
 )
 def test_the_draws_do_not_depend_on_sigma(rule, reading, numbers):
-    """So runs at different sigma share all later draws.
+    """The draws do not depend on sigma, so runs with different sigma have the same later draws.
 
     Rule and generator end in the same state with and without noise.
     """
@@ -787,7 +819,10 @@ def every_rule(net):
 @pytest.mark.verifies("ohana2021:scale", "ohana2021:exp-ternary")
 @pytest.mark.parametrize("top", ["noisy", "noiseless"])
 def test_an_error_that_ternarises_to_0_gives_noise_alone(top):
-    """No |e| exceeds 1, so B t(e) = 0, where the printed scaling would be 0 / 0."""
+    """If the ternary error is 0, the direction is noise alone: no |e| exceeds 1, so B t(e) = 0.
+
+    The printed scaling would be 0 / 0.
+    """
     net = perceptron(ops.identity)
     x, y = batch(net, 1)
     settings = {"B": fed(net), "m": 1, "t": 1.0, "top": top}
@@ -944,7 +979,7 @@ def test_an_empty_batch_without_m_gets_a_sentence(rule):
 def test_the_rules_refuse_a_privacy_statement_by_name(rule):
     settings = {"m": 8, "B": []} if rule in (tdfa_file, drtp_file) else {"m": 8, "sigma": 0.1, "tau_h_max": 1.0}
     without = {}
-    if rule is pdfa_file:  # it has a guarantee under replace-label
+    if rule is pdfa_file:  # this one has a guarantee under replace-label
         without = {"net": perceptron(), "sigma": 0.1, "sampling": "none", "sampling_rate": 1.0}
         settings = without | {"adjacency": "replace-one"}
     for given in (without, settings):
@@ -998,7 +1033,10 @@ def test_a_step_with_opus_keeps_float32():
 
 
 def test_a_step_with_noisy_opus_is_fixed_by_its_rng_and_projects_before_it_adds_noise():
-    """The draws by hand: the top's g, then for every layer downwards those of the OPU and g."""
+    """A step with noisy OPUs depends only on its rng, and draws in the documented order, by hand.
+
+    It draws the top's g, and then for every lower layer the OPU's noise and g. It projects before it adds noise.
+    """
     net = perceptron()
     x, y = batch(net, 4)
     devices, _ = opus(net, noise_std=0.2)
@@ -1019,9 +1057,9 @@ def test_a_step_with_noisy_opus_is_fixed_by_its_rng_and_projects_before_it_adds_
 
 @pytest.mark.slow
 def test_a_step_with_noisy_opus_averages_to_the_step_without_noise():
-    """The OPU's own noise, unscaled (tau_B = inf), in 3,000 draws: each mean is within 6 standard errors.
+    """Steps with noisy OPUs average to the step without noise: in 3,000 draws, each mean is within 6 standard errors.
 
-    A mean that is 10.8 of them off is missed with probability 1e-6.
+    The OPU's noise is not scaled (tau_B = inf). A mean that is 10.8 of them off is missed with probability 1e-6.
     """
     net, x, y, _ = noise_problem()
     settings = {"m": 7, "t": 0.15, "tau_B": math.inf, "top": "raw", "project": optical}

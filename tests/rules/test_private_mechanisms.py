@@ -1,4 +1,4 @@
-"""The releases that the private rules state, the statements that they refuse, and messages for wrong input."""
+"""The releases that the private rules state, the mechanisms that they refuse, and messages for wrong input."""
 
 import functools
 import math
@@ -41,7 +41,7 @@ def fed(net):
 
 
 def asked(name, **changes):
-    """The mechanism of a rule with sound settings, some of them changed."""
+    """The mechanism of a rule with sound settings, of which the test changes some."""
     net = cnn()
     known = {
         "dp_sgd": (dp_sgd_file, {"C": 1.5}),
@@ -55,7 +55,7 @@ def asked(name, **changes):
 RULES = pytest.mark.parametrize("name", ["dp_sgd", "dp_dfa", "dp_hybrid"])
 
 
-# --- what is said --------------------------------------------------------------------------------------------
+# --- the stated mechanism ------------------------------------------------------------------------------------
 
 
 @RULES
@@ -75,13 +75,16 @@ def test_a_mechanism_says_what_one_step_releases(name, adjacency, terms):
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_settings_of_dp_dfa_reach_its_mechanism():
-    """At z, the bias sums 16 positions and not 4. In the top layer, beta_top and the derivative's 1/4 are used."""
+    """DP-DFA's settings reach its mechanism: at z, the bias sums 16 positions instead of 4.
+
+    The top layer uses beta_top and the derivative's 1/4.
+    """
     net = cnn()
     below = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1), at="z")
     said = asked("dp_dfa", at="z", B=below, top="slope", beta_top=0.8)
     by_hand = 0.9**2 * (16 + 16) + ((0.9 / 4) ** 2 + (0.8 / 4) ** 2) * 5
     assert said.sensitivity == pytest.approx(2 * 0.1 / 64 * math.sqrt(by_hand), rel=1e-12)
-    said = asked("dp_dfa", tau_e=0.2, top="unclipped", beta_top=0.8)  # no error of a softmax has a norm above sqrt(2)
+    said = asked("dp_dfa", tau_e=0.2, top="unclipped", beta_top=0.8)  # a softmax error has a norm of at most sqrt(2)
     by_hand = 0.2**2 * (0.9**2 * (16 + 4) + (0.9 / 4) ** 2 * 5) + 0.8**2 * 2 * 5
     assert said.sensitivity == pytest.approx(2 / 64 * math.sqrt(by_hand), rel=1e-12)
     assert asked("dp_dfa", tau_e=0.3).sensitivity == pytest.approx(3 * asked("dp_dfa").sensitivity, rel=1e-12)
@@ -104,7 +107,10 @@ def test_the_hybrid_needs_no_feedback_below_its_dense_layers():
 
 
 def test_the_hybrid_counts_its_layers_by_ell():
-    """ell = 2: W and b of two layers are clipped to tau, and so is the top. Each dense layer has a tau_h."""
+    """The hybrid counts its layers by ell: with ell = 2, W and b of two layers and of the top are clipped to tau.
+
+    Each dense layer has its own tau_h.
+    """
     said = asked("dp_hybrid", ell=2, tau_h=[2.0])
     assert said.sensitivity == pytest.approx(2 / 64 * math.sqrt(4 * 0.4**2 + 0.1**2 * 5), rel=1e-12)
     said = asked("dp_hybrid", tau_h=[2.0, 3.0])
@@ -115,7 +121,7 @@ def test_the_hybrid_counts_its_layers_by_ell():
 @RULES
 @pytest.mark.verifies("lee2020:acct")
 def test_an_accountant_counts_what_the_mechanism_says(name):
-    """Noise of 4 times the sensitivity gives the same epsilon for any rule."""
+    """If the noise is 4 times the sensitivity, every rule's mechanism has the same epsilon."""
     said = asked(name, sigma=4 * asked(name).sensitivity)
     assert said.noise_multiplier == pytest.approx(4, rel=1e-12)
     other = asked("dp_sgd", sigma=4 * 3 / 64)
@@ -124,7 +130,7 @@ def test_an_accountant_counts_what_the_mechanism_says(name):
     assert 0 < got < math.inf
 
 
-# --- what is refused -----------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------------------
 
 
 @RULES

@@ -46,7 +46,7 @@ from tests.oracles.private_rules import (
 from tests.oracles.rule_settings import values
 from tests.project.tree import ROOT
 
-HUGE = 1e9  # a clip that clips nothing
+HUGE = 1e9  # a bound that no norm exceeds
 rng = np.random.default_rng
 
 
@@ -76,7 +76,7 @@ EVERY = pytest.mark.parametrize("make", NETS.values(), ids=list(NETS))
 
 
 def case(make, k=4, seed=0, **settings):
-    """A network, a batch and feedback, large enough that a missing layer would be detected."""
+    """A network, a batch and feedback, large enough that the tests detect a missing layer."""
     net = make(**settings)
     x, y = batch(net, k, seed)
     return net, x, y, feedback.draw(net, law="normal", scale=1.0, rng=rng(11))
@@ -92,7 +92,7 @@ def sizes(direction):
 
 
 def noiseless(rule, **settings):
-    """A private rule without noise. It must not depend on the generator."""
+    """A private rule without noise. Its result must not depend on the generator."""
     return functools.partial(rule, sigma=0.0, rng=rng(5), **settings)
 
 
@@ -101,7 +101,11 @@ def noiseless(rule, **settings):
 
 @pytest.mark.verifies("lee2020:A9", "lee2020:A10-A11", "lee2020:A12", "lee2020:A6-A8", "lee2020:clip")
 def test_fix_a_dp_dfa():
-    """V3d: the average, each record alone, record 0's deltas, and the change from another label of record 0."""
+    """DP-DFA has the digits of the ledger's vector V3d.
+
+    The digits are the average, each record alone, the deltas of record 0, and the change from another label of record
+    0.
+    """
     net, x, y, B = fix_a()
     rule = noiseless(dp_dfa, B=B, tau_e=0.1, tau_h=1.2)
     average = rule(net, x, y, m=4)
@@ -115,7 +119,7 @@ def test_fix_a_dp_dfa():
     digits(norm(entries(average)), 0.046054640433)
     alone = [rule(net, x[i : i + 1], y[i : i + 1], m=1) for i in range(4)]
     digits([norm(entries(a)) for a in alone], [0.166343661369, 0.151701951619, 0.177108944575, 0.189368135127])
-    digits(alone[0][1][3], [-0.081554371267, 0.037362014268, 0.044192356999])  # e itself, the input of the bias
+    digits(alone[0][1][3], [-0.081554371267, 0.037362014268, 0.044192356999])  # e itself, which the bias uses
     delta_1 = [0.031224531168, 0.010702547968, -0.026611284726, 0.030443677732, 0.020350097244]
     digits(alone[0][1][1], delta_1)
     digits(alone[0][1][2], [0.011802570568, -0.009159687676, -0.004375109013, 0.012698284175])
@@ -129,7 +133,10 @@ def test_fix_a_dp_dfa():
 
 @pytest.mark.verifies("lee2020:hybrid-conv", "lee2020:hybrid-delta")
 def test_fix_b_hybrid():
-    """V7: the convolution's gradients record by record, their averages, and the averages clipped to 0.02."""
+    """The hybrid has the digits of the ledger's vector V7.
+
+    The digits are the convolution's gradients for each record, their averages, and the averages clipped to 0.02.
+    """
     net, x, y, B = fix_b()
     rule = noiseless(dp_hybrid, B=B, tau_e=0.1, tau_h=HUGE)
     alone = [rule(net, x[i : i + 1], y[i : i + 1], m=1, tau=HUGE) for i in range(3)]
@@ -147,7 +154,7 @@ def test_fix_b_hybrid():
 
 
 def middle_clip(net, x, y, clip="joint"):
-    """A bound that some of the records exceed and some do not (for "layer": in every layer, if possible)."""
+    """A bound that some records exceed and others do not; for "layer", this is so in every layer if possible."""
     alone = [bp(net, x[i : i + 1], y[i : i + 1]) for i in range(len(x))]
     if clip == "joint":
         return float(np.median([norm(entries(a)) for a in alone]))
@@ -157,7 +164,7 @@ def middle_clip(net, x, y, clip="joint"):
 @EVERY
 @pytest.mark.parametrize("clip", ["joint", "layer"])
 def test_dp_sgd_clips_micro_batches_of_one(make, clip):
-    """Each record's gradient comes from bp on that record alone, and is then clipped by the formula."""
+    """DP-SGD clips each record's gradient: bp on the record alone, then the formula of the clip."""
     net, x, y, _ = case(make, 5)
     C = middle_clip(net, x, y, clip)
     want = [[None] + [np.zeros(a.shape) for a in part[1:]] for part in (net.W, net.b)]
@@ -209,7 +216,10 @@ CONVOLUTIONS = [
 @pytest.mark.peers
 @pytest.mark.parametrize("map_, shape", [*CONVOLUTIONS, (Dense(4), (2, 3, 3)), (Dense(1), (5,))])
 def test_norms2_is_the_norm_of_autograds_gradients(torch, map_, shape):
-    """A layer's own <z, dz> for one record at a time, with a record whose dz is 0 and one whose input is 0."""
+    """norms2 is the squared norm of autograd's gradients, for one record at a time.
+
+    It is a layer's own <z, dz>. In one record dz is 0, and in another one the input is 0.
+    """
     map_, r = map_.bind(shape), rng(3)
     h, dz = r.normal(size=(4, *shape)), r.normal(size=(4, *map_.out_shape))
     dz[1], h[2] = 0, 0
@@ -239,7 +249,7 @@ def test_dp_sgd_with_a_huge_bound_is_bp(make, clip):
 @EVERY
 @pytest.mark.verifies("lee2020:clip")
 def test_no_record_adds_more_than_the_bound(make):
-    """A record that is clipped to C adds a vector of norm C. Layer by layer, each layer adds C / sqrt(L)."""
+    """A record that is clipped to C adds a vector of norm C. If each layer is clipped, it adds C / sqrt(L)."""
     net, x, y, _ = case(make, 6)
     C = middle_clip(net, x, y)
     together = [norm(entries(noiseless(dp_sgd, C=C, m=1)(net, x[i : i + 1], y[i : i + 1]))) for i in range(6)]
@@ -253,7 +263,7 @@ def test_no_record_adds_more_than_the_bound(make):
 
 
 def test_records_without_a_gradient_add_nothing():
-    """The squared error of a target met exactly: e = 0, and no 0 / 0 if the norm or e is clipped."""
+    """A record whose target is met exactly adds nothing: e = 0, and no 0 / 0 occurs if the norm or e is clipped."""
     net = small_mlp(loss=ops.squared_error)
     x, _ = batch(net, 3)
     y = forward(net, x)[1][net.L]
@@ -272,7 +282,10 @@ def test_records_without_a_gradient_add_nothing():
 @EVERY
 @pytest.mark.verifies("lee2020:A9", "lee2020:A10-A11", "lee2020:A12", "lee2020:A6-A8", "lee2020:A13")
 def test_dp_dfa_equals_record_by_record_loops(make):
-    """Both clips are active. The loops go through the layers upwards, the rule downwards (line A13)."""
+    """DP-DFA equals loops over the records with both clips active.
+
+    The loops go through the layers upwards, the rule downwards (line A13).
+    """
     net, x, y, B = case(make, 3)
     settings = {"m": 5, "tau_e": 0.3, "tau_h": 0.8}
     assert_same_direction(noiseless(dp_dfa, B=B, **settings)(net, x, y), dp_dfa_by_records(net, x, y, B, **settings))
@@ -315,7 +328,10 @@ def test_dp_dfa_with_transported_weights_is_bp_in_the_layer_below_the_top(make):
 @pytest.mark.verifies("lee2020:A1-A2")
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_feedback_has_spectral_norm_beta_and_feeds_the_layers_below_the_top(at):
-    """The norm is from power iteration on B^T B. Of the printed B^1..B^L, none feeds the top, which takes e."""
+    """Each feedback matrix has spectral norm beta and feeds a layer below the top; the top takes e.
+
+    The norm is computed by power iteration on B^T B. The paper prints B^1..B^L.
+    """
     net = small_cnn()
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(4), at=at)
     assert [l for l in range(net.L + 1) if B[l] is not None] == [1, 2]
@@ -375,7 +391,10 @@ def test_the_ends_of_the_hybrid_are_dfa_and_bp(make):
 
 @pytest.mark.verifies("lee2020:hybrid-delta")
 def test_the_hybrid_with_transported_weights_is_bp_where_one_layer_is_replaced():
-    """ell = L - 2 and B[L-1] = W[L]^T, in a network without skips. Every layer agrees."""
+    """The hybrid with transported weights is BP if it replaces one layer: ell = L - 2 and B[L-1] = W[L]^T.
+
+    The network has no skips. Every layer agrees.
+    """
     net, x, y, B = case(small_cnn)
     B[2] = net.W[3].T
     assert convolutions(net) == 1
@@ -398,11 +417,11 @@ def test_the_private_hybrid_on_no_layer_is_dp_dfa_bit_by_bit(make):
     assert np.array_equal(entries(got), entries(dp_dfa(net, x, y, rng=rng(6), **settings)))
 
 
-# --- what private rules have in common: noise, m, empty batches, dtypes --------------------------------------------
+# --- properties of all private rules: noise, m, empty batches, dtypes ----------------------------------------------
 
 
 def private(net, B):
-    """Rules with readings, then every other rule whose noise setting is the standard deviation on a sum over m."""
+    """Rules with readings, and every other rule in which the noise setting is the std on a sum over m."""
     found = {
         "dp_sgd": functools.partial(dp_sgd, C=0.4),
         "dp_sgd, layer": functools.partial(dp_sgd, C=0.4, clip="layer"),
@@ -425,7 +444,7 @@ def private(net, B):
 
 
 def with_noise(rule, known, net, x, y, *, sigma, **more):
-    """One call, with the noise under the rule's name for it."""
+    """One call of the rule; the noise has the rule's name for it."""
     return rule.function(net, x, y, **known, **{rule.noise: sigma}, **more)
 
 
@@ -445,7 +464,10 @@ NOISES = pytest.mark.parametrize(
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_an_empty_batch_gives_noise_alone(name, make, dtype):
-    """The noise of each array is fresh, from the top down, W before b: bitwise identical with draws by hand."""
+    """An empty batch gives noise alone: bitwise identical with draws by hand.
+
+    The noise of each array is fresh, from the top down, W before b.
+    """
     net, x, y, B = case(make, 0, dtype=dtype)
     x, y = x.astype(dtype), y.astype(dtype)
     dW, db = private(net, B)[name](net, x, y, m=8, sigma=0.5, rng=rng(7))
@@ -458,7 +480,10 @@ def test_an_empty_batch_gives_noise_alone(name, make, dtype):
 @PRIVATE
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 def test_the_noise_is_added_once_to_every_array_and_last(name):
-    """A function that adds 1, 2, 3 ... instead of noise moves each array by its number. sigma is not divided by m."""
+    """The noise is added once to every array, and after everything else.
+
+    A function that adds 1, 2, 3 ... instead of noise moves each array by its number. sigma is not divided by m.
+    """
     net, x, y, B = case(small_cnn)
     rule, calls = private(net, B)[name], []
 
@@ -479,18 +504,19 @@ def test_the_noise_is_added_once_to_every_array_and_last(name):
 @NOISES
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 def test_the_noise_has_its_size_and_its_mean_is_the_noiseless_direction(name):
-    """1000 steps on a net of 55 parameters: chi-square of each array, mean and correlations of entries, and of steps.
+    """The noise has its size, and its mean is the noiseless direction: 1000 steps on a net of 55 parameters.
 
-    A correct program fails with probability below 3e-6 (seeds are fixed). By Chernoff's bound, E exp(t X Y) = (1 -
-    t^2)^(-1/2), a mean of n = 1000 products of two independent normals exceeds 7 / sqrt(n) with probability below
-    exp(-23.9). The mean of products of neighbouring steps is two such means, of the even and of the odd steps. A mean
-    that is 0.35 std off, a variance that is 40 % off and a correlation of 0.4 are missed with probability below 1e-6.
+    We test the chi-square of each array, and means and correlations of entries and of steps. A correct program fails
+    with probability below 3e-6 (seeds are fixed). By Chernoff's bound, E exp(t X Y) = (1 - t^2)^(-1/2), a mean of n =
+    1000 products of two independent normals exceeds 7 / sqrt(n) with probability below exp(-23.9). The mean of products
+    of neighbouring steps is two such means, of the even and of the odd steps. A mean that is 0.35 std off, a variance
+    that is 40 % off and a correlation of 0.4 are missed with probability below 1e-6.
     """
     net, x, y, B = case(small_mlp)
     rule, r, n = private(net, B)[name], rng(9), 1000
     exact = entries(rule(net, x, y, m=4, sigma=0.0, rng=r))
     draws = np.array([entries(rule(net, x, y, m=4, sigma=0.5, rng=r)) for _ in range(n)])
-    noise = (draws - exact) / 0.5  # independent N(0, 1), if the rule is right
+    noise = (draws - exact) / 0.5  # independent N(0, 1) for a correct rule
     cuts = np.cumsum([a.size for a in (*net.W[1:], *net.b[1:])])[:-1]
     for part in np.split(noise, cuts, axis=1):
         low, high = stats.chi2.ppf([1e-6 / 12, 1 - 1e-6 / 12], part.size)
@@ -505,7 +531,10 @@ def test_the_noise_has_its_size_and_its_mean_is_the_noiseless_direction(name):
 @pytest.mark.parametrize("m", [3, 12, 12.5])
 @pytest.mark.verifies("lee2020:A10-A11")
 def test_m_is_public_and_divides_the_sum_whatever_the_batch(name, m):
-    """With four records and any m, only the sum's divisor changes, and the noise does not."""
+    """m is public and divides the sum for any batch: with four records and any m, only the sum's divisor changes.
+
+    The noise does not change.
+    """
     net, x, y, B = case(small_cnn)
     rule = private(net, B)[name]
     noise = entries(rule(net, x[:0], y[:0], m=1, sigma=0.3, rng=rng(4)))
@@ -551,6 +580,9 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux")
 def test_a_step_of_dp_sgd_on_the_paper_cnn_stays_below_3_gb():
-    """Batch 512 in float32. Per-example gradients alone would take 2.99 GB."""
+    """A step of DP-SGD on the paper's CNN with batch size 512 in float32 needs less than 3 GB.
+
+    The gradients of all examples alone would take 2.99 GB.
+    """
     run = subprocess.run([sys.executable, "-c", STEP], cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(run.stdout) * 1024 < 3e9

@@ -1,4 +1,4 @@
-"""The repaired photonic rules: without noise, the change from one record, and the refused guarantees."""
+"""The repaired photonic rules: results without noise, the change from one record, and the refused guarantees."""
 
 import math
 from functools import partial
@@ -99,12 +99,11 @@ def test_the_label_rule_is_pdfa_draw_by_draw(top):
 
 @pytest.mark.slow
 def test_the_noise_has_mean_0_deviation_s_and_no_correlation_between_any_two_entries():
-    """4,000 draws of 15 entries, with a bound by Bonferroni for each test.
+    """The noise has mean 0, std s and no correlation between any two entries, in 4,000 draws of 15 entries.
 
-    Means are normal, sums of squares are chi-squared, and for two independent normals, the t statistic of their
-    correlation is Student's.
-    A mean that is 0.18 s off, a variance that is a third off and a correlation of 0.18 are missed with probability
-    1e-6.
+    Each test has a bound by Bonferroni. Means are normal, sums of squares are chi-squared, and for two independent
+    normals, the t statistic of their correlation is Student's. A mean that is 0.18 s off, a variance that is a third
+    off and a correlation of 0.18 are missed with probability 1e-6.
     """
     net, x, y, B = fixture(sizes=(2, 2, 2, 1), loss=ops.squared_error)
     n, s = 4000, 0.37
@@ -146,16 +145,17 @@ def test_float32_stays_float32():
     assert {a.dtype for a in (*dW[1:], *db[1:])} == {np.dtype(np.float32)}
 
 
-# --- what one record moves: a search that must not pass the bound, and comes near it -----------------------------
+# --- the change from one record: a search that must not exceed the bound, and comes near it ---------------------
 
 PHI = {"tanh": ops.tanh, "sigmoid": ops.sigmoid, "relu": ops.relu, "identity": ops.identity}
 GAMMA = {"tanh": 1.0, "sigmoid": 0.25, "relu": 1.0, "identity": 1.0}
 
 
 class Neighbours:
-    """A net and two records as one vector of reals, and the change of the direction if one record replaces the other.
+    """A net and two records as one real vector, with the change of the direction if one record replaces the other.
 
-    The other records of the batch add the same to both directions, so one record each is enough. Targets are real.
+    The other records of the batch add the same to both directions, so one record for each neighbour is enough. Targets
+    are real.
     """
 
     def __init__(self, phi, skip, seed, **readings):
@@ -185,7 +185,10 @@ class Neighbours:
 
 
 def largest_found(distance, size, seed, draws=150, climbs=350):
-    """Random search at several scales, then a climb by random steps. Their size follows success (one fifth rule)."""
+    """Random search at several scales, then a climb by random steps. The size of the steps follows their success.
+
+    This is the one-fifth rule.
+    """
     r = rng(seed)
     tried = [r.normal(0, 10 ** r.uniform(-1.5, 1.5), size) for _ in range(draws)]
     found = [distance(v) for v in tried]
@@ -214,7 +217,11 @@ def largest_found(distance, size, seed, draws=150, climbs=350):
     ],
 )
 def test_no_record_found_moves_the_direction_past_the_bound(phi, skip, readings, adjacency, distance):
-    """It comes within 0.7 of the bound for identity and ReLU, whose phi' is gamma where active, and otherwise 0.4."""
+    """No record in the search changes the direction by more than the bound, and the search comes within 0.7 of it.
+
+    The share 0.7 is for identity and ReLU, because their phi' is gamma where they are active. For the other activations
+    it is 0.4.
+    """
     pair = Neighbours(phi, skip, 5, **readings)
     nu, c = 0.3 / np.sqrt([6, 5, 5]), 1.2 / np.sqrt([6, 5, 5])
     bias = np.minimum(c, 1 + nu) if readings["bias"] == "clipped" else np.ones(3)
@@ -230,10 +237,10 @@ def test_no_record_found_moves_the_direction_past_the_bound(phi, skip, readings,
 @pytest.mark.parametrize("bias", ["one", "clipped"])
 @pytest.mark.parametrize("m", [1, 256])
 def test_a_flipped_label_attains_the_bound(m, bias):
-    """Two opposite errors attain the bound.
+    """A changed label attains the bound, because the two errors are opposite.
 
     With W = 0 and tau_h_min = tau_h_max, phi' = 1, every input is at the corner of its clip, and p = (1/2, 1/2) makes
-    the two errors opposite. x = 0 represents any record, and the other records are any.
+    the two errors opposite. The record x = 0 represents any record, and the other records are arbitrary.
     """
     net, x, y, B = fixture(sizes=(6, 5, 4, 2))
     for l in (1, 2, 3):
@@ -268,10 +275,11 @@ def test_a_flipped_label_attains_the_bound(m, bias):
     ],
 )
 def test_no_label_found_moves_the_projected_errors_past_the_bound(loss, tau_B, best_case):
-    """With m = 1, phi = identity and biases that read 1, db[l] is u^l: two hidden layers and the top.
+    """No label in the search changes the projected errors by more than the bound.
 
-    500 pairs of labels at random weights: the largest distance comes within 5 % of the bound. For squared error, the
-    labels are two of any targets, which a top "scaled" allows.
+    With m = 1, phi = identity and biases that read 1, db[l] is u^l, for two hidden layers and the top. The search has
+    500 pairs of labels at random weights, and its largest distance comes within 5 % of the bound. For squared error,
+    the labels are any two targets, because a "scaled" top allows them.
     """
     r = rng(7)
     net, x, _, B = fixture(phi=ops.identity, loss=loss, sizes=(6, 5, 4, 2))
@@ -301,7 +309,10 @@ def released(net, adjacency="replace-one", sampling="none", sampling_rate=1.0, *
 
 
 def test_the_mechanism_by_hand():
-    """Three layers of sigmoid, sigmoid, top: with tau_h = 3 and biases that read 1, (1/16 + 1/16 + 1) 10 = 11.25."""
+    """The mechanism has the value by hand: three layers of sigmoid, sigmoid, top give (1/16 + 1/16 + 1) 10 = 11.25.
+
+    Here tau_h = 3, and the biases read 1.
+    """
     net = mlp([6, 5, 4, 3], ops.sigmoid, rng=rng(0))
     one = released(net, tau_h_max=3.0, tau_B=2.0)
     assert_close(one.sensitivity, 2 / 10 * 2.0 * math.sqrt(11.25))

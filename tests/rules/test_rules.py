@@ -1,4 +1,4 @@
-"""BP and DFA compared with autograd, differences and record-by-record loops, and the identities between them."""
+"""BP and DFA compared with autograd, differences and loops over records, and the identities between BP and DFA."""
 
 import functools
 import tomllib
@@ -63,7 +63,7 @@ def every(nets):
 
 
 def fed(net, at="h", seed=11):
-    """Feedback for a network, large enough that a missing layer would be detected."""
+    """Feedback for a network, large enough that the tests detect a missing layer."""
     return feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(seed), at=at)
 
 
@@ -90,7 +90,7 @@ def test_bp_is_the_slope_of_the_mean_loss(make, seed):
     net = make()
     x, y = batch(net, 6)
     VW, Vb = random_direction(net, seed)
-    # a step small enough to stay between the kinks of ReLU and maxima; its relative rounding is about 1e-8
+    # small enough to stay between the kinks of ReLU and maxima; the relative rounding is about 1e-8
     slope = central_difference(lambda s: mean_loss(moved(net, VW, Vb, s), x, y), step=1e-6)
     dW, db = bp(net, x, y)
     assert inner(dW, VW) + inner(db, Vb) == pytest.approx(slope, rel=1e-6)
@@ -134,7 +134,10 @@ def test_dfa_equals_autograd_of_the_surrogate(torch, make, at):
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "step"})
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_dfa_is_the_slope_of_the_surrogate(make, at):
-    """Layer by layer, the mean of <end of layer l, B_l e> as a function of W[l], b[l]. Its input and e are fixed."""
+    """DFA is the derivative of its surrogate: for each layer, the mean of <end of layer l, B_l e> by W[l] and b[l].
+
+    The layer's input and e are fixed.
+    """
     net = make()
     x, y = batch(net, 6)
     B = fed(net, at)
@@ -172,7 +175,10 @@ def test_without_pooling_both_places_are_one(place):
 
 
 def test_with_pooling_the_places_differ():
-    """The feedback has one number for each unit. The adjoint of pooling would spread it over the window."""
+    """With pooling, feedback at h and at z differ: feedback at h has one number for each unit.
+
+    The adjoint of pooling would spread this number over the window.
+    """
     net = pooled_cnn(AvgPool)
     x, y = batch(net, 4)
     direction = {}
@@ -183,13 +189,16 @@ def test_with_pooling_the_places_differ():
     assert np.linalg.norm(direction["h"]) < 0.9 * np.linalg.norm(direction["z"])
 
 
-# --- identities that tie DFA to BP ---------------------------------------------------------------------------
+# --- identities between DFA and BP ----------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("lee2020:eq5")
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "one layer"})
 def test_transported_weights_give_bp_in_the_layer_below_the_top(make):
-    """B[L-1] = W[L]^T is exact for any layers below. The top layer, which gets e directly, agrees for any B."""
+    """With B[L-1] = W[L]^T, DFA gives BP's direction in the layer below the top, for any layers below.
+
+    The top layer gets e directly, so it agrees for any B.
+    """
     net = make()
     x, y = batch(net, 5)
     B = fed(net)
@@ -227,7 +236,7 @@ def digits(got, want, decimals=12):
 
 @pytest.mark.verifies("lee2020:eq1", "lee2020:ce")
 def test_fix_a_forward():
-    """V3a."""
+    """The forward pass of fixture A has the digits of the ledger's vector V3a."""
     net, x, y, _ = fix_a()
     z, h = forward(net, x)
     losses = ops.cross_entropy(z[3], y)
@@ -239,7 +248,7 @@ def test_fix_a_forward():
 
 @pytest.mark.verifies("lee2020:eq5")
 def test_fix_a_feedback():
-    """V2: the first rows after scaling to spectral norm 0.9."""
+    """The feedback of fixture A, scaled to spectral norm 0.9, has the first rows of the ledger's vector V2."""
     B = fix_a()[3]
     digits(B[1][0], [-0.186162321400, 0.337256423578, 0.377496109747])
     digits(B[2][0], [-0.411922578104, -0.060540609395, 0.377576414963])
@@ -249,7 +258,7 @@ def test_fix_a_feedback():
 
 @pytest.mark.verifies("lee2020:eq2", "lee2020:eq3")
 def test_fix_a_bp():
-    """V3b."""
+    """BP on fixture A has the digits of the ledger's vector V3b."""
     net, x, y, _ = fix_a()
     dW, db = bp(net, x, y)
     digits(
@@ -262,7 +271,7 @@ def test_fix_a_bp():
 
 @pytest.mark.verifies("lee2020:eq5", "lee2020:dfa-update")
 def test_fix_a_dfa():
-    """V3c."""
+    """DFA on fixture A has the digits of the ledger's vector V3c."""
     net, x, y, B = fix_a()
     dW, db = dfa(net, x, y, B=B)
     digits(
@@ -295,7 +304,10 @@ def test_v11_dfa():
 
 @pytest.mark.verifies("ohana2021:eq3", "ohana2021:eq4")
 def test_v11_has_no_derivative_of_the_output_in_the_top_layer():
-    """A factor y_hat (1 - y_hat) there would give the norm 0.0192965847."""
+    """In vector V11, the top layer has no derivative of the output; a factor y_hat (1 - y_hat) would change the norm.
+
+    The norm would be 0.0192965847.
+    """
     net, x, y, B = v11()
     _, h = forward(net, x)
     e = h[3] - y
@@ -315,7 +327,7 @@ def noisy(noise_std, rng):
 @pytest.mark.verifies("ohana2021:eq1")
 @pytest.mark.parametrize("m", [1, 3])
 def test_dfa_with_a_noisy_projection_is_equation_1(m):
-    """The same draws, by hand in the order of the rule: layer L-1 first."""
+    """DFA with a noisy projection is equation 1, with the same draws by hand: layer L-1 first."""
     net = perceptron()
     x, y = batch(net, m)
     B = fed(net)
@@ -327,9 +339,9 @@ def test_dfa_with_a_noisy_projection_is_equation_1(m):
 
 @pytest.mark.verifies("ohana2021:eq1")
 def test_the_mean_over_noise_draws_is_the_noiseless_direction():
-    """4,000 draws: each entry's mean is within 6 of its standard errors (false alarm below 1e-6 for all entries).
+    """The mean over 4,000 noise draws is the noiseless direction: each entry's mean is within 6 of its standard errors.
 
-    A mean that is 10.8 of them off is missed with probability 1e-6.
+    The false alarm is below 1e-6 for all entries. A mean that is 10.8 of them off is missed with probability 1e-6.
     """
     net = mlp([3, 4, 4, 2], ops.tanh, rng=np.random.default_rng(13))
     x, y = batch(net, 2)
@@ -341,12 +353,12 @@ def test_the_mean_over_noise_draws_is_the_noiseless_direction():
         error = sample.std(axis=0, ddof=1) / np.sqrt(len(sample))
         assert (error > 0).all()
         assert (np.abs(sample.mean(axis=0) - exact[l]) < 6 * error).all()
-    assert all(np.array_equal(d[3], exact[3]) for d in draws)  # no projection, and no noise, at the top
+    assert all(np.array_equal(d[3], exact[3]) for d in draws)  # the top layer has no projection and no noise
 
 
 @pytest.mark.verifies("lee2020:dfa-update")
 def test_one_step_of_sgd_is_the_printed_update():
-    """W <- W - eta ((B e) * phi'(z)) h^T and the same for b, for one record."""
+    """One step of SGD is the printed update for one record: W <- W - eta ((B e) * phi'(z)) h^T, and the same for b."""
     from nfa.optim import SGD
 
     net = perceptron(ops.sigmoid)
@@ -453,7 +465,10 @@ def test_bp_and_dfa_refuse_a_privacy_statement_by_name():
 
 @pytest.mark.parametrize("name", [name for name in names() if spec(name).mechanism])
 def test_what_is_left_out_is_the_same_for_a_rule_and_its_mechanism(name):
-    """Otherwise a guarantee would describe another clip than the one in use."""
+    """Arguments that are left out have the same default in a rule and its mechanism.
+
+    Otherwise a guarantee would describe another clip than the one in use.
+    """
     one = spec(name)
     both = {k: v for k, v in one.mechanism_defaults.items() if v is not UNSET and k in one.defaults}
     assert both == {k: one.defaults[k] for k in both}

@@ -1,4 +1,4 @@
-"""Algorithm 1 of Berthier (2019): the driver as printed, the rule with its sampler, and the release of a step."""
+"""Algorithm 1 of Berthier (2019): the algorithm as printed, the rule with its sampler, and the release of a step."""
 
 import functools
 import math
@@ -18,7 +18,7 @@ from nfa.rules.shuffled_sgd import mechanism, private_sgd_shuffling, shuffled_sg
 from nfa.sampling import EpochPartition, PartialPasses, number_of_passes, pass_length
 from nfa.train import train
 
-FALSE_ALARM = 1e-6  # of each statistical test, if its seed were drawn again
+FALSE_ALARM = 1e-6  # probability that a statistical test fails on correct code with another seed
 
 
 def records(n=6):
@@ -50,7 +50,10 @@ def as_vector(net):
 @pytest.mark.parametrize("tau, e", [(1 / 6, 2), (0.5, 3), (0.7, 1.4), (1, 2)])
 @pytest.mark.parametrize("L, sigma", [(0.6, 0.3), (math.inf, 0.0)])
 def test_the_rule_its_sampler_and_the_loop_are_the_algorithm_as_printed(tau, e, L, sigma):
-    """Every iterate agrees to 1e-12, with noise and with active clips (gradients have norms from 0.4 to 6)."""
+    """The rule, its sampler and the loop give every iterate of the printed algorithm to 1e-12.
+
+    The test has noise and active clips (gradients have norms from 0.4 to 6).
+    """
     (x, y), net, streams = records(), linear(), Streams(5)
     given = {"gamma": 0.1, "grad": by_hand, "L": L, "e": e, "tau": tau, "sigma": sigma, "streams": streams}
     printed = private_sgd_shuffling(list(zip(x, y, strict=True)), as_vector(net), sequence=True, **given)
@@ -86,12 +89,15 @@ def test_a_pass_reads_different_records_and_stops_part_way(n, e, tau, passes, k)
     order = used(n, e, tau).reshape(passes, k)
     assert all(len(set(row)) == k for row in order.tolist())
     assert tau < 1 or np.array_equal(np.bincount(order.ravel()), [e] * n)
-    assert len({tuple(row) for row in order.tolist()}) == passes  # every pass shuffles again
+    assert len({tuple(row) for row in order.tolist()}) == passes  # every pass has a new order
 
 
 @pytest.mark.verifies("berthier2019:alg1")
 def test_one_whole_pass_without_noise_is_cyclic_sgd():
-    """Least squares in one dimension, theta <- theta - gamma a (a theta - b), written out record by record."""
+    """One whole pass without noise is cyclic SGD: least squares in one dimension, written out record by record.
+
+    The update is theta <- theta - gamma a (a theta - b).
+    """
     a, b = np.array([1.0, -0.5, 2.0, 0.25]), np.array([0.5, 1.0, -1.0, 3.0])
     given = {"gamma": 0.2, "grad": lambda theta, r: r[0] * (r[0] * theta - r[1]), "sigma": 0.0, "streams": Streams(4)}
     ours = private_sgd_shuffling(list(zip(a, b, strict=True)), np.ones(1), L=math.inf, e=2, tau=1, **given)
@@ -105,11 +111,11 @@ def test_one_whole_pass_without_noise_is_cyclic_sgd():
 @pytest.mark.verifies("berthier2019:alg1")
 @pytest.mark.parametrize("tau, cells", [(0.25, 16), (0.5, 12)])
 def test_passes_of_one_record_are_draws_with_replacement(tau, cells):
-    """The test counts the pairs of steps 2 k - 1 and 2 k of 4 records.
+    """Passes of one record are draws with replacement.
 
-    With tau = 1/n, all 16 pairs are equally likely, and with tau = 1/2, the 12 unequal ones.
-    There are 1,500 pairs and a chi2 test. It misses probabilities that are a third off in the mean square with
-    probability 1e-6.
+    The test counts the pairs of steps 2 k - 1 and 2 k of 4 records. With tau = 1/n, all 16 pairs are equally likely,
+    and with tau = 1/2, the 12 unequal ones. There are 1,500 pairs and a chi2 test. It misses probabilities that are a
+    third off in the mean square with probability 1e-6.
     """
     first, second = used(4, 750, tau).reshape(-1, 2).T
     counts = np.bincount(4 * first + second, minlength=16)
@@ -139,7 +145,10 @@ def test_a_pass_over_one_record_is_one_step():
 
 @pytest.mark.parametrize("n", [1, 7, 49, 100, 1000])
 def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
-    """k / n and, for 100, every whole percent: floor(0.29 * 100) is 28 in floating point."""
+    """The floor of tau n is that of the decimal number: floor(0.29 * 100) would be 28 in floating point.
+
+    We test k / n and, for n = 100, every whole percent.
+    """
     for k in range(1, n + 1):
         assert pass_length(k / n, n) == k
         assert number_of_passes(3 * k, k / n) == 3 * n
@@ -210,7 +219,10 @@ def step(n=1, sigma=0.0, net=None, seed=0, **settings):
 
 
 def test_the_regulariser_is_inside_the_clip_or_outside():
-    """Central differences of the record's loss with 0.3 ||theta||^2. Inside, the whole gradient is clipped to 0.5."""
+    """The regulariser is inside or outside the clip, by central differences of the loss with 0.3 ||theta||^2.
+
+    If it is inside, the whole gradient is clipped to 0.5.
+    """
     (x, y), net = records(1), linear()
     theta = as_vector(net)
 
@@ -235,7 +247,7 @@ def test_the_regulariser_is_inside_the_clip_or_outside():
 
 @pytest.mark.verifies("berthier2019:sec4.6.3")
 def test_with_step_size_0_noisy_passes_differ_and_noiseless_ones_do_not():
-    """The sum over a pass of steps of size 0 is exactly the full gradient. With noise, it is another vector each time.
+    """With learning rate 0, noiseless passes have the same sum, the full gradient; noisy passes differ each time.
 
     The sums of 400 noisy passes have mean n grad and variance n sigma^2 = 6 * 0.49 on each coordinate. A mean that is
     0.55 std off, or a variance that is 28 % off, is missed with probability 1e-6.
@@ -255,15 +267,15 @@ def test_with_step_size_0_noisy_passes_differ_and_noiseless_ones_do_not():
     for seed in range(3):
         np.testing.assert_allclose(total(0.0, seed), whole, atol=1e-13)
     halves = [total(0.0, seed, tau=0.5) for seed in range(3)]
-    assert np.linalg.norm(halves[0] - halves[1]) > 0.1  # part of a pass is not a full gradient
+    assert np.linalg.norm(halves[0] - halves[1]) > 0.1  # a part of a pass is not a full gradient
     noisy = np.array([total(0.7, seed) for seed in range(400)])
     z = (noisy.mean(axis=0) - whole) / math.sqrt(6 * 0.49 / 400)
-    assert stats.chi2.sf(z @ z, 8) > FALSE_ALARM  # E eta = 0, so the objective is the one without noise
+    assert stats.chi2.sf(z @ z, 8) > FALSE_ALARM  # E eta = 0, so the objective is that without noise
     spread = ((noisy - whole) ** 2).sum() / (6 * 0.49)
     assert FALSE_ALARM / 2 < stats.chi2.sf(spread, 8 * 400) < 1 - FALSE_ALARM / 2
 
 
-# What it releases
+# The release
 
 
 def released(tau, n=1000, **changed):
@@ -276,9 +288,10 @@ def released(tau, n=1000, **changed):
 @pytest.mark.verifies("berthier2019:alg1")
 @pytest.mark.parametrize("e", [1, 10])
 def test_whole_passes_have_the_bound_of_one_release_a_pass(e):
-    """sigma = 2 L: 2 alpha L^2 / sigma^2 = alpha / 2 for each pass, so R + 2 sqrt(R log(1 / delta)) with R = e / 2.
+    """Whole passes have the bound of one release per pass: R + 2 sqrt(R log(1 / delta)) with R = e / 2.
 
-    Real orders on a grid are within 1e-4 of the best one: 4.79193205 for e = 1 and delta = 1e-4.
+    With sigma = 2 L, each pass has 2 alpha L^2 / sigma^2 = alpha / 2. Real orders on a grid are within 1e-4 of the best
+    one: 4.79193205 for e = 1 and delta = 1e-4.
     """
     ours = epsilon([(released(1), 1000 * e)], delta=1e-4, conversion="mironov2017")
     R = e / 2
@@ -289,7 +302,10 @@ def test_whole_passes_have_the_bound_of_one_release_a_pass(e):
 
 @pytest.mark.verifies("berthier2019:alg1")
 def test_draws_with_replacement_have_the_bound_of_batches_of_one():
-    """Reference values by the report's Theorem 3.2, and by that of its source, which also has a cap."""
+    """Draws with replacement have the bound of batches of one, with the reference values of two theorems.
+
+    These are the report's Theorem 3.2 and the theorem of its source, which also has a cap.
+    """
     m = released(1 / 1000)
     assert (m.sampling, m.sampling_rate, m.noise_multiplier) == ("without-replacement", 1 / 1000, 1.0)
     assert epsilon(
@@ -315,7 +331,7 @@ def test_no_noise_or_no_clip_is_no_mechanism(changed, why):
 
 
 def test_the_sampler_and_the_mechanism_agree_in_the_loop():
-    """train compares the scheme and the rate of the batches with those of the mechanism."""
+    """train compares the scheme and the rate of the sampler's batches with those of the mechanism."""
     (x, y), streams = records(), Streams(0)
 
     rule = functools.partial(shuffled_sgd, L=1.0, sigma=2.0)

@@ -145,12 +145,12 @@ def test_a_rule_that_cannot_be_hashed_and_a_docstring_that_leads_nowhere(outside
 
 @pytest.mark.parametrize("name", names())
 def test_every_rule_of_nfa_keeps_to_the_contract(name):
-    """Its arguments have names of the contract. Functions and the state have defaults."""
+    """Every rule of nfa has argument names of the contract, and its functions and its state have defaults."""
     found = spec(name)
     assert found.given <= set(GIVEN)
     for one in set(FUNCTIONS) & found.given:
         assert callable(found.defaults[one])
-    assert found.mechanism is not None  # each states its release, or why nothing is known
+    assert found.mechanism is not None  # each rule states its release, or why none is known
     assert found.states == (found.returns in (Mechanism, Classic))
     assert found.states or found.refusal
     assert not found.states or found.setting(found.noise)
@@ -161,9 +161,10 @@ def test_every_rule_of_nfa_keeps_to_the_contract(name):
 @pytest.mark.parametrize("name", [name for name in names() if spec(name).sum_over_examples and name not in ALIASES])
 @pytest.mark.parametrize("cut", [1, 4])
 def test_a_rule_that_declares_a_sum_is_one(name, cut):
-    """With m given and without noise, a batch has the direction of the sum of its two parts, up to rounding.
+    """If a rule declares a sum, a batch has the direction of the sum of its two parts, up to rounding.
 
-    The draws of a forward rule belong to the record, so parts draw the same as the whole.
+    m is given, and there is no noise. The draws of a forward rule belong to the record, so the parts have the same
+    draws as the whole.
     """
     rule = spec(name)
     net = mlp((3, 5, 4, 2), ops.tanh, rng=rng(0))
@@ -171,7 +172,7 @@ def test_a_rule_that_declares_a_sum_is_one(name, cut):
 
     def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng_):
         own = rng([l, draws])
-        seen = z[l][:, :1] + own.standard_normal(z[l].shape[1:])  # any function of a record
+        seen = z[l][:, :1] + own.standard_normal(z[l].shape[1:])  # any function of one record
         return seen, (seen**2).sum(axis=1)
 
     known = {
