@@ -9,13 +9,18 @@ ANY = "any"  # recorded as the core type of a contender for which the core type 
 class Contender(NamedTuple):
     """A contender, which runs in its own process. See `worker`.
 
-    Parameters ---------- name : the contender's name in the record build : "module:function" of this package;
-    ``function(folder, *, tiny, threads, **options) -> problem.Built`` options : keyword arguments of that function kind
-    : "ours" is started as the command `nfa` is; the others are "peer", and "command", which starts Python again cores :
-    the core types of OpenBLAS to run with: "all", "first", or "any", where it makes no difference libraries : libraries
-    that this contender needs; without them it does not take part extra : the contender takes part only if all
-    contenders are requested once : a turn is a single call without a warm-up call most_rounds : largest number of
-    rounds; None for all rounds every_core : whether the contender may use every core, also if the others may not
+    Parameters
+    ----------
+    name : the contender's name in the record
+    build : "module:function" of this package; ``function(folder, *, tiny, threads, **options) -> problem.Built``
+    options : keyword arguments of that function
+    kind : "ours", started as the command `nfa` is; "peer"; or "command", which starts Python again
+    cores : the core types of OpenBLAS to run with: "all", "first", or "any" if the core type makes no difference
+    libraries : libraries that this contender needs; without them it does not take part
+    extra : whether the contender takes part only if all contenders are requested
+    once : whether a turn is a single call, without a warm-up call
+    most_rounds : largest number of rounds; None for all rounds
+    every_core : whether the contender may use every core, also if the others may not
     """
 
     name: str

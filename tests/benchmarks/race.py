@@ -55,8 +55,11 @@ _ending = threading.Event()  # while set, a process that has just been started e
 class Contestant:
     """A contender's process, as the racing process controls it.
 
-    Parameters ---------- contender : the contender to build core : a name of CORE_TYPES; other names leave the
-    environment unchanged folder : the folder with the data that `own.export` writes
+    Parameters
+    ----------
+    contender : the contender to build
+    core : a name of CORE_TYPES; other names leave the environment unchanged
+    folder : the folder with the data that `own.export` writes
     tiny, threads, least, bound : as for `race`
     """
 

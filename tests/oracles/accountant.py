@@ -1,7 +1,7 @@
 """The theorems of `nfa.privacy.theorems` at eighty digits, term by term with exact ratios, for orders up to 10^4.
 
-All computations use the moments M(l) = E_Q[(P/Q)^l] = e^{(l-1) epsilon(l)} of one release, and weights whose neighbours
-have a rational ratio. Unlike the tested code, they take no logarithm before the last line.
+All computations use the moments M(l) = E_Q[(P/Q)^l] = e^{(l-1) epsilon(l)} of one release. The weights have a rational
+ratio to their neighbours. Unlike the tested code, these computations take no logarithm before the last line.
 """
 
 import itertools
@@ -17,7 +17,7 @@ DIGITS = 80
 
 @dataclass(frozen=True)
 class Law:
-    """One release without sampling: M(0), ..., M(alpha) at integers, M at any order, e^{epsilon(infinity)} - 1.
+    """One release without sampling: M at the integers 0 to alpha, M at any order, and e^{epsilon(infinity)} - 1.
 
     `twice` is the law of the same noise at twice the sensitivity.
     """
@@ -75,7 +75,10 @@ def randomised_response(truth: float) -> Law:
 
 @lru_cache(maxsize=2)
 def central_moments(z: float, alpha: int) -> list:
-    """B(0), ..., B(alpha) of `wbk2019:thm27`: forward differences at 0 of M, with more digits than they lose."""
+    """B(0), ..., B(alpha) of `wbk2019:thm27`: forward differences of M at 0.
+
+    The computation uses more digits than the differences lose.
+    """
     with mp.workdps(100 + int(alpha * (1 + max(0, math.log10(z))))):
         row, found = gaussian(z).moments(alpha), []
         while row:
@@ -142,7 +145,7 @@ KNOWN = """mironov2019:thm11 lee2020:lem1 berthier2019:prop2.1 berthier2019:rr w
 
 
 def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
-    """The Renyi epsilon of one step at an order: the theorem, or the curve without sampling if that is smaller."""
+    """The Renyi epsilon of one step at an order: the theorem's, or the curve without sampling if this is smaller."""
     whole = mp.log(law.moment(alpha)) / (mp.mpf(alpha) - 1)
     if bound == "mironov2019:thm11":
         return min(whole, closed_form(alpha, q, z))
@@ -175,7 +178,7 @@ def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
 
 
 def converted(conversion: str, alpha: float, rdp, delta: float):
-    """The epsilon of an order. It is never negative."""
+    """The epsilon of an order, which is never negative."""
     a, delta = mp.mpf(alpha), mp.mpf(delta)
     if conversion == "mironov2017":
         return rdp - mp.log(delta) / (a - 1)

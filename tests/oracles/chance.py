@@ -1,8 +1,8 @@
-"""Tests of samples with both error probabilities stated: correct draws fail, or draws with a stated error pass.
+"""Tests of samples that state two error probabilities: correct draws fail, or draws with a stated error pass.
 
-Each probability is at most `CHANCE`, by exact laws or bounds for independent draws, except that a correlation is
-treated as normal. ``sees`` is the smallest error that is detected except with this probability, and a sample too small
-for it is a ValueError. ``tests`` divides the probability of a false alarm if a test uses several samples.
+Each probability is at most `CHANCE`, by exact laws or by bounds for independent draws. Only a correlation is treated as
+normal. ``sees`` is the smallest error that a test detects except with this probability. A sample that is too small for
+it is a ValueError. If a test uses several samples, ``tests`` divides the probability of a false alarm.
 """
 
 import math
@@ -16,11 +16,12 @@ CHANCE = 1e-6
 
 
 def follows(sample, cdf, *, sees: float, tests: int = 1, **arguments) -> None:
-    """Kolmogorov-Smirnov test of independent draws of a continuous law; sees a distance of distribution functions.
+    """Kolmogorov-Smirnov test of independent draws of a continuous law; ``sees`` is a distance of distribution
+    functions.
 
     If the other law differs by this distance at a point, the share of n draws below the point is nearer by e with
-    probability at most exp(-2 n e^2) (Hoeffding). A normal with a std 10 % too large is 0.024 away, and one moved by
-    0.1 std is 0.04 away.
+    probability at most exp(-2 n e^2) (Hoeffding). For example, a normal law with a std 10 % too large has the distance
+    0.024, and one moved by 0.1 std has 0.04.
     """
     n = np.size(sample)
     shows = stats.kstwo.isf(CHANCE / tests, n) + math.sqrt(-math.log(CHANCE) / (2 * n))
@@ -29,7 +30,7 @@ def follows(sample, cdf, *, sees: float, tests: int = 1, **arguments) -> None:
 
 
 def fits(observed, expected=None, *, sees: float, tests: int = 1) -> None:
-    """Pearson's chi-square test of counts; sees w with w^2 the sum of (p' - p)^2 / p over the cells."""
+    """Pearson's chi-square test of counts; ``sees`` is w, and w^2 is the sum of (p' - p)^2 / p over the cells."""
     n, degrees = np.sum(observed), len(observed) - 1
     most = stats.chi2.isf(CHANCE / tests, degrees)
     far = optimize.brentq(lambda a: stats.ncx2.cdf(most, degrees, a) - CHANCE, 1e-3, 1e4)
@@ -38,7 +39,7 @@ def fits(observed, expected=None, *, sees: float, tests: int = 1) -> None:
 
 
 def has_rate(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> None:
-    """Binomial test; sees a probability that differs by this much, or a probability of 0 if that is nearer."""
+    """Binomial test; detects a probability that differs by ``sees``, or a probability of 0 if that is nearer."""
     low, high = stats.binom.ppf([CHANCE / tests / 2, 1 - CHANCE / tests / 2], n, p)
     missed = stats.binom.cdf(high, n, p + sees), stats.binom.sf(low - 1, n, max(0, p - sees))
     _rare(max(missed), sees)
@@ -46,14 +47,14 @@ def has_rate(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> No
 
 
 def is_at_most(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> None:
-    """Binomial test of a probability of p or less; sees a probability that exceeds p by this much."""
+    """Binomial test of a probability of p or less; detects a probability that exceeds p by ``sees``."""
     most = stats.binom.isf(CHANCE / tests, n, p)
     _rare(stats.binom.cdf(most, n, p + sees), sees)
     assert count <= most
 
 
 def has_variance(squares: float, degrees: int, *, sees: float, tests: int = 1) -> None:
-    """Test of a sum of squares of independent N(0, 1); sees one that is 1 + sees times as large or small."""
+    """Test of a sum of squares of independent N(0, 1); detects a sum that is 1 + ``sees`` times as large or small."""
     low, high = stats.chi2.ppf(CHANCE / tests / 2, degrees), stats.chi2.isf(CHANCE / tests / 2, degrees)
     missed = stats.chi2.cdf(high / (1 + sees), degrees), stats.chi2.sf(low * (1 + sees), degrees)
     _rare(max(missed), sees)
@@ -61,14 +62,14 @@ def has_variance(squares: float, degrees: int, *, sees: float, tests: int = 1) -
 
 
 def is_score(z, n: int, *, sees: float) -> None:
-    """Test that z is N(0, 1), as sqrt(n) times a mean or correlation; sees one that is off by this much per draw."""
+    """Test that z is N(0, 1), for example sqrt(n) times a mean; detects an error of ``sees`` per draw."""
     bound = stats.norm.isf(CHANCE / 2 / np.size(z))
     _enough((bound + stats.norm.isf(CHANCE)) / math.sqrt(n), sees)
     assert np.abs(z).max() < bound
 
 
 def is_uncorrelated(one, other, *, sees: float, tests: int = 1) -> None:
-    """Test of the correlation of independent pairs; sees one of that size."""
+    """Test of the correlation of independent pairs; detects a correlation of ``sees``."""
     n = np.size(one)
     bound = stats.norm.isf(CHANCE / 2 / tests)
     _enough((bound + stats.norm.isf(CHANCE)) / math.sqrt(n), sees)
@@ -88,7 +89,7 @@ def _rare(missed: float, sees: float) -> None:
 def game_exceeds(shift: float, claimed: float, trials: int, *, delta: float, confidence: float = 0.95) -> None:
     """Check that the trials of a game suffice to exceed a claimed epsilon, except with probability `CHANCE`.
 
-    Its scores are N(0, 1) and N(shift, 1), and its threshold is the middle between them, as in
+    The game's scores are N(0, 1) and N(shift, 1). Its threshold is the middle between the two means, as in
     `nfa.audit.private_game.measure`.
     """
     stated = optimize.brentq(lambda mu: epsilon_of_shift(mu, delta) - claimed, 1e-6, 1e3) if claimed else 0.0

@@ -1,7 +1,6 @@
-"""Independent judges of the core: loops over one record and one number at a time, differences, another library.
+"""Independent oracles of the core: loops over one record and one number at a time, differences, another library.
 
-Nothing here calls the formulas that it judges. Functions that only build inputs (fixtures, networks, batches) are at
-the end.
+Nothing here calls the formulas that it tests. The functions at the end only build inputs (fixtures, networks, batches).
 """
 
 import math
@@ -11,7 +10,7 @@ import numpy as np
 from nfa import network, ops
 from nfa.network import dense, pooling
 
-# Activations of one number with their derivatives, written in another form than in nfa.network.ops.
+# Activations of one number and their derivatives, written in another form than in nfa.network.ops.
 PHI = {
     "tanh": (math.tanh, lambda t: 1 / math.cosh(t) ** 2),
     "sigmoid": (lambda t: (1 + math.tanh(t / 2)) / 2, lambda t: 1 / (2 + 2 * math.cosh(t))),
@@ -25,7 +24,7 @@ PHI = {
 }
 
 
-# --- record by record ----------------------------------------------------------------------------------------
+# --- one record at a time -------------------------------------------------------------------------------------
 
 
 def times(M, v):
@@ -56,7 +55,7 @@ def output_record(net, z):
 
 
 def loss_by_records(net, x, y):
-    """The mean loss, one record after the other."""
+    """The mean loss, computed one record at a time."""
     total = 0.0
     for x_i, y_i in zip(x, y, strict=True):
         y_hat = forward_record(net, x_i)[1][net.L]
@@ -70,7 +69,7 @@ def loss_by_records(net, x, y):
 
 
 def rule_by_records(net, x, y, carry, m=None):
-    """The direction of any rule dz[l] = carry(l, dz, e, record) * phi'(z[l]), dz[L] = e, by loops over everything."""
+    """The direction of any rule dz[l] = carry(l, dz, e, record) * phi'(z[l]), dz[L] = e, by loops."""
     m = len(x) if m is None else m
     dW = [None] + [np.zeros(W.shape) for W in net.W[1:]]
     db = [None] + [np.zeros(b.shape) for b in net.b[1:]]
@@ -98,7 +97,7 @@ def bp_by_records(net, x, y):
 
 
 def dfa_by_records(net, x, y, B, g=None, m=None):
-    """DFA by loops, with given noise g[l][record] on each projection if there is any (fully connected)."""
+    """DFA by loops (fully connected), with the given noise g[l][record], if any, on each projection."""
 
     def carry(l, dz, e, record):
         p = times(B[l], e)
@@ -131,7 +130,7 @@ def convolve(W, b, h, stride, pad):
 def central_difference(f, step=1e-5):
     """f'(0) from f(step) and f(-step).
 
-    In float64 and with f of order 1, the error is about step^2 + 1e-16 / step = 1e-10.
+    In float64, if f has order 1, the error is about step^2 + 1e-16 / step = 1e-10.
     """
     return (f(step) - f(-step)) / (2 * step)
 
@@ -146,7 +145,7 @@ def moved(net, VW, Vb, s):
 
 
 def random_direction(net, seed):
-    """A random direction in parameter space: lists shaped as net.W and net.b."""
+    """A random direction in parameter space, as lists with the shapes of net.W and net.b."""
     rng = np.random.default_rng(seed)
     return [None] + [rng.normal(size=W.shape) for W in net.W[1:]], [None] + [
         rng.normal(size=b.shape) for b in net.b[1:]
@@ -154,7 +153,7 @@ def random_direction(net, seed):
 
 
 def inner(U, V):
-    """The inner product of two lists of arrays, slot 0 unused."""
+    """The inner product of two lists of arrays; entry 0 of each list is unused."""
     return sum(float(np.vdot(u, v)) for u, v in zip(U[1:], V[1:], strict=True))
 
 
@@ -162,7 +161,7 @@ def inner(U, V):
 
 
 def torch_affine(torch, map_, W, b, h):
-    """z of one layer in torch, from its input."""
+    """z of one layer in torch, computed from its input."""
     F = torch.nn.functional
     if isinstance(map_, dense.Dense):
         return F.linear(h.flatten(1), W, b)
@@ -171,7 +170,7 @@ def torch_affine(torch, map_, W, b, h):
 
 
 def torch_forward(torch, net, W, b, x, cut=False):
-    """z, phi(z) before pooling, and h, in torch. With cut, no gradient passes from a layer to the one below."""
+    """z, phi(z) before pooling, and h, in torch. With ``cut``, no gradient passes from a layer to the layer below."""
     F = torch.nn.functional
     phi = {
         "tanh": torch.tanh,
@@ -205,7 +204,7 @@ def torch_loss(torch, net, z_L, y):
 
 
 def torch_parameters(torch, net):
-    """W and b as torch leaves."""
+    """W and b as leaf tensors of torch."""
     leaf = lambda p: torch.tensor(p, requires_grad=True)  # noqa: E731
     return [None, *map(leaf, net.W[1:])], [None, *map(leaf, net.b[1:])]
 
@@ -235,14 +234,17 @@ def torch_dfa(torch, net, x, y, B, at="h"):
 
 
 def assert_close(got, want, rtol=1e-12):
-    """Equal up to rtol times the largest entry of the wanted array. Entries near 0 are sums with cancellation."""
+    """Assert that the arrays agree up to rtol times the largest entry of the wanted array.
+
+    Entries near 0 are sums with cancellation, so we do not compare each entry with its own size.
+    """
     got, want = np.asarray(got), np.asarray(want)
     assert got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=0, atol=rtol * max(float(np.abs(want).max(initial=0)), 1e-300))
 
 
 def assert_same_direction(got, want, rtol=1e-12):
-    """Two pairs (dW, db) agree in every layer."""
+    """Assert that two pairs (dW, db) agree in every layer."""
     for got_part, want_part in zip(got, want, strict=True):
         assert got_part[0] is None
         assert want_part[0] is None
@@ -254,7 +256,7 @@ def assert_same_direction(got, want, rtol=1e-12):
 
 
 def batch(net, m, seed=0):
-    """m random records x with one-hot targets y for a network."""
+    """m random records x for a network, with one-hot targets y."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(m, *net.shape_h[0])), np.eye(net.shape_z[net.L][0])[
         rng.integers(0, net.shape_z[net.L][0], m)
@@ -262,7 +264,7 @@ def batch(net, m, seed=0):
 
 
 def fix_a():
-    """FIX-A: a 4-5-4-3 network without random numbers, with its batch x, y and feedback of spectral norm 0.9."""
+    """Fixture A: a 4-5-4-3 network without random numbers, its batch x, y, and its feedback of spectral norm 0.9."""
     net = network.Net(
         (4,),
         [(dense.Dense(5), ops.tanh), (dense.Dense(4), ops.sigmoid), (dense.Dense(3),)],
@@ -279,7 +281,7 @@ def fix_a():
 
 
 def fix_a_raw_feedback():
-    """FIX-A's feedback before scaling: the fixture's B^2 into layer 1 and B^3 into layer 2."""
+    """Fixture A's feedback before scaling: the fixture's B^2 into layer 1 and B^3 into layer 2."""
     return [
         np.array([[math.cos(l + 1 + 2 * i + 5 * k) for k in range(3)] for i in range(n)]) for l, n in ((1, 5), (2, 4))
     ]
@@ -295,7 +297,7 @@ def top_eigenvalue(B):
 
 
 def v11():
-    """V-11 of ohana2021: a 4-3-3-2 network without biases, its batch, and feedback."""
+    """Vector V-11 of ohana2021: a 4-3-3-2 network without biases, its batch, and its feedback."""
 
     def S(shape, p, s):
         return np.array([[s * math.sin(p + 2 * i + 3 * j) for j in range(shape[1])] for i in range(shape[0])])
@@ -308,7 +310,7 @@ def v11():
 
 
 def pooled_cnn(pool, *, seed=0, **settings):
-    """Two convolutions on a 9 x 9 image, the first with overlapping pooling that drops a rest; two dense layers."""
+    """Two convolutions on a 9 x 9 image, the first with overlapping pooling that omits a rest; two dense layers."""
     return network.Net(
         (2, 9, 9),
         [
@@ -323,8 +325,11 @@ def pooled_cnn(pool, *, seed=0, **settings):
 
 
 def residual_cnn(padding, *, seed=0, **settings):
-    """Three convolutions on a 7 x 9 image, stride 2 in the first and last, h[1] skips to the third; one dense layer."""
-    middle = 3 if padding == "same" else 1  # keeps the shape, as the skip needs
+    """Three convolutions on a 7 x 9 image and a dense layer; h[1] skips to the third convolution.
+
+    The first and the last convolution have stride 2.
+    """
+    middle = 3 if padding == "same" else 1  # keeps the shape that the skip needs
     return network.Net(
         (2, 7, 9),
         [

@@ -15,8 +15,8 @@ def grid_gaussian(mean, sigma, grid):
 def shifted_by_plans(mu, nu, cells, alpha):
     """Lower and upper end of the shifted divergence of two laws on a line of cells, over all transport plans.
 
-    SLSQP optimises the plan. The lower end uses the duality gap: the possible gain of the linear program at the
-    solution.
+    SLSQP optimises the plan. The lower end uses the duality gap, which is the possible gain of the linear program at
+    the solution.
     """
     k = len(mu)
     pairs = [(i, j) for i in np.flatnonzero(mu) for j in range(max(0, i - cells), min(k, i + cells + 1)) if nu[j] > 0]
@@ -48,12 +48,12 @@ def shifted_by_plans(mu, nu, cells, alpha):
 
 
 def shifted_by_frank_wolfe(mu, nu, cells, alpha, tolerance=1e-5):
-    """The same by pairwise Frank-Wolfe steps, for laws whose masses differ by many orders of magnitude."""
+    """The shifted divergence by pairwise Frank-Wolfe steps, for laws with masses of very different magnitudes."""
     k, moves = len(mu), np.arange(-cells, cells + 1)
     target = np.arange(k)[:, None] + moves
     inside = (target >= 0) & (target < k)
     target = np.clip(target, 0, k - 1)
-    plan = np.where(moves == 0, mu[:, None], 0.0)  # nothing moved
+    plan = np.where(moves == 0, mu[:, None], 0.0)  # a plan that moves nothing
     rows = np.arange(k)
     for _ in range(20_000):
         p = np.bincount(target.ravel(), plan.ravel(), k)
@@ -78,7 +78,10 @@ def shifted_by_frank_wolfe(mu, nu, cells, alpha, tolerance=1e-5):
 
 
 def affine_pass(C, n, t, s, sigma, order):
-    """Renyi divergence of the last iterates of u -> C u + (s at step t, in one run) + noise, from the unrolled map."""
+    """Renyi divergence of the last iterates of two runs of an affine map, from the unrolled map.
+
+    The map is u -> C u + (s at step t, in one run) + noise.
+    """
     moves = np.tril(np.ones((n, n)))  # [k, j]: the contribution of the noise of step j to iterate k
     for k in range(n):
         for j in range(k + 1):
@@ -88,12 +91,12 @@ def affine_pass(C, n, t, s, sigma, order):
 
 
 def least_squares_of_shifts(C, n, t, s):
-    """Smallest sum of squares of the shifts a_t .. a_n with every z >= 0 and z_n = 0, by SLSQP."""
+    """Smallest sum of squares of the shifts a_t .. a_n such that every z >= 0 and z_n = 0, by SLSQP."""
     m = n - t + 1
     z = np.array([[-(C ** float(k - j)) if j <= k else 0.0 for j in range(m)] for k in range(m)])  # z = start + z @ a
     start = s * float(C) ** np.arange(m)
     scale = s / m
-    halves = np.zeros(m)  # an interior start: every noise takes half of the shift, the last one all
+    halves = np.zeros(m)  # an interior start: each noise takes half of the shift, the last one all of it
     for k in range(m):
         halves[k] = (start[k] + z[k] @ halves) / (1 if k == m - 1 else 2)
     solution = optimize.minimize(
@@ -112,7 +115,7 @@ def least_squares_of_shifts(C, n, t, s):
 
 
 def densities_of_pass(steps, sigma, grid):
-    """Density of the last iterate on the grid, from 0, of u -> step(u) + N(0, sigma^2) for each step in turn."""
+    """Density of the last iterate on the grid, from start 0, of u -> step(u) + N(0, sigma^2) for each step in turn."""
     h = grid[1] - grid[0]
     p = np.exp(-((grid - steps[0](np.zeros(1))) ** 2) / (2 * sigma**2)) / math.sqrt(2 * math.pi) / sigma
     for step in steps[1:]:

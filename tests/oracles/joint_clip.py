@@ -1,6 +1,6 @@
-"""Judges of the joint clip: every example's whole direction by loops or by autograd, then clipped.
+"""Oracles of the joint clip: every example's whole direction by loops or by autograd, then clipped.
 
-Nothing here calls what it judges.
+Nothing here calls the code that it tests.
 """
 
 import math
@@ -13,7 +13,7 @@ from tests.oracles.private_rules import clip_weight, entries, norm, spread, torc
 
 
 def shown(e, y, carries, t):
-    """The carried signal of an example: e, the signs of its larger entries times its norm, or minus its label."""
+    """The carried signal of an example: e, the signs of its larger entries times e's norm, or minus the label."""
     if carries == "label":
         return [-float(v) for v in y]
     if carries == "error":
@@ -51,7 +51,7 @@ def clipped_sum(directions, C, m):
 
 
 def joint_by_records(net, x, y, B, *, C, m, **how):
-    """The rule without noise, record by record."""
+    """The rule without noise, one record at a time."""
     return clipped_sum((direction_of_record(net, x[i], y[i], B, **how) for i in range(len(x))), C, m)
 
 
@@ -86,5 +86,5 @@ def torch_joint_hybrid(torch, net, x, y, B, *, C, m, ell):
 
 
 def median_length(directions):
-    """A clip bound that about half of the records exceed."""
+    """A clip bound that about half of the records' norms exceed."""
     return float(np.median([norm(entries(one)) for one in directions]))

@@ -1,7 +1,7 @@
 """Scattering by kymatio, as installed and in float64.
 
-kymatio computes its filters in float32, and writes 3.1415 for pi. This module runs its code with float64 in place of
-float32, and multiplies its filters by the correct factor. Nothing else is changed.
+kymatio computes its filters in float32, and uses 3.1415 for pi. This module runs kymatio's code with float64 in place
+of float32, and multiplies the filters by the correct factor. It changes nothing else.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 
 
 class _Double:
-    """NumPy, with the types of double precision under the names of single precision."""
+    """NumPy with the double precision types under the names of the single precision types."""
 
     complex64, float32 = np.complex128, np.float64
 
@@ -18,7 +18,7 @@ class _Double:
 
 
 def as_installed(shape, J, L):
-    """The transform of images of this shape."""
+    """The transform of images with this shape, as installed."""
     why = "kymatio is not installed: pip install -e '.[peers]'"
     frontend = pytest.importorskip("kymatio.scattering2d.frontend.numpy_frontend", reason=why)
     return frontend.ScatteringNumPy2D(J=J, shape=shape, L=L)

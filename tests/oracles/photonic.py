@@ -1,7 +1,7 @@
-"""Judges of the photonic rules: Algorithm 1 of Ohana et al. for one record and one number at a time, and autograd.
+"""Oracles of the photonic rules: Algorithm 1 of Ohana et al. for one record and one number at a time, and autograd.
 
-Any network of this project is represented by wires: an affine map is the list of its products z[p] += W[w] h[q], with
-all arrays flattened. So forward pass, adjoint and outer product are the same loop over the same list.
+We represent any network of this project by wires: an affine map is the list of its products z[p] += W[w] h[q], with all
+arrays flattened. Forward pass, adjoint and outer product are then the same loop over the same list.
 """
 
 import math
@@ -18,7 +18,7 @@ from tests.oracles.core import PHI, output_record, times, torch_affine, torch_fo
 
 @cache
 def wires(map_):
-    """(p, w, q) for every product W[w] h[q] in z[p], and for every p the index of its bias."""
+    """(p, w, q) for every product W[w] h[q] in z[p], and the index of the bias for every p."""
     if isinstance(map_, Dense):
         n_in = math.prod(map_.in_shape)
         return [(p, p * n_in + q, q) for p in range(map_.n_out) for q in range(n_in)], list(range(map_.n_out))
@@ -34,7 +34,7 @@ def wires(map_):
 
 @cache
 def windows(pool, shape):
-    """For every entry after the pooling, the entries before it in its window, in row order."""
+    """For every entry after the pooling, the entries in its window before the pooling, in row order."""
     _, H, width = shape
     c_out, rows, columns = pool.out_shape(shape)
     return [
@@ -91,12 +91,12 @@ def forward_any(net, x):
 
 
 def reading(net, l, h):
-    """The input of layer l: h[l-1], and with a skip also h[j]."""
+    """The input of layer l: h[l-1] and, with a skip, also h[j]."""
     return [a + b for a, b in zip(h[l - 1], h[net.skip[l]], strict=True)] if l in net.skip else h[l - 1]
 
 
 def pulled(net, l, z_l, v, at="h"):
-    """v at h[l] (or z[l]) carried back to z[l]."""
+    """The vector v at h[l] (or z[l]), carried back to z[l]."""
     phi, dphi = PHI[net.phi[l].name]
     if net.pool[l] and at == "h":
         below = [0.0] * len(z_l)
@@ -111,7 +111,7 @@ def pulled(net, l, z_l, v, at="h"):
     return [value * dphi(t) for value, t in zip(v, z_l, strict=True)]
 
 
-# --- what the paper does to a vector -------------------------------------------------------------------------
+# --- the paper's operations on a vector ----------------------------------------------------------------------
 
 
 def scaled(v, s):
@@ -125,7 +125,7 @@ def ternary(e, t):
 
 
 def entry(v, *, n, tau_h_max, tau_h_min, floor):
-    """clip_c(offset_nu(v)) of one entry of a vector of n."""
+    """clip_c(offset_nu(v)) of one entry of a vector with n entries."""
     c, nu = tau_h_max / math.sqrt(n), tau_h_min / math.sqrt(n)
     v = v - nu if floor == "signed" and v < 0 else v + nu
     return math.copysign(min(c, abs(v)), v)
@@ -135,7 +135,7 @@ def empty_direction(net):
     return [None] + [np.zeros(W.shape) for W in net.W[1:]], [None] + [np.zeros(b.shape) for b in net.b[1:]]
 
 
-# --- the three rules, record by record -----------------------------------------------------------------------
+# --- the rules, one record at a time --------------------------------------------------------------------------
 
 
 def pdfa_by_records(net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, clip_x, floor, top, bias):
@@ -162,7 +162,7 @@ def pdfa_by_records(net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, clip_
 
 
 def noisy_bp_by_records(net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_x, floor, noise_first=False, below=None):
-    """Backpropagation of scale(e) + g, or scale(e + g), with given g[record], onto clipped inputs.
+    """Backpropagation of scale(e) + g, or of scale(e + g), with given g[record] and clipped inputs.
 
     If below[l][record] is given, it is added to the error that returns to hidden layer l.
     """
@@ -189,12 +189,12 @@ def noisy_bp_by_records(net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_x,
 
 
 def drtp_by_records(net, x, y, B, *, m, at):
-    """Hidden layers learn from -B y, the top layer from e."""
+    """DRTP: hidden layers learn from -B y, and the top layer from e."""
     return _projected_by_records(net, x, y, B, lambda e, y_i: [-float(v) for v in y_i], m, at)
 
 
 def tdfa_by_records(net, x, y, B, *, m, at, t):
-    """Hidden layers learn from B t(e), the top layer from e."""
+    """TDFA: hidden layers learn from B t(e), and the top layer from e."""
     return _projected_by_records(net, x, y, B, lambda e, y_i: ternary(e, t), m, at)
 
 

@@ -20,7 +20,7 @@ def F(shape, p, s):
 
 
 def v3():
-    """V-3: three records, two units, two inputs. Under D', record 1 is another one."""
+    """Vector V-3: three records, two units, two inputs. Under D', record 1 is replaced."""
     u, dphi, h = (
         S((3, 2), 1, 0.5),
         0.6 + 0.4 * np.sin(2 + np.add.outer(2 * np.arange(3), 3 * np.arange(2))) ** 2,
@@ -32,7 +32,7 @@ def v3():
 
 
 def v7():
-    """V-7: five records, two units, three inputs."""
+    """Vector V-7: five records, two units, three inputs."""
     dphi = 0.6 + 0.4 * np.sin(5 + np.add.outer(2 * np.arange(5), 3 * np.arange(2))) ** 2
     return F((5, 2), 3, 0.5), dphi, F((5, 3), 4, 0.6)
 
@@ -51,7 +51,7 @@ def relabelled(batch, record):
 
 
 def clips(r, **others):
-    """Clips for entries of h within a ratio of sqrt(r), and phi' = 1, except for the named ones."""
+    """Clips such that entries of h are within a ratio of sqrt(r) and phi' = 1, except for the named clips."""
     ends = {"gamma_min": 1.0, "gamma_max": 1.0, "tau_h_min": 1 / math.sqrt(r), "tau_h_max": 1.0, "tau_B": 1.0}
     return Clips(**ends | others)
 
@@ -64,7 +64,7 @@ def bounds(r, *, m, sigma, **others):
 def random_neighbours(rng, *, corners=None):
     """Two batches of one column that differ in record 0, and the arguments of a bound that they satisfy.
 
-    Sizes, ratios, orders and sigma vary over decades. With corners, every abs(h) and abs(phi') is at an end of its
+    Sizes, ratios, orders and sigma vary over decades. With ``corners``, every abs(h) and abs(phi') is at an end of its
     range.
     """
     m, n_l = int(rng.integers(1, 40)), int(rng.integers(1, 12))
@@ -85,14 +85,14 @@ def random_neighbours(rng, *, corners=None):
 
     D = errors(m), within(gamma_min, gamma_max, (m, n_l)), within(tau_h_min, tau_h_max, (m, 1))
     new = errors(1), within(gamma_min, gamma_max, (1, n_l)), within(tau_h_min, tau_h_max, (1, 1))
-    if rng.random() < 0.3:  # as far as one record can move: from one end to the other, with the error reversed
+    if rng.random() < 0.3:  # the largest change from one record: from one end to the other, with the opposite error
         ends = (gamma_max, tau_h_max), (gamma_min, tau_h_min)
         (old_g, old_h), (new_g, new_h) = ends if rng.random() < 0.5 else ends[::-1]
         D[1][0], D[2][0] = old_g, old_h
         new = -D[0][:1], np.full((1, n_l), new_g), np.full((1, 1), new_h)
     D2 = tuple(np.concatenate([first, part[1:]]) for first, part in zip(new, D, strict=True))
     alpha = 1 + 10 ** rng.uniform(-2, 3)
-    if rng.random() < 0.5:  # near the order from which the worst column is infinite
+    if rng.random() < 0.5:  # near the order at which the worst column becomes infinite
         alpha = 1 + m / (r - 1) * rng.uniform(0.3, 1)
     sigma = 10 ** rng.uniform(-2, 2)
     kept = Clips(gamma_min=gamma_min, gamma_max=gamma_max, tau_h_min=tau_h_min, tau_h_max=tau_h_max, tau_B=tau_B)

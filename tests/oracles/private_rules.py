@@ -1,6 +1,6 @@
-"""Judges of the private rules of Lee & Kifer: their algorithms for one record and one number at a time, and autograd.
+"""Oracles of Lee & Kifer's private rules: their algorithms for one record and one number at a time, and autograd.
 
-The loops use `tests.oracles.photonic`, where a network is a list of wires. Nothing here calls what it judges.
+The loops use `tests.oracles.photonic`, where a network is a list of wires. Nothing here calls the code that it tests.
 """
 
 import math
@@ -20,7 +20,7 @@ def entries(direction):
 
 
 def norm(*arrays):
-    """The norm of several arrays as one vector, added without cancellation."""
+    """The norm of several arrays as one vector, with a sum without cancellation."""
     return math.sqrt(math.fsum(float(v) ** 2 for a in arrays for v in np.ravel(a)))
 
 
@@ -29,11 +29,11 @@ def clip_weight(size, c):
     return min(1.0, c / size) if size else 1.0
 
 
-# --- record by record ----------------------------------------------------------------------------------------
+# --- one record at a time -------------------------------------------------------------------------------------
 
 
 def dp_sgd_by_records(net, x, y, *, C, m, clip):
-    """Each record's gradient is formed by loops, then clipped as a whole or layer by layer, then added."""
+    """DP-SGD by loops: form each record's gradient, clip it as a whole or layer by layer, and add."""
     total = empty_direction(net)
     for i in range(len(x)):
         dW, db = gradient_of_record(net, x[i], y[i])
@@ -85,7 +85,7 @@ def dp_dfa_by_records(net, x, y, B, *, m, tau_e, tau_h, at="h", top="error", bet
 
 
 def dp_hybrid_by_records(net, x, y, B, *, m, tau, tau_e, tau_h, ell):
-    """DP-DFA's terms above layer ell, and below it each record's clipped gradients by W and by b. tau_h is a list."""
+    """DP-DFA's terms above layer ell, and below it each record's clipped gradients by W and by b; tau_h is a list."""
     dW, db = empty_direction(net)
     for i in range(len(x)):
         z, h = forward_any(net, x[i])
@@ -112,7 +112,7 @@ def dp_hybrid_by_records(net, x, y, B, *, m, tau, tau_e, tau_h, ell):
 
 
 def torch_gradients(torch, net, x, y):
-    """Each record's own gradient by autograd, a list of (dW, db)."""
+    """Each record's own gradient by autograd: a list of (dW, db)."""
     found = []
     for i in range(len(x)):
         W, b = torch_parameters(torch, net)
@@ -123,7 +123,7 @@ def torch_gradients(torch, net, x, y):
 
 
 def torch_hybrid(torch, net, x, y, B, *, ell, m, tau_e=math.inf):
-    """The hybrid as autograd of one surrogate: <h_l, stopgrad(B_l e)> above ell, without paths between those layers."""
+    """The hybrid as autograd of one surrogate: <h_l, stopgrad(B_l e)> above ell, without paths between these layers."""
     phi = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": torch.nn.functional.gelu}
     phi["identity"] = lambda t: t
     W, b = torch_parameters(torch, net)
@@ -151,7 +151,10 @@ def torch_hybrid(torch, net, x, y, B, *, ell, m, tau_e=math.inf):
 
 
 def fix_b():
-    """FIX-B: one convolution with 2 x 2 max pooling and two dense layers, without random numbers; B[2] of norm 0.9."""
+    """Fixture B: a convolution with 2 x 2 max pooling and two dense layers; B[2] has spectral norm 0.9.
+
+    It uses no random numbers.
+    """
     net = network.Net(
         (1, 6, 6),
         [(dense.Conv2d(2, 3), ops.tanh, MaxPool(2)), (dense.Dense(5), ops.sigmoid), (dense.Dense(3),)],

@@ -1,6 +1,6 @@
-"""Judges of softmax regression under noise: its gradient by loops, and the law of a perturbed objective's minimiser.
+"""Oracles of softmax regression under noise: its gradient by loops, and the law of a perturbed objective's minimiser.
 
-Nothing here calls what it judges.
+Nothing here calls the code that it tests.
 """
 
 import math
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def joined(x, R, bias=True):
-    """Each record's numbers with a 1, clipped to norm R, by loops; zeros if one is not finite."""
+    """Each record's numbers with an additional 1, clipped to norm R, by loops; zeros if a number is not finite."""
     rows = [[float(v) for v in np.ravel(record)] + [1.0] * bias for record in x]
     found = []
     for row in rows:
@@ -20,7 +20,7 @@ def joined(x, R, bias=True):
 
 
 def gradient(theta, rows, y, *, m, lam, linear=None):
-    """The gradient of the mean loss with its ridge and linear term, one record and one number at a time.   (K, d)"""
+    """The gradient (K, d) of the mean loss with its ridge and linear term, one record and one number at a time."""
     K, d = np.shape(theta)
     terms = [[[] for _ in range(d)] for _ in range(K)]
     for row, target in zip(rows, y, strict=True):
@@ -35,7 +35,7 @@ def gradient(theta, rows, y, *, m, lam, linear=None):
 
 
 class Perturbed:
-    """The minimisers of a few records' objective as a function of its noise, many at a time, and their density.
+    """The minimisers of a few records' objective for many values of its noise, and their density.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class Perturbed:
 
     Notes
     -----
-    Coordinates are those of theta in an orthonormal basis without (1, ..., 1), T (points, K - 1, d). Along (1, ..., 1),
-    theta is noise divided by lam, for any records.
+    The coordinates T (points, K - 1, d) are those of theta in an orthonormal basis of the space orthogonal to
+    (1, ..., 1). Along (1, ..., 1), theta is noise divided by lam, for any records.
     """
 
     def __init__(self, x, labels, *, K, m, lam, sigma):
@@ -62,12 +62,12 @@ class Perturbed:
         return e / e.sum(axis=2, keepdims=True)
 
     def noise(self, T):
-        """The noise for which T is the minimiser: minus the gradient without it.   (points, K - 1, d)"""
+        """The noise (points, K - 1, d) for which T is the minimiser: minus the gradient without noise."""
         pull = np.einsum("ak,tik,id->tad", self.basis, self.p(T) - self.y, self.x)
         return -pull / self.m - self.lam * T
 
     def curvature(self, T):
-        """Second derivatives of the objective at T.   (points, q, q)"""
+        """Second derivatives (points, q, q) of the objective at T."""
         p = self.p(T)
         one = np.einsum("ak,tik,bk->tiab", self.basis, p, self.basis)
         one -= np.einsum("tia,tib->tiab", *[np.einsum("ak,tik->tia", self.basis, p)] * 2)
@@ -97,16 +97,16 @@ class Perturbed:
         raise AssertionError("the oracle finds no minimiser")
 
     def log_density(self, T):
-        """The log density of the minimiser at T, up to a common term of all data sets, by change of variables.
+        """The log density (points,) of the minimiser at T, up to a common term of all data sets.
 
-        (points,)
+        It is computed by change of variables.
         """
         quadratic = np.square(self.noise(T)).sum(axis=(1, 2)) / (2 * self.sigma**2)
         return np.linalg.slogdet(self.curvature(T))[1] - quadratic
 
 
 def losses(one, other, normals):
-    """log(density under one / density under other). normals (points, q) are the noise of one, divided by its std."""
+    """log(density under one / density under other). ``normals`` (points, q) is the noise of one, divided by its std."""
     T = one.solve(one.sigma * normals.reshape(len(normals), one.K - 1, -1))
     return one.log_density(T) - other.log_density(T)
 

@@ -10,7 +10,7 @@ from nfa.privacy.divergences import renyi
 
 
 def mp_moment(j, z):
-    """B(j) as the alternating sum, with more digits than it loses."""
+    """B(j) as the alternating sum, with more digits than the sum loses."""
     with mp.workdps(100 + int(j * (1 + max(0, mp.log10(z))))):
         powers = (mp.exp(mp.mpf(i * (i - 1)) / (2 * mp.mpf(z) ** 2)) for i in range(j + 1))
         return +mp.fsum((-1) ** (j - i) * mp.binomial(j, i) * x for i, x in enumerate(powers))
@@ -71,7 +71,7 @@ def mp_quad_poisson(alpha, q, z):
     return mp.log(total) / (alpha - 1)
 
 
-# --- exact laws of subsampled mechanisms on a few records
+# --- exact laws of subsampled mechanisms on few records
 
 
 def random_mechanism(rng, inputs, outcomes, sharpness):
@@ -86,7 +86,7 @@ def _softmax(logits):
 
 
 def fixed_batches(n, m):
-    """Batches of m of the records 0 .. n - 1, and those with n in place of n - 1, as sorted tuples."""
+    """Batches of m of the records 0 .. n - 1, and the batches with n in place of n - 1, as sorted tuples."""
     own = list(itertools.combinations(range(n), m))
     other = [tuple(sorted(n if i == n - 1 else i for i in batch)) for batch in own]
     return own, other
@@ -105,7 +105,7 @@ def law_poisson(mechanism, records, q):
 
 
 def worst_pairs(mechanism, neighbours, orders):
-    """{alpha: largest divergence over neighbouring batches, in both orders}, and under inf the largest log ratio."""
+    """{alpha: largest divergence over neighbouring batches, in both orders}; the key inf has the largest log ratio."""
     pairs = [(a, b) for a in mechanism for b in mechanism if neighbours(a, b)]
     return {
         alpha: max(renyi(mechanism[a], mechanism[b], alpha=alpha) for a, b in pairs) for alpha in (*orders, math.inf)

@@ -1,4 +1,4 @@
-"""The judges of draws: at a countable probability, both errors are as rare as stated."""
+"""The tests of draws: at a probability that runs can count, both errors are as rare as stated."""
 
 import math
 import re
@@ -14,7 +14,7 @@ RUNS = 400
 
 
 def right_and_wrong(kind, r):
-    """A call on correct draws, and one on draws with the error that it claims to see."""
+    """A call on correct draws, and a call on draws with the error that the test should detect."""
     g = r.standard_normal(900)
     if kind == "law":
         sees = stats.kstwo.isf(0.02, 900) + math.sqrt(-math.log(0.02) / 1800)

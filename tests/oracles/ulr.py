@@ -1,7 +1,7 @@
-"""Judges of the forward-learning rules: given noise, quadrature through the rule, full passes, one record.
+"""Oracles of the forward-learning rules: given noise, quadrature through the rule, full passes, one record.
 
-If the noise of a rule is the nodes of a quadrature, with one node for each example, the rule returns every possible
-value of its estimate. The weights then give exact moments of the rule itself, without its formulas.
+We pass the nodes of a quadrature to a rule as its noise, one node for each example. The rule then returns every
+possible value of its estimate. The quadrature's weights give exact moments of the rule itself, without its formulas.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from tests.oracles.private_rules import clip_weight, norm
 
 
 class Given:
-    """A generator with given normals: each call returns the next array, which must have the requested shape."""
+    """A generator with given normal samples: each call returns the next array, of the requested shape."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -45,24 +45,24 @@ def moments(values, weights):
 
 
 def loss_of(value, name="given"):
-    """A loss given only by its value, which is enough for a forward rule."""
+    """A loss defined only by its value, which is enough for a forward rule."""
     return Loss(name, lambda z: z, value, None)
 
 
 def one_layer(v, loss, n_in=1):
-    """A net of one layer whose pre-activation is v for the input 0."""
+    """A net of one layer with pre-activation v for the input 0."""
     net = Net((n_in,), [(Dense(len(v)),)], loss=loss, rng=np.random.default_rng(0))
     net.W[1][:], net.b[1][:] = 0, v
     return net
 
 
 def given_losses(n_in, n_out):
-    """A net of one layer whose loss is given by the target for any noise: y = (loss, 0, ...)."""
+    """A net of one layer in which the target gives the loss for any noise: y = (loss, 0, ...)."""
     return Net((n_in,), [(Dense(n_out),)], loss=loss_of(lambda z, y: y.sum(axis=1)), rng=np.random.default_rng(0))
 
 
 def linear(n_in, n_out, loss=None):
-    """A net of one layer. By default, its loss is the square of the first output's distance from 1."""
+    """A net of one layer. By default, its loss is the squared distance of the first output from 1."""
     loss = loss or loss_of(lambda z, y: (z[:, 0] - 1) ** 2)
     return Net((n_in,), [(Dense(n_out),)], loss=loss, rng=np.random.default_rng(2))
 
@@ -71,7 +71,7 @@ def linear(n_in, n_out, loss=None):
 
 
 class Shifted:
-    """A layer's map with an addition to its output."""
+    """A layer's map that adds a vector to its output."""
 
     def __init__(self, map_, zeta):
         self.map, self.zeta = map_, zeta
@@ -108,7 +108,7 @@ def proxy_by_records(net, l, x, y, u, sigma, *, baseline=False, antithetic=False
 
 
 def estimates(net, x, y, u, sigma, **how):
-    """The estimates of every record, a list of (dW, db), for the draws u[l] (K, m, n_l) and one sigma per layer."""
+    """The estimates of every record, as a list of (dW, db), for the draws u[l] (K, m, n_l) and one sigma per layer."""
     _, h = forward(net, x)
     dz = [None] + [proxy_by_records(net, l, x, y, u[l], sigma[l], **how) for l in range(1, net.L + 1)]
     found = []
@@ -119,7 +119,10 @@ def estimates(net, x, y, u, sigma, **how):
 
 
 def add_clipped(net, found, C, m, joint):
-    """The sum over records of their clipped estimates, divided by m. The clip is over all layers or over each."""
+    """The sum over records of their clipped estimates, divided by m.
+
+    The clip is over all layers, or over each layer.
+    """
     total = [None] + [np.zeros_like(W) for W in net.W[1:]], [None] + [np.zeros_like(b) for b in net.b[1:]]
     for dW, db in found:
         for l in range(1, net.L + 1):
@@ -154,7 +157,7 @@ def jacobian(map_, W, b, h):
 
 
 def covariance(net, l, h_in, weight):
-    """Sum over records of weight^2 J^T J, of all of a layer's parameters (Equation 26), W before b."""
+    """Sum over records of weight^2 J^T J, for all parameters of a layer (Equation 26), W before b."""
     total = 0.0
     for h, w in zip(h_in, weight, strict=True):
         J = jacobian(net.map[l], net.W[l], net.b[l], h)
@@ -166,7 +169,7 @@ def covariance(net, l, h_in, weight):
 
 
 def accepted_subsets(N, q, N_B):
-    """Every set of at least N_B of N records, with its probability after smaller sets are rejected."""
+    """Every set of at least N_B of N records, with its probability after rejection of smaller sets."""
     sets = [s for k in range(N_B, N + 1) for s in itertools.combinations(range(N), k)]
     p = np.array([math.prod(q if i in s else 1 - q for i in range(N)) for s in sets])
     return sets, p / p.sum(), p.sum()
