@@ -183,14 +183,21 @@ def race(
 ) -> dict[str, dict[str, Any]]:
     """Time the contenders in turn: {name: {core type: {"times": {label: {"wall": [s, ...], ...}}, ...}}}.
 
-    Parameters ---------- contenders : who takes part cores : core types, of `core_types`; a contender runs once, as
-    `contenders.ANY`, if its core type makes no difference rounds : int >= 1; a contender may have a smaller maximum
-    folder : the folder with the data tiny : use sizes so small that the times mean nothing threads : number of threads
-    of every library tell : function that is called with a line of progress
+    Parameters
+    ----------
+    contenders : who takes part
+    cores : core types, of `core_types`; a contender runs once, as `contenders.ANY`, if the core type does not matter
+    rounds : int >= 1; a contender may have a smaller maximum
+    folder : the folder with the data
+    tiny : whether to use sizes so small that the times mean nothing
+    threads : number of threads of every library
+    tell : function that is called with a line of progress
     bound : number of cores that a process may use at most; None for all. A contender may ask for all
 
-    Notes ----- "others" is the processor time of the waiting processes as a share of a turn, at most: 0 if all of them
-    slept.
+    Notes
+    -----
+    "others" is the largest processor time of the waiting processes in a turn, as a share of the turn's time. It is 0 if
+    all of them slept.
     """
     least = 0.0 if tiny else LEAST
     how = {"folder": folder, "tiny": tiny, "threads": threads, "least": least, "bound": bound}

@@ -83,10 +83,9 @@ def _processor() -> str:
 
 
 def parts_of(only: Sequence[str] | None, extra: bool) -> list[str]:
-    """The requested parts in the order in which they run. By default these are all parts; those in EXTRA need
-    ``extra``.
+    """The requested parts, in the order in which they run.
 
-    Raises ValueError for an unknown part.
+    By default, these are all parts, but parts in EXTRA need ``extra``. Raises ValueError for an unknown part.
     """
     default = [part for part in PARTS if extra or part not in EXTRA]
     asked = {ALIASES.get(part, part) for part in only or default}
@@ -109,8 +108,10 @@ def run(
 ) -> dict[str, Any]:
     """Measure the requested parts (by default those of `parts_of`), print them, and write ``bench.json`` and pictures.
 
-    Parameters ---------- cores : core types of OpenBLAS, as for `race.core_types` without : names of contenders that do
-    not take part; extra: whether the slow contenders take part
+    Parameters
+    ----------
+    cores : core types of OpenBLAS, as for `race.core_types`
+    without : names of contenders that do not take part; extra: whether the slow contenders take part
 
     Raises
     ------

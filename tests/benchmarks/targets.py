@@ -15,14 +15,19 @@ Groups = Mapping[str, Mapping[str, Any]]
 
 
 class Target(NamedTuple):
-    """``ours`` may take at most ``bound`` times as long as ``other``, or ``bound`` seconds or megabytes without
-    ``other``.
+    """``ours`` may take at most ``bound`` times as long as ``other``.
 
-    Parameters ---------- what : the target in words ours, other : group, contender and label bound : the largest value
-    that reaches the target; for BUSY, the smallest before : the value in a fair measurement before steps were split by
-    examples; "" if there is none times : number of calls of ours to compare. STEPS: one call of ours is compared with
-    one call of the other per step that ours reports measured : SECONDS; MEGABYTES, of 10^6 bytes, from
-    `timing.bytes_of`; or BUSY, from `timing.busy`
+    Without ``other``, ``bound`` is a number of seconds or megabytes.
+
+    Parameters
+    ----------
+    what : the target in words
+    ours, other : group, contender and label
+    bound : the largest value that reaches the target; for BUSY, the smallest
+    before : the value in a fair measurement before steps were split by examples; "" if there is none
+    times : number of calls of ours to compare. STEPS: one call of ours is compared with as many calls of the other as
+        ours reports steps
+    measured : SECONDS; MEGABYTES, of 10^6 bytes, from `timing.bytes_of`; or BUSY, from `timing.busy`
     """
 
     what: str

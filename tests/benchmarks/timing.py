@@ -24,12 +24,17 @@ def calls_for(step: Callable, least: float) -> int:
 def one_round(step: Callable, calls: int, *, warm: bool) -> Timed:
     """One round of a step: the mean seconds of a call, and the means of the numbers that the call returns.
 
-    Parameters ---------- step : function of no argument, returning None or numbers by name calls : int >= 1 warm :
-    whether untimed calls go before, for WARM seconds. These calls fill the caches and wake the sleeping threads. The
-    system needs this time to move threads that it woke on one core to a core each
+    Parameters
+    ----------
+    step : function of no argument, returning None or numbers by name
+    calls : int >= 1
+    warm : whether untimed calls go before, for WARM seconds. These calls fill the caches and wake the sleeping threads.
+        The system needs this time to move threads that it woke on one core to a core each
 
-    Returns ------- {"wall": time that passed, "cpu": time that the cores worked for this process, ...}, each the mean
-    over the calls, and "calls"
+    Returns
+    -------
+    {"wall": time that passed, "cpu": time that the cores worked for this process, ...}, each the mean over the calls,
+    and "calls"
     """
     began = time.perf_counter()
     while warm:

@@ -16,8 +16,9 @@ CHANCE = 1e-6
 
 
 def follows(sample, cdf, *, sees: float, tests: int = 1, **arguments) -> None:
-    """Kolmogorov-Smirnov test of independent draws of a continuous law; ``sees`` is a distance of distribution
-    functions.
+    """Kolmogorov-Smirnov test of independent draws of a continuous law; ``sees`` is a distance of laws.
+
+    The distance is the largest difference of the two distribution functions.
 
     If the other law differs by this distance at a point, the share of n draws below the point is nearer by e with
     probability at most exp(-2 n e^2) (Hoeffding). For example, a normal law with a std 10 % too large has the distance

@@ -33,8 +33,12 @@ BETA = 4.0  # spectral norm of the feedback, large enough that sigmoid layers ma
 class Setting:
     """One rule with its hyper-parameters on one kind of network.
 
-    Parameters ---------- rule : name in nfa.rules about : str adjacency : str attained : whether the docstring of the
-    sensitivity states that such a network attains it
+    Parameters
+    ----------
+    rule : name in nfa.rules
+    about : str
+    adjacency : str
+    attained : whether the docstring of the sensitivity states that such a network attains it
     answer, stated : as for `nfa.audit.worst_neighbours.search`
     draw : function rng -> NeighbourPair
     """

@@ -1,5 +1,4 @@
-"""A search for neighbours whose results differ by more than a rule's mechanism states; audits of sound and broken
-rules.
+"""A search for neighbours with results further apart than a rule's mechanism states; audits of sound and broken rules.
 
 ``python -m tests.trust.mechanism_search`` writes results/trust-mechanisms/search.json, which takes hours on one core.
 With ``--missing``, it adds the rules that the file lacks, with their mistakes, and keeps the rest. The games take most

@@ -145,8 +145,9 @@ def whole(folder):
 
 
 def kills(n, seed=0, jobs=1, epochs=150):
-    """Kill the tiny table n times at random moments with SIGKILL, continue each time, and compare with an undisturbed
-    run.
+    """Kill the tiny table n times at random moments, continue each time, and compare with an undisturbed run.
+
+    The signal is SIGKILL.
 
     Returns counts: kills, rounds (a finished table is begun again in another folder), kills that left a checkpoint,
     kills that left finished cells, and how many of the rounds' records differ from those of the undisturbed run. A
