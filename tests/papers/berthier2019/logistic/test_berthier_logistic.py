@@ -99,7 +99,7 @@ def test_a_file_of_another_form_gets_one_sentence(tmp_path, text, sentence):
 @pytest.mark.parametrize("ending", [".gz", ".bz2"])
 @pytest.mark.parametrize("damage", [lambda whole: whole[:-2000], lambda whole: whole[:40] + b"\xff" * 99 + whole[139:]])
 def test_a_packed_file_that_is_damaged_gets_one_sentence(tmp_path, ending, damage):
-    """The file is cut short, or has a hole."""
+    """A damaged packed file, cut short or with a hole, gets one sentence."""
     write_epsilon(tmp_path, ending=ending)
     path = tmp_path / "epsilon" / f"epsilon_normalized{ending}"
     path.write_bytes(damage(path.read_bytes()))
@@ -109,10 +109,10 @@ def test_a_packed_file_that_is_damaged_gets_one_sentence(tmp_path, ending, damag
 
 @pytest.mark.verifies("berthier2019:exp4.6")
 def test_the_law_of_the_stand_in():
-    """Norms are 1 to 1e-4, classes balanced within 5 sd, and the classes' means 2 a / sqrt(d + a^2) apart, within 5 sd.
+    """The stand-in for epsilon has the documented law: norms are 1 to 1e-4, and classes are balanced within 5 sd.
 
-    Along the difference of the training means, d / n times 4 of the squared distance is noise. So the distance is
-    measured on the test half, whose noise is independent.
+    The classes' means are 2 a / sqrt(d + a^2) apart, within 5 sd. Along the difference of the training means, d / n
+    times 4 of the squared distance is noise. So we measure the distance on the test half, whose noise is independent.
     """
     stand_in = data.load("epsilon-stand-in")
     for x, y in ((stand_in.x_train, stand_in.y_train), (stand_in.x_test, stand_in.y_test)):
@@ -138,7 +138,10 @@ def test_labels_become_0_and_1(labels):
 
 @pytest.mark.verifies("berthier2019:exp4.6")
 def test_the_loss_is_the_printed_one_and_a_label_of_minus_one_would_break_it():
-    """-y log s(z) - (1 - y) log s(-z) by hand. With y = -1, the term at z = -50 is -50, and at z = 1 it is 2.31326."""
+    """The loss is the printed one: -y log s(z) - (1 - y) log s(-z) by hand. A label of -1 would break it.
+
+    With y = -1, the term at z = -50 is -50, and at z = 1 it is 2.31326.
+    """
     s = lambda z: 1 / (1 + math.exp(-z))  # noqa: E731
     for z, y in ((0.3, 0), (0.3, 1), (-4.0, 1), (30.0, 1)):
         printed = -y * math.log(s(z)) - (1 - y) * math.log(s(-z))
@@ -155,7 +158,10 @@ def without_bias(n_out=2):
 
 @pytest.mark.parametrize("n_out", [1, 2])
 def test_layers_without_a_bias(n_out):
-    """Products of matrices, the gradient by central differences, and clipping by each example's own norms."""
+    """A layer without a bias is correct in products of matrices, in the gradient, and in clips by each example's norms.
+
+    The gradient is compared with central differences.
+    """
     net = without_bias(n_out)
     rng = np.random.default_rng(1)
     x, y = rng.standard_normal((5, 3)), rng.integers(0, 2, (5, n_out)).astype(float)
@@ -212,10 +218,13 @@ def regression(dataset, **changed):
 @pytest.mark.verifies("berthier2019:exp4.6", "berthier2019:alg1")
 @pytest.mark.parametrize("clipped", [True, False])
 def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped):
-    """The objective of the record, after every epoch, from the driver's iterates and the formula of section 4.6.1."""
+    """A run is the algorithm on the printed objective: after every epoch, the record has the objective computed here.
+
+    We compute it from the iterates of the algorithm and the formula of section 4.6.1.
+    """
     dataset, x, y = tiny
     own = {"sigma": 0.3, "ridge": 0.05, "L": 0.4, "ridge_clipped": clipped}
-    record = run(regression(dataset, rule_settings=own, kernels=False), tmp_path / "out")  # NumPy's noise, as below
+    record = run(regression(dataset, rule_settings=own, kernels=False), tmp_path / "out")  # as in the loop below
 
     def grad(theta, i):
         bare = (1 / (1 + math.exp(-x[i] @ theta)) - y[i]) * x[i]
@@ -240,7 +249,10 @@ def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped
     [(0.5, "is a conjecture"), (1.0, "-DP under replace-one"), (0.05, "-DP under replace-one")],
 )
 def test_the_record_says_what_is_guaranteed(tiny, tmp_path, tau, said):
-    """tau = 1, two epochs at sigma = 2 L: R = 1 at delta = 1e-9, and R + 2 sqrt(R log 1e9) = 10.1 at the best order."""
+    """The record states the guarantee of tau = 1 and two epochs at sigma = 2 L: R = 1 at delta = 1e-9.
+
+    At the best order, epsilon is R + 2 sqrt(R log 1e9) = 10.1.
+    """
     own = {"sigma": 0.8, "L": 0.4}
     counted = {"adjacency": "replace-one", "delta": 1e-9, "conversion": "mironov2017"}
     settings = regression(tiny[0], tau=tau, rule_settings=own, **counted)
@@ -279,7 +291,10 @@ def test_settings_that_do_not_fit_get_one_sentence(tiny, tmp_path, changed, sent
 @pytest.mark.verifies("berthier2019:exp4.6")
 @pytest.mark.parametrize("figure, runs", [(FIG10, 10 * 4 + 2 * 3 * 4), (FIG11, 10 * 3 + 4 * 3 * 3)])
 def test_the_cells_of_the_figures(figure, runs):
-    """Ten runs of every tau at the report's size, and three of the other readings. With noise, sigma = 2 L."""
+    """The figures have ten runs of every tau at the report's size, and three of the other readings.
+
+    With noise, sigma = 2 L.
+    """
     cells = figure.cells("paper", list(range(1, 11)))
     assert len(cells) == runs == len({cell.name for cell in cells})
     for cell in cells:
@@ -299,7 +314,10 @@ def test_the_cells_of_the_figures(figure, runs):
 
 
 def test_the_minimum_is_the_minimum(tiny):
-    """Two hundred random directions from it, and a step against the gradient by central differences, go up."""
+    """At the minimum, the objective increases in two hundred random directions.
+
+    It also increases along a step against the gradient by central differences.
+    """
     dataset, x, y = tiny
     low = least(dataset, None, 0.05)
 
@@ -319,7 +337,7 @@ def test_the_minimum_is_the_minimum(tiny):
 @pytest.mark.slow
 @pytest.mark.parametrize("item", ["berthier2019:fig10", "berthier2019:fig11"])
 def test_a_figure_is_drawn_and_described(item, tmp_path, monkeypatch):
-    """One epoch with two values of tau. The rest is as at the scale demo."""
+    """A figure is drawn and described, for one epoch with two values of tau at the scale demo."""
     monkeypatch.setitem(_TOML["figures"]["data"], "dataset", "epsilon-stand-in")
     monkeypatch.setitem(_TOML[item.partition(":")[2]]["scale"]["demo"], "epochs", 1)
     monkeypatch.setitem(_TOML[item.partition(":")[2]], "taus", ["1/n", "0.5"])
@@ -353,7 +371,7 @@ FIRST = {"berthier2019:fig10": "lr-0.3", "berthier2019:fig11": "l-0.5"}
 
 # Figure 12
 
-# tau, epochs: leading term; every term, capped and uncapped. These reference values are from independent code.
+# tau, epochs: the leading term; every term, capped and uncapped. Independent code computed these values.
 EPSILONS = {
     ("1/n", 1): (0.38807816, 0.80523107, 0.81456399),
     ("1/n", 10): (1.25458917, 1.14455544, 1.23788461),
@@ -373,7 +391,10 @@ EPSILONS = {
 @pytest.mark.slow
 @pytest.mark.verifies("berthier2019:fig12")
 def test_the_epsilons_of_every_reading():
-    """The values agree to 1e-8. The leading term is also R + 2 sqrt(R log(1 / delta)), R = 4 e / (n (1 - tau))."""
+    """The epsilons of every reading agree with values of independent code to 1e-8.
+
+    The leading term is also R + 2 sqrt(R log(1 / delta)), R = 4 e / (n (1 - tau)).
+    """
     found = {(row["tau"], row["epochs"]): row for row in FIG12.rows()}
     assert found.keys() - EPSILONS.keys() == {("1", 1), ("1", 10), ("1", 50)}
     for (tau, e), wanted in EPSILONS.items():
@@ -385,7 +406,7 @@ def test_the_epsilons_of_every_reading():
         assert row["sigma = 4L"] < row["every term"] <= row["uncapped"]
         assert row["every term"] <= row["proved"] + 1e-8
     for (tau, e), row in found.items():
-        if tau != "1/n":  # a full release in each pass: R = passes / 2, at the best order of a fine grid
+        if tau != "1/n":  # each pass is a full release: R = passes / 2, at the best order of a fine grid
             R = math.ceil(e / float(tau) - 1e-9) / 2
             assert row["proved"] == pytest.approx(R + 2 * math.sqrt(R * math.log(1e4)), rel=3e-4)
     assert [found["1/n", e]["proved"] for e in (1, 10, 50)] == pytest.approx(

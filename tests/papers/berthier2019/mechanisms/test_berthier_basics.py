@@ -1,4 +1,4 @@
-"""The items on the classic mechanisms of Berthier (2019): rows by quadrature and simulation, reports, commands."""
+"""The computed items on the classic mechanisms of Berthier (2019): rows by quadrature and simulation, commands."""
 
 import json
 import math
@@ -22,7 +22,10 @@ ITEMS = [FIG2, LAPLACE, GAUSSIAN, TABLE1]
 
 @pytest.mark.verifies("berthier2019:fig2")
 def test_rows_of_figure_2():
-    """The shared area is by quadrature of the smaller density. A simulated guess would be right in (1 + TV) / 2."""
+    """The rows of figure 2 equal a quadrature of the area under the smaller density.
+
+    A simulated guess would be right with probability (1 + TV) / 2.
+    """
     rows = FIG2.rows()
     assert len(rows) == 7
     for row in rows:
@@ -41,7 +44,10 @@ def test_rows_of_figure_2():
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_rows_of_proposition_2_4():
-    """Every row by the masses of the two laws on either side of the middle. 14 of 18 are outside."""
+    """The rows of Proposition 2.4 follow from the masses of the two laws on either side of the middle.
+
+    14 of 18 rows are outside.
+    """
     rows = LAPLACE.rows()
     assert sum(row["verdict"] == "inside" for row in rows) == 4
     for row in rows:
@@ -50,7 +56,7 @@ def test_rows_of_proposition_2_4():
             below = (
                 1 - 0.5 * math.exp(-shift / 2 / b),
                 0.5 * math.exp(-shift / 2 / b),
-            )  # mass of either below the middle
+            )  # mass of each law below the middle
             assert below[0] - below[1] == pytest.approx(tv, rel=1e-5 if tv is delta else 1e-9)
         assert (row["verdict"] == "inside") == (row["ours"] <= delta)
     (known,) = [row for row in rows if (row["Delta"], row["claimed"]) == ("1", "0.01")]
@@ -60,7 +66,10 @@ def test_rows_of_proposition_2_4():
 
 @pytest.mark.verifies("berthier2019:prop2.2")
 def test_rows_of_proposition_2_2():
-    """Every row at fifty digits. 14 of 32 are outside, none of them up to epsilon = 4."""
+    """The rows of Proposition 2.2 are exact at fifty digits.
+
+    14 of 32 rows are outside, none of them up to epsilon = 4.
+    """
     rows = GAUSSIAN.rows()
     assert sum(row["verdict"] != "inside" for row in rows) == 14
     for row in rows:
@@ -81,7 +90,10 @@ def test_rows_of_proposition_2_2():
 @pytest.mark.verifies("berthier2019:prop2.2")
 @pytest.mark.parametrize("epsilon, delta, S", [(0.7, 1e-3, 0.25), (1.0, 1e-5, 12.0), (10.0, 0.1, 3.0)])
 def test_the_noise_of_proposition_2_2_in_units_of_the_sensitivity(epsilon, delta, S):
-    """At thirty digits: epsilon sigma / S squared is twice the log of 1.25 / delta."""
+    """The noise of Proposition 2.2 in units of the sensitivity: (epsilon sigma / S)^2 is twice the log of 1.25 / delta.
+
+    We compute it at thirty digits.
+    """
     sigma = claimed_gaussian_scale(epsilon=epsilon, delta=delta, l2_sensitivity=S)
     with mp.workdps(30):
         assert float((epsilon * mp.mpf(sigma) / S) ** 2 / 2) == pytest.approx(
@@ -105,14 +117,17 @@ def test_table_1_as_printed_and_the_example_of_its_first_two_rows():
 
 
 def test_the_excess_loss_of_a_mean_by_simulation():
-    """20,000 noisy means in 6 dimensions, by output and by objective perturbation. 4 sd fail one time in 10,000."""
+    """The excess loss of a noisy mean is as computed, by 20,000 noisy means in 6 dimensions.
+
+    We test output and objective perturbation. Each check with 4 sd fails one time in 10,000.
+    """
     rng, d, n, trials = np.random.default_rng(61), 6, 40, 20_000
     records = rng.normal(size=(n, d))
     records /= np.linalg.norm(records, axis=1)[:, None]
     exact = excess_loss_of_mean(d=d, n=n, epsilon=0.8, delta=1e-3)
     sigma = math.sqrt(2 * math.log(1250)) * 2 / n / 0.8
     eta = sigma * rng.normal(size=(trials, d))
-    # the minimum of the perturbed objective, from its gradient: theta - mean + eta = 0
+    # the perturbed minimum, from its gradient: theta - mean + eta = 0
     theta = np.linalg.solve(np.eye(d), (records.mean(0) - eta).T).T
 
     def loss(point):

@@ -1,4 +1,4 @@
-"""Laplace and Gaussian noise, randomised response, sensitivities, by quadrature, enumeration and simulation."""
+"""Laplace and Gaussian noise, randomised response and sensitivities, by quadrature, enumeration and simulation."""
 
 import itertools
 import math
@@ -36,7 +36,10 @@ INF = math.inf
 
 @pytest.mark.verifies("berthier2019:def-hist")
 def test_histogram_distance_and_neighbours_by_enumeration():
-    """Histograms over three values and multisets of records: every pair of up to four records."""
+    """Histogram distance and neighbours are correct, by enumeration.
+
+    We use histograms over three values and multisets of records, and every pair of up to four records.
+    """
     known = [x for n in range(5) for x in histograms(3, n)]
     assert len({tuple(x) for x in known}) == len(known) == sum(math.comb(n + 2, 2) for n in range(5))
     for x in known:
@@ -57,7 +60,10 @@ def test_histogram_distance_and_neighbours_by_enumeration():
 
 @pytest.mark.verifies("berthier2019:def-hist")
 def test_a_clipped_sum_moves_twice_as_far_if_a_record_is_replaced():
-    """Values -1, 0, 1 and L = 1: sensitivities 1 and 2, so Renyi epsilons differ by the factor 4."""
+    """If a record is replaced, a clipped sum changes by twice as much as if it is removed.
+
+    With values -1, 0, 1 and L = 1, the sensitivities are 1 and 2, so Renyi epsilons differ by the factor 4.
+    """
     values = np.array([-1.0, 0.0, 1.0])
     found = {}
     for adjacency in ("add-remove", "replace-one"):
@@ -79,7 +85,7 @@ def test_sensitivities_of_mean_sum_max_and_the_histogram_itself():
 
     cases = [
         (lambda x: values @ x / x.sum(), same, "replace-one", 2, 1 / n),
-        (lambda x: values @ x / x.sum(), three, "add-remove", 2, 1 / n),  # from n - 1 zeros to a one more
+        (lambda x: values @ x / x.sum(), three, "add-remove", 2, 1 / n),  # from n - 1 zeros to one 1 more
         (lambda x: values @ x, three, "add-remove", 2, 1.0),
         (largest, same, "replace-one", 2, 1.0),
         (lambda x: x, same, "replace-one", 1, 2.0),
@@ -97,7 +103,10 @@ def test_sensitivities_of_mean_sum_max_and_the_histogram_itself():
 @pytest.mark.verifies("berthier2019:rem-release-one")
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_releasing_one_record_is_private_up_to_one_over_n(n):
-    """In fractions, over every data set of n records out of three values and every neighbour."""
+    """Releasing one record has a delta of at most 1/n, over all data sets of n records with three values.
+
+    We enumerate every neighbour, in fractions.
+    """
     worst = {"replace-one": Fraction(0), "removed": Fraction(0), "added": Fraction(0)}
     for x in histograms(3, n):
         for adjacency in ("replace-one", "add-remove"):
@@ -114,7 +123,7 @@ def test_releasing_one_record_is_private_up_to_one_over_n(n):
     assert worst["added"] == Fraction(1, n + 1)  # n is the smaller of the two sizes
     if n > 1:
         assert worst["removed"] == Fraction(1, n)
-    event = max(  # and no event does better
+    event = max(  # no event gives more
         sum(p[list(e)]) - sum(q[list(e)])
         for x in histograms(3, n)
         for y in neighbours(x, adjacency="replace-one")
@@ -137,7 +146,7 @@ def test_delta_of_laplace_noise(eps, b, shift, value):
     ours = classic.hockey_stick_laplace(epsilon=eps, scale=b / shift)
     assert ours == pytest.approx(value, abs=1e-15)
     with mp.workdps(30):
-        edge = (shift + mp.mpf(eps) * b) / 2  # where p - e^eps q changes its sign, between the centres
+        edge = (shift + mp.mpf(eps) * b) / 2  # p - e^eps q changes its sign here, between the centres
 
         def excess(x):
             return (mp.exp(-abs(x - shift) / mp.mpf(b)) - mp.exp(eps - abs(x) / mp.mpf(b))) / (2 * b)
@@ -151,7 +160,7 @@ def test_delta_of_laplace_noise(eps, b, shift, value):
 
 @pytest.mark.verifies("berthier2019:prop2.1")
 def test_the_laplace_mechanism_draws_its_law():
-    """Kolmogorov-Smirnov on 20,000 draws."""
+    """The Laplace mechanism draws its law, by a Kolmogorov-Smirnov test on 20,000 draws."""
     rng = np.random.default_rng(31)
     noisy = classic.laplace_mechanism(np.full((10_000, 2), 3.0), l1_sensitivity=0.4, epsilon=0.8, rng=rng)
     assert noisy.shape == (10_000, 2)
@@ -163,14 +172,14 @@ def test_the_laplace_mechanism_draws_its_law():
 
 @pytest.mark.verifies("berthier2019:prop2.1")
 def test_laplace_noise_in_the_accountant():
-    """100 releases at 0.1: the curve equals the Renyi sum of the definition, and is below basic composition."""
+    """In the accountant, 100 Laplace releases at 0.1 have the Renyi sum of the definition, below basic composition."""
     run = classic.laplace_release(l1_sensitivity=3.0, epsilon=0.1, adjacency="add-remove")
     assert run.noise_std == pytest.approx(30 * math.sqrt(2), rel=1e-15)
     g = spend([(run, 100)], delta=1e-5, conversion="mironov2017")
     assert (g.bound, g.adjacency) == ("berthier2019:prop2.1", "add-remove")
     assert g.epsilon == pytest.approx(5.070829, abs=1e-6)
     a = g.order
-    with mp.workdps(30):  # scale 10, centres 0 and 1; the integrand's kinks are at the centres
+    with mp.workdps(30):  # scale 10, centres 0 and 1; the integrand has kinks at the centres
 
         def integrand(x):
             return mp.exp((-a * abs(x - 1) + (a - 1) * abs(x)) / mp.mpf(10)) / 20
@@ -181,9 +190,9 @@ def test_laplace_noise_in_the_accountant():
 
 @pytest.mark.verifies("berthier2019:def2.2", "berthier2019:prop2.7")
 def test_renyi_curves_and_their_conversion_in_numbers():
-    """Laplace noise by quadrature.
+    """Laplace noise has the Renyi curve of a quadrature, and the conversion returns the least epsilon over real orders.
 
-    The least epsilon over real orders of R alpha is the only one in its neighbourhood.
+    The least value over the curve R alpha is the only one in its neighbourhood.
     """
     curve = rdp.laplace(np.array([2.0]), scale=1)[0]
     assert curve == pytest.approx(0.619123629998593, rel=1e-14)
@@ -205,8 +214,11 @@ def test_renyi_curves_and_their_conversion_in_numbers():
 
 @pytest.mark.verifies("berthier2019:def2.1")
 def test_that_epsilon_holds_with_probability_1_less_delta_is_more_than_is_needed():
-    """N(0, 1) and N(1, 1) at epsilon = 1: the loss exceeds it with probability 0.3085, and delta is 0.1269."""
-    loss_above = stats.norm.sf(1.5, loc=1)  # the loss of x is x - 1/2, drawn from N(1, 1)
+    """ "Epsilon holds with probability 1 - delta" asks for more than DP: the loss exceeds 1 with probability 0.3085.
+
+    The laws are N(0, 1) and N(1, 1) at epsilon = 1, and delta is 0.1269.
+    """
+    loss_above = stats.norm.sf(1.5, loc=1)  # the loss at x is x - 1/2, with x from N(1, 1)
     assert loss_above == pytest.approx(0.308537539, abs=1e-9)
     delta = hockey_stick_gaussian(epsilon=1, noise_multiplier=1)
     assert delta == pytest.approx(0.126936738, abs=1e-9)
@@ -239,7 +251,10 @@ def test_delta_of_gaussian_noise(eps, sigma, value):
 
 @pytest.mark.verifies("berthier2019:prop2.2")
 def test_log_delta_to_all_digits_however_small():
-    """Random epsilon and noise, compared with eighty digits. The smallest delta is below e^-100,000."""
+    """log delta is correct to all digits at any size, by eighty digits for random epsilon and noise.
+
+    The smallest delta is below e^-100,000.
+    """
     rng = np.random.default_rng(32)
     settings = [(0.0, 1e-3), (0.0, 1e6), (1e-9, 1e4), (690.7, 1.0), (1e-3, 36664.47), (1.0, 450.0), (30.0, 0.2)]
     settings += [(10 ** rng.uniform(-4, 2), 10 ** rng.uniform(-2, 2.5)) for _ in range(60)]
@@ -274,7 +289,7 @@ def test_the_least_gaussian_noise(eps, delta, sigma):
     found = classic.gaussian_scale(epsilon=eps, delta=delta, l2_sensitivity=0.5) / 0.5
     if sigma:
         assert found == pytest.approx(sigma, rel=1e-13)
-    with mp.workdps(400):  # the exact delta is at most delta there, and exceeds it with a relative 1e-11 less noise
+    with mp.workdps(400):  # the exact delta is at most delta, and above it with 1e-11 less noise
 
         def exact(z):
             mu = 1 / mp.mpf(z)
@@ -307,7 +322,7 @@ def test_the_textbooks_noise_and_where_it_is_refused():
 
 @pytest.mark.verifies("berthier2019:prop2.2", "berthier2019:prop2.5")
 def test_the_gaussian_mechanism_draws_its_law():
-    """Kolmogorov-Smirnov on 20,000 draws."""
+    """The Gaussian mechanism draws its law, by a Kolmogorov-Smirnov test on 20,000 draws."""
     noisy = classic.gaussian_mechanism(np.full(20_000, -1.0), noise_std=0.7, rng=np.random.default_rng(33))
     follows(noisy, stats.norm(-1, 0.7).cdf, sees=0.04)
 
@@ -318,7 +333,7 @@ def test_the_gaussian_mechanism_draws_its_law():
 @pytest.mark.verifies("berthier2019:rr")
 @pytest.mark.parametrize("p, eps", [(0.5, 1.09861228866811), (0.75, 1.94591014905531), (0.9, 2.94443897916644)])
 def test_epsilon_of_randomised_response(p, eps):
-    """The two coins enumerated in fractions; log(3) for fair ones."""
+    """Randomised response has the epsilon of the two coins enumerated in fractions, log(3) for fair coins."""
     truth = Fraction(p).limit_denominator(100)
     yes = {truth_is: truth * truth_is + (1 - truth) / 2 for truth_is in (0, 1)}  # P[answer yes]
     ratios = [yes[1] / yes[0], (1 - yes[0]) / (1 - yes[1])]
@@ -335,7 +350,10 @@ def test_epsilon_of_randomised_response(p, eps):
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_answers_and_the_debiased_share_over_many_surveys():
-    """Mean and variance of 2,000 surveys of 300 people. Each check fails by chance one time in 10,000 (4 sd)."""
+    """The debiased share has the computed mean and variance, in 2,000 surveys of 300 people.
+
+    Each check fails by chance one time in 10,000 (4 sd).
+    """
     rng = np.random.default_rng(34)
     n, p, surveys = 300, 0.5, 2_000
     bits = (np.arange(n) < 60).astype(int)  # a share of 0.2
@@ -353,7 +371,7 @@ def test_answers_and_the_debiased_share_over_many_surveys():
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_mean_and_variance_of_the_debiased_share_by_enumeration():
-    """Every outcome of four answers, for every truth, in exact arithmetic."""
+    """The debiased share has the exact mean and variance over every outcome of four answers, for every truth."""
     p = Fraction(3, 5)
     for bits in itertools.product((0, 1), repeat=4):
         mean = square = Fraction(0)
@@ -383,12 +401,15 @@ def test_renyi_curve_of_randomised_response_at_fifty_digits(p):
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_randomised_response_in_the_accountant():
-    """A hundred surveys with p = 0.05: below basic composition, above the exact number."""
+    """The accountant's epsilon of a hundred surveys is below basic composition and above the exact one.
+
+    Here p = 0.05.
+    """
     survey = rr.randomised_response_release(truth=0.05)
     g = spend([(survey, 100)], delta=1e-5, conversion="mironov2017")
     assert g.bound == "berthier2019:rr"
     eps = rr.randomised_response_epsilon(truth=0.05)
-    # the exact delta: binomial laws of 100 answers at the two odds
+    # exact delta: binomial laws of 100 answers with the two probabilities
     p, q = (stats.binom(100, (1 + s * 0.05) / 2).pmf(np.arange(101)) for s in (1, -1))
     assert hockey_stick(p / p.sum(), q / q.sum(), epsilon=g.epsilon) < 1e-5
     exact = optimize.brentq(lambda e: np.maximum(p - math.exp(e) * q, 0).sum() - 1e-5, 0, 10, xtol=1e-10)
@@ -398,14 +419,17 @@ def test_randomised_response_in_the_accountant():
 
 @pytest.mark.verifies("berthier2019:rr")
 def test_asking_a_fresh_sample_costs_less():
-    """One of four is asked. The divergence of the two mixtures of answers is within the curve at every order."""
+    """Asking one of four people costs less: the divergence of the two mixtures of answers is below the curve.
+
+    This holds at every order.
+    """
     asked = rr.randomised_response_release(truth=0.5, sampling="without-replacement", sampling_rate=0.25)
     bound = choose(asked)
     assert (bound.id, asked.epsilon_infinity) == ("wbk2019:thm9", pytest.approx(math.log(3), rel=1e-14))
     orders = np.arange(2, 65)
     whole = rr.randomised_response_curve(orders, truth=0.5)
     yes, no = rr.randomised_response_laws(truth=0.5)
-    mixed = 0.25 * yes + 0.75 * no  # the person whose answer differs is asked, or one of the others, who say no
+    mixed = 0.25 * yes + 0.75 * no  # the person asked is the one who differs, or one of the others, who say no
     exact = [max(renyi(mixed, no, alpha=a), renyi(no, mixed, alpha=a)) for a in orders]
     curve = one_step(asked, orders, bound)
     assert (exact < curve).all()

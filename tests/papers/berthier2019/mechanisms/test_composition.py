@@ -13,7 +13,7 @@ from nfa.papers.berthier2019.mechanisms import composition
 from nfa.privacy.divergences import hockey_stick
 
 INF = math.inf
-VECTORS = [  # epsilon, k, delta', Theorem 2.1, best possible
+VECTORS = [  # epsilon, k, delta', Theorem 2.1, and the best possible epsilon
     (0.1, 30, 1e-5, 2.9437736391054, 2.11015442224),
     (0.1, 100, 1e-5, 5.8502350929446, 4.30679137252),
     (0.01, 1000, 1e-6, 1.7627598071108, 1.36544670999),
@@ -23,7 +23,7 @@ VECTORS = [  # epsilon, k, delta', Theorem 2.1, best possible
 def enumerated(total, epsilons, deltas):
     """The hockey-stick divergence of the product of extreme mechanisms, with all 4^k outcomes enumerated.
 
-    One release reveals its data set with probability delta, and otherwise gives the right or the wrong bit.
+    Each release reveals its data set with probability delta, and otherwise gives the right or the wrong bit.
     """
     e = math.exp(total)
     found = 0.0
@@ -51,7 +51,7 @@ def test_vectors_of_advanced_and_best_composition(eps, k, slack, advanced, best)
     assert (found, delta) == (pytest.approx(advanced, rel=1e-12), slack)
     optimal = composition.optimal_epsilon(slack, epsilon=eps, k=k)
     assert optimal == pytest.approx(best, abs=1e-10)
-    with mp.workdps(60):  # the binomial sum at sixty digits, at the found epsilon and just below it
+    with mp.workdps(60):  # the binomial sum at sixty digits, at the epsilon returned and just below it
         right = mp.exp(mp.mpf(eps)) / (1 + mp.exp(mp.mpf(eps)))
 
         def delta_at(total):
@@ -66,7 +66,10 @@ def test_vectors_of_advanced_and_best_composition(eps, k, slack, advanced, best)
 
 @pytest.mark.verifies("berthier2019:thm2.1")
 def test_theorem_2_1_is_never_below_the_best_possible():
-    """On a grid of epsilon, delta, k and delta': the exact delta at epsilon' is at most k delta + delta'."""
+    """Theorem 2.1 is never below the best possible epsilon: at epsilon', the exact delta is at most k delta + delta'.
+
+    We test a grid of epsilon, delta, k and delta'.
+    """
     tightest = 0.0
     for eps, delta, k, slack in itertools.product(
         (0.01, 0.1, 0.5, 1.0, 3.0), (0.0, 1e-6, 0.01), (1, 2, 10, 100, 1000), (1e-12, 1e-5, 0.1, 0.9)
@@ -93,7 +96,7 @@ def test_from_how_many_releases_on_theorem_2_1_pays(eps, slack, k):
 
 @pytest.mark.verifies("berthier2019:thm2.1")
 def test_without_a_slack_the_theorem_says_nothing():
-    """epsilon' grows without bound as delta' goes to 0, so delta' = 0 is refused."""
+    """Without a slack, the theorem gives no bound: epsilon' grows to infinity as delta' falls to 0, so 0 is refused."""
     totals = [composition.advanced_composition(epsilon=0.1, k=5, delta_slack=10.0**-n)[0] for n in (1, 10, 100, 300)]
     assert totals == sorted(totals)
     assert totals[-1] > 8
@@ -118,15 +121,16 @@ def test_best_composition_is_the_divergence_of_all_outcomes_enumerated():
     assert long == pytest.approx(composition.optimal_delta(1.1, epsilon=0.25, k=14), rel=1e-12)
     longest = composition.optimal_delta_of(1.1, epsilons=[0.25] * composition.MOST_PATTERNS)
     assert longest == pytest.approx(composition.optimal_delta(1.1, epsilon=0.25, k=20), rel=1e-11)
-    two = Fraction(9, 16) - Fraction(1, 16)  # two answers of log 3, at epsilon' = 0
+    two = Fraction(9, 16) - Fraction(1, 16)  # two answers with log 3, at epsilon' = 0
     assert composition.optimal_delta(0, epsilon=math.log(3), k=2) == pytest.approx(float(two), rel=1e-14)
 
 
 @pytest.mark.verifies("berthier2019:thm2.1", "berthier2019:postproc")
 def test_no_adaptive_pair_of_private_releases_exceeds_the_best_composition_or_the_sum():
-    """Random mechanisms on two data sets.
+    """No adaptive pair of private releases exceeds the best composition or the sum of the epsilons.
 
-    The second depends on the first's output. Both are scaled to their epsilons.
+    The mechanisms are random, on two data sets. The second depends on the first's output. Both are scaled to their
+    epsilons.
     """
     rng = np.random.default_rng(41)
 
@@ -159,7 +163,7 @@ def test_one_release_is_composed_with_nothing():
 
 
 def test_the_best_epsilon_of_two_large_ones():
-    """Two releases of 10 each with a small slack: just below 20, where the definition is solved in 40 digits."""
+    """The best epsilon of two releases of 10 each, with a small slack, is just below 20, as solved at 40 digits."""
     with mp.workdps(40):
         right = mp.e**10 / (1 + mp.e**10)
         best = mp.log((1 - mp.mpf("1e-6") / right**2) * mp.e**20)  # delta is right^2 (1 - e^(best - 20)) from 0 to 20
@@ -173,12 +177,12 @@ def test_the_best_epsilon_of_two_large_ones():
 def test_best_composition_is_between_the_roundings_of_dp_accountings_privacy_losses(eps, k, slack):
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    noise = 2 / (1 + math.exp(eps))  # with two buckets, the answer is fair with this probability
+    noise = 2 / (1 + math.exp(eps))  # with two buckets, this is the probability of a fair answer
     ours = composition.optimal_epsilon(slack, epsilon=eps, k=k)
     total = 0.7 * ours
     exact = composition.optimal_delta(total, epsilon=eps, k=k)
     found = []
-    for pessimistic in (False, True):  # losses rounded to the grid downwards, upwards
+    for pessimistic in (False, True):  # losses rounded to the grid, downwards or upwards
         one = pld.from_randomized_response(
             noise, 2, pessimistic_estimate=pessimistic, value_discretization_interval=eps / 1000.5
         )
@@ -190,7 +194,7 @@ def test_best_composition_is_between_the_roundings_of_dp_accountings_privacy_los
 
 
 def test_edges():
-    assert composition.optimal_epsilon(1e-3, epsilon=0.5, delta=1e-3, k=2) == INF  # the deltas alone exceed it
+    assert composition.optimal_epsilon(1e-3, epsilon=0.5, delta=1e-3, k=2) == INF  # the deltas alone exceed the target
     assert composition.optimal_epsilon(0.9, epsilon=0.01, k=3) == 0.0
     assert composition.optimal_epsilon(1e-300, epsilon=0.01, k=3) == pytest.approx(0.03, rel=1e-12)
     assert composition.optimal_delta(0, epsilon=0.0, delta=1.0, k=4) == 1.0

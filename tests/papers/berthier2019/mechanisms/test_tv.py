@@ -1,4 +1,4 @@
-"""Total-variation privacy and tests of hypotheses: every event, every test, couplings, quadrature, simulation."""
+"""Total-variation privacy and tests of hypotheses: all events and tests, couplings, quadrature and simulation."""
 
 import itertools
 import math
@@ -31,7 +31,7 @@ def random_laws(rng, k, zeros=False):
 
 @pytest.mark.verifies("berthier2019:def-tv")
 def test_no_coupling_agrees_more_often():
-    """The oracles are the linear program over all joint laws, and every event."""
+    """No coupling agrees more often than the best one, by a linear program over all joint laws and by all events."""
     rng = np.random.default_rng(51)
     marginals = np.vstack([np.kron(np.eye(4), np.ones(4)), np.kron(np.ones(4), np.eye(4))])
     for trial in range(12):
@@ -50,11 +50,14 @@ def test_no_coupling_agrees_more_often():
 
 @pytest.mark.verifies("berthier2019:def-tv")
 def test_a_delta_far_below_one_over_n_leaves_no_use():
-    """Records that are each released with probability delta attain the bound up to second order."""
+    """With a delta far below 1/n, no use is left: releasing each record with probability delta attains the bound.
+
+    It attains the bound up to second order.
+    """
     assert tv.tv_of_any_two(1e-6, n=1000, adjacency="replace-one") == pytest.approx(1e-3, rel=1e-12)
     assert tv.tv_of_any_two(1e-6, n=1000, adjacency="add-remove") == pytest.approx(2e-3, rel=1e-12)
     assert tv.tv_of_any_two(0.5, n=10, adjacency="replace-one") == 1
-    n, delta = 5, 0.01  # two data sets of n zeros and n ones; every record leaks separately
+    n, delta = 5, 0.01  # two data sets of n zeros and n ones; every record is revealed independently
     exact = 1 - (1 - delta) ** n
     assert 0.97 * n * delta < exact <= tv.tv_of_any_two(delta, n=n, adjacency="replace-one")
 
@@ -74,7 +77,7 @@ def laplace_law(shift, b):
 def test_the_printed_laplace_scale_gives_away_more_than_claimed(shift, delta, printed_tv):
     b = tv.claimed_laplace_tv_scale(l1_sensitivity=shift, delta=delta)
     assert tv.laplace_tv(l1_sensitivity=shift, scale=b) == pytest.approx(printed_tv, rel=1e-11)
-    with mp.workdps(30):  # half the integral of |p - q|, between its kinks
+    with mp.workdps(30):  # half the integral of |p - q|, between the kinks
 
         def gap(x):
             return abs(mp.exp(-abs(x) / mp.mpf(b)) - mp.exp(-abs(x - shift) / mp.mpf(b))) / (4 * b)
@@ -82,7 +85,7 @@ def test_the_printed_laplace_scale_gives_away_more_than_claimed(shift, delta, pr
         ends = [-60 * b - 5, 0, mp.mpf(shift) / 2, shift, shift + 60 * b + 5]
         assert float(mp.quad(gap, ends)) == pytest.approx(printed_tv, rel=1e-11)
     assert printed_tv > 6 * delta
-    event = laplace_law(0, b).cdf(shift / 2) - laplace_law(shift, b).cdf(shift / 2)  # "the output is below the middle"
+    event = laplace_law(0, b).cdf(shift / 2) - laplace_law(shift, b).cdf(shift / 2)  # event: below the middle
     assert event == pytest.approx(printed_tv, rel=1e-9)
 
 
@@ -94,7 +97,7 @@ def test_the_corrected_laplace_scale_holds_and_no_smaller_one_does(delta, scale)
         assert b == pytest.approx(scale, rel=1e-11)
     with mp.workdps(30):
         for factor, sign in ((1, 0), (0.999, 1), (1.001, -1)):
-            apart = mp.exp(-mp.mpf(0.5) / (mp.mpf(b) * factor))  # mass of p up to 1/2, twice, is 1 + TV
+            apart = mp.exp(-mp.mpf(0.5) / (mp.mpf(b) * factor))  # twice the mass of p up to 1/2 is 1 + TV
             middle = (1 - apart / 2) - apart / 2
             assert middle == pytest.approx(delta, rel=1e-14) if sign == 0 else (middle > delta) == (sign > 0)
     assert tv.laplace_tv(l1_sensitivity=3, scale=3 * b) == pytest.approx(delta, rel=1e-14)
@@ -103,9 +106,9 @@ def test_the_corrected_laplace_scale_holds_and_no_smaller_one_does(delta, scale)
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_the_printed_scale_holds_for_small_sensitivities_only():
-    """It holds up to 2 log(1 - delta)^2 / delta, 0.02020185 at delta = 0.01.
+    """The printed scale suffices only for sensitivities up to 2 log(1 - delta)^2 / delta: 0.02020185 at delta = 0.01.
 
-    For a sensitivity of 1, from delta = 0.3365 on.
+    For a sensitivity of 1, it suffices from delta = 0.3365 on.
     """
 
     def excess(shift, delta):
@@ -120,7 +123,10 @@ def test_the_printed_scale_holds_for_small_sensitivities_only():
 @pytest.mark.verifies("berthier2019:prop2.4")
 @pytest.mark.parametrize("shift, exact", [((1, 0), 0.39347), ((0.75, 0.25), 0.31765), ((0.5, 0.5), 0.24184)])
 def test_laplace_noise_in_the_plane(shift, exact):
-    """By the masses of squares of 0.025. A shift along one axis is the worst for a given l1 norm."""
+    """For Laplace noise in the plane, a shift along one axis is the worst for a given l1 norm.
+
+    We add the masses of squares with side 0.025.
+    """
     edges = np.arange(-500, 561) * 0.025
     lines = [[np.diff(laplace_law(at, 1).cdf(edges)) for at in (0, v)] for v in shift]
     p, q = (np.outer(lines[0][k], lines[1][k]) for k in (0, 1))
@@ -132,9 +138,9 @@ def test_laplace_noise_in_the_plane(shift, exact):
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_the_gap_between_densities_in_the_plane_is_not_what_the_appendix_says():
-    """A.3 at d = 2, b = 0.1, distance 0.01: the claim is at most 0.5.
+    """The gap between densities in the plane exceeds the appendix's claim: we compute 2.379 instead of at most 0.5.
 
-    We find 2.379, and 0.476 without a factor 1/(2b).
+    This is A.3 at d = 2, b = 0.1, distance 0.01. Without a factor 1/(2b), the gap is 0.476.
     """
     b, shift = 0.1, 0.01
     x = np.arange(-0.5, 0.5, 0.001)
@@ -144,7 +150,7 @@ def test_the_gap_between_densities_in_the_plane_is_not_what_the_appendix_says():
     assert along * other == pytest.approx(2.37906, abs=1e-4)
     claimed = shift / (2 * b**2)
     assert claimed == pytest.approx(0.5)
-    assert along == pytest.approx(0.476, abs=1e-3)  # the displayed density lacks one factor, and is below
+    assert along == pytest.approx(0.476, abs=1e-3)  # the displayed density lacks a factor; it is below
     assert integrate.quad(lambda x: math.exp(-abs(x) / b), -8, 8, points=[0])[0] ** 2 == pytest.approx(0.04, rel=1e-9)
 
 
@@ -169,7 +175,7 @@ def test_total_variation_of_gaussian_noise(shift, sigma, value):
 @pytest.mark.verifies("berthier2019:prop2.5")
 @pytest.mark.parametrize("delta, least", [(0.01, 39.8931835816165), (0.1, 3.97894828054527), (0.9, None)])
 def test_gaussian_scale_for_a_total_variation(delta, least):
-    """Proposition 2.5 holds, with at least sqrt(pi/2) = 1.2533 times the necessary noise."""
+    """Proposition 2.5 gives a sufficient Gaussian scale, at least sqrt(pi/2) = 1.2533 times the necessary noise."""
     printed = tv.gaussian_tv_scale(l2_sensitivity=1, delta=delta)
     exact = tv.least_gaussian_tv_scale(l2_sensitivity=1, delta=delta)
     if least:
@@ -200,9 +206,9 @@ def test_no_channel_increases_a_divergence():
 
 @pytest.mark.verifies("berthier2019:prop2.3")
 def test_a_map_of_laws_may_tell_apart_what_no_map_of_outputs_can():
-    """f(mu) is one point mass if mu is A(x), and otherwise another.
+    """A map of laws may separate what no map of outputs can: f(mu) is one point mass if mu is A(x), and else another.
 
-    The total variation becomes 1 for any earlier value.
+    Then the total variation becomes 1 for any earlier value.
     """
     p, q = np.array([0.51, 0.49]), np.array([0.49, 0.51])
     assert total_variation(p, q) == pytest.approx(0.02)
@@ -218,7 +224,7 @@ def test_a_map_of_laws_may_tell_apart_what_no_map_of_outputs_can():
 
 
 def joint(first, second):
-    """Law of two releases. The second is drawn from second[k] after the first gave k."""
+    """Law of two releases: the second is drawn from second[k] after the first returned k."""
     return (np.asarray(first)[:, None] * np.asarray(second)).ravel()
 
 
@@ -232,7 +238,7 @@ def test_total_variations_add_up_at_most_over_adaptive_releases():
         found = total_variation(joint(p, after_p), joint(q, after_q))
         assert found <= tv.least_compose_tv([first, second]) + 1e-14
         assert tv.least_compose_tv([first, second]) <= tv.compose_tv([first, second])
-    # attained by releases that reveal the data with probability delta and do nothing else
+    # attained by releases that reveal the data with probability delta and otherwise nothing
     leak = [(np.array([d, 0, 1 - d]), np.array([0, d, 1 - d])) for d in (0.1, 0.2)]
     p, q = (joint(leak[0][k], np.tile(leak[1][k], (3, 1))) for k in (0, 1))
     assert total_variation(p, q) == pytest.approx(0.28, abs=1e-15)
@@ -244,7 +250,10 @@ def test_total_variations_add_up_at_most_over_adaptive_releases():
 
 @pytest.mark.verifies("berthier2019:thm2.2")
 def test_product_events_alone_do_not_give_the_total_variation():
-    """The proof's gap: uniform on {00, 11} and on {01, 10} differ by 1/2 on products of events, and by 1 on events."""
+    """Product events alone do not give the total variation, which is a gap of the proof.
+
+    The uniform laws on {00, 11} and on {01, 10} differ by 1/2 on products of events, and by 1 on events.
+    """
     p, q = np.array([[0.5, 0], [0, 0.5]]), np.array([[0, 0.5], [0.5, 0]])
     events = [list(e) for k in range(3) for e in itertools.combinations(range(2), k)]
     products = max(abs((p - q)[np.ix_(rows, columns)].sum()) for rows in events for columns in events)
@@ -257,7 +266,7 @@ def test_composition_of_gaussian_releases():
     deltas = [0.1, 0.2]
     assert tv.compose_gaussian_tv(deltas) == pytest.approx(0.223606797749979, rel=1e-14)
     assert tv.least_compose_gaussian_tv(deltas) == pytest.approx(0.176936726241879, rel=1e-13)
-    # the two releases in the plane, sigma = 1 and distances 2 delta, over a lattice
+    # the two releases in the plane, sigma = 1 and distances 2 delta, on a lattice
     x = np.arange(-9, 9, 0.02) + 0.01
     lines = [(stats.norm.pdf(x) * 0.02, stats.norm.pdf(x - 2 * d) * 0.02) for d in deltas]
     p, q = (np.outer(lines[0][k], lines[1][k]) for k in (0, 1))
@@ -269,18 +278,21 @@ def test_composition_of_gaussian_releases():
 
 @pytest.mark.verifies("berthier2019:gauss-tv-only")
 def test_two_laplace_releases_obey_the_rule_too_and_steps_with_other_parameters_compose():
-    """Scale 3, distance 1: the law of the loss has two atoms and a density between them, and losses add up."""
+    """Two Laplace releases also satisfy the rule, and steps with different parameters compose.
+
+    With scale 3 and distance 1, the law of the loss has two atoms and a density between them. Losses add up.
+    """
     u = 1 / 3
     kl = integrate.quad(lambda x: math.exp(-abs(x) / 3) / 6 * (abs(x - 1) - abs(x)) / 3, -90, 90, points=[0, 1])[0]
     assert kl == pytest.approx(u + math.exp(-u) - 1, rel=1e-9)
     delta = math.sqrt(kl / 2)
     x = (np.arange(2000) + 0.5) / 2000
-    losses = np.concatenate([[u, -u], (1 - 2 * x) * u])  # log p / q at x <= 0, at x >= 1, and between
+    losses = np.concatenate([[u, -u], (1 - 2 * x) * u])  # log p / q for x <= 0, for x >= 1, and between
     chances = np.concatenate([[0.5, 0.5 * math.exp(-u)], np.exp(-x * u) * u / 2 / 2000])
     assert chances.sum() == pytest.approx(1, abs=1e-8)
     both = chances @ np.maximum(0, 1 - np.exp(-np.add.outer(losses, losses))) @ chances
     assert (delta, tv.compose_gaussian_tv([delta] * 2), both) == pytest.approx((0.1579, 0.2233, 0.1640), abs=5e-5)
-    # Two randomised responses with epsilon 0.1 and 0.3, each outcome of both.
+    # Two randomised responses with epsilon 0.1 and 0.3; we enumerate each outcome of both.
     one, other = ([math.exp(e) / (1 + math.exp(e)), 1 / (1 + math.exp(e))] for e in (0.1, 0.3))
     p, q = np.outer(one, other).ravel(), np.outer(one[::-1], other[::-1]).ravel()
     expected = hockey_stick(p, q, epsilon=0.2)
@@ -290,7 +302,10 @@ def test_two_laplace_releases_obey_the_rule_too_and_steps_with_other_parameters_
 
 @pytest.mark.verifies("berthier2019:gauss-tv-comp", "berthier2019:gauss-tv-only")
 def test_an_adaptive_second_release_is_no_worse_and_other_noise_obeys_the_rule_too():
-    """The second query's distance depends on the first's output, on a lattice. Discrete releases have KL <= 2 d^2."""
+    """An adaptive second release is no worse, on a lattice, and discrete releases also satisfy the rule: KL <= 2 d^2.
+
+    The second query's distance depends on the first's output.
+    """
     x = np.arange(-9, 9, 0.03)
     first = [stats.norm.pdf(x) * 0.03, stats.norm.pdf(x - 0.6) * 0.03]
     for chosen in (np.where(x > 0.3, 0.8, 0.2), np.where(x > 0.3, 0.2, 0.8), 0.8 * (np.sin(3 * x) > 0)):
@@ -333,7 +348,7 @@ def test_pinsker():
 
 @pytest.mark.verifies("berthier2019:lecam")
 def test_no_test_makes_fewer_errors():
-    """Every deterministic test on six outcomes, and random tests, which are mixtures of them."""
+    """No test has fewer errors than the best test, over all deterministic tests on six outcomes and their mixtures."""
     rng = np.random.default_rng(56)
     for trial in range(12):
         p, q = random_laws(rng, 6, zeros=trial % 3 == 0)
@@ -354,7 +369,10 @@ def test_decisions_may_be_booleans_and_rates_fractions():
 
 @pytest.mark.verifies("berthier2019:lecam", "berthier2019:membership")
 def test_a_simulated_adversary_is_right_as_often_as_le_cam_says():
-    """40,000 Gaussian releases, with the likelier data set chosen. Each check fails by chance one time in 10,000."""
+    """A simulated adversary is right as often as Le Cam's formula says, for 40,000 Gaussian releases.
+
+    The adversary chooses the likelier data set. Each check fails by chance one time in 10,000.
+    """
     rng, trials, z = np.random.default_rng(57), 20_000, 1.0
     scores = [rng.normal(size=trials), 1 / z + rng.normal(size=trials)]
     right = np.concatenate([scores[0] <= 0.5 / z, scores[1] > 0.5 / z])
@@ -389,7 +407,7 @@ def test_roc_of_laws_is_that_of_scores_with_these_frequencies():
         ours, scored = testing.roc_of_laws(p, q), roc(members, others)
         for threshold in np.linspace(0, 1, 7):
             assert np.interp(threshold, *ours) == pytest.approx(np.interp(threshold, *scored), abs=1e-14)
-        # the curve is the best there is: the linear program over all tests of a given first error
+        # no test is better than the curve: the linear program over all tests with a given first error
         level = rng.uniform()
         best = optimize.linprog(-q, A_ub=[p], b_ub=[level], bounds=[(0, 1)] * 5)
         assert np.interp(level, *ours) == pytest.approx(-best.fun, abs=1e-9)
@@ -397,7 +415,10 @@ def test_roc_of_laws_is_that_of_scores_with_these_frequencies():
 
 @pytest.mark.verifies("berthier2019:lecam")
 def test_what_epsilon_and_delta_allow_a_test():
-    """Every event of random private pairs is in the region. Revealing the data, or one random answer, attains it."""
+    """Every test on random private pairs is in the region that epsilon and delta allow, over all events.
+
+    Two mechanisms attain the region: revealing the data, and one random answer.
+    """
     rng = np.random.default_rng(59)
     for _ in range(40):
         p, q = random_laws(rng, 5)
@@ -419,7 +440,10 @@ def test_what_epsilon_and_delta_allow_a_test():
 
 @pytest.mark.verifies("berthier2019:eps10")
 def test_what_epsilon_10_means():
-    """The ratio of densities is up to 22,026. One random answer attains it, and is detected except 5 times in 10^5."""
+    """epsilon = 10 allows a ratio of densities up to 22,026; one random answer attains it.
+
+    This answer is then identified except 5 times in 10^5.
+    """
     right = math.exp(10) / (1 + math.exp(10))
     p, q = np.array([right, 1 - right]), np.array([1 - right, right])
     assert (p / q).max() == pytest.approx(22026.465795, abs=1e-5)
@@ -431,7 +455,10 @@ def test_what_epsilon_10_means():
 @pytest.mark.verifies("berthier2019:def5.1")
 @pytest.mark.parametrize("eps", [0.05, math.log(3), 4.0])
 def test_stability_is_loss_range_times_tanh(eps):
-    """The linear program over all pairs of laws on four outcomes within epsilon, with losses from 0 to B."""
+    """Stability is the range of the loss times tanh, by a linear program over all pairs of laws within epsilon.
+
+    The laws have four outcomes, and the losses are from 0 to B.
+    """
     B = 10.0
     loss = np.array([0.0, 0.3, 0.8, 1.0]) * B
     e = math.exp(eps)
@@ -441,7 +468,7 @@ def test_stability_is_loss_range_times_tanh(eps):
     assert -best.fun == pytest.approx(testing.stability_from_epsilon(epsilon=eps, loss_range=B), rel=1e-8)
     if eps == math.log(3):
         assert -best.fun == pytest.approx(5, rel=1e-9)
-    assert -best.fun > eps  # epsilon-DP, not epsilon-stable, at this range
+    assert -best.fun > eps  # epsilon-DP, but not epsilon-stable with this range
     for other in np.geomspace(1e-3, 30, 20):
         assert testing.stability_from_epsilon(epsilon=other, loss_range=2) <= other
     assert testing.stability_from_epsilon(epsilon=1e-3, loss_range=2.001) > 1e-3

@@ -49,7 +49,10 @@ def test_figures_are_found_by_their_alias_and_by_the_statement(name):
 @pytest.mark.verifies("berthier2019:fig3", "berthier2019:fig4")
 @EVERY_CASE
 def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
-    """The bound uses exact fractions, step by step, and the worst pair the real loop."""
+    """No gap exceeds the bound, and the worst pair attains it.
+
+    The bound uses exact fractions, one step at a time, and the worst pair uses the real loop.
+    """
     rows = gap_rows(case)
     gamma, beta, mu = (Fraction(str(v)) for v in (CASES[case].gamma, CASES[case].beta, CASES[case].mu))
     factor = {"strongly convex": 1 - gamma * mu, "convex": Fraction(1), "non-convex": 1 + gamma * beta}[case]
@@ -68,17 +71,23 @@ def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
 
 
 def test_a_step_that_stretches_more_than_is_said_is_seen(monkeypatch, few_pairs):
-    """Non-convex losses exceed the bound for convex ones, and so do simulated pairs."""
+    """A step that stretches more than stated is detected: non-convex losses exceed the bound for convex losses.
+
+    Simulated pairs exceed it too.
+    """
     monkeypatch.setattr(figures, "stretch", lambda case: 1.0)
     rows = gap_rows("non-convex")
     assert [row["verdict"] for row in rows[:4]] == ["outside: a gap above the bound"] * 4
     assert rows[0]["ours"] > rows[0]["paper"]
-    assert rows[4]["verdict"] == "inside"  # no step comes after the last
+    assert rows[4]["verdict"] == "inside"  # no step follows the last one
 
 
 @EVERY_CASE
 def test_the_losses_are_what_the_bound_asks_for(case):
-    """Central differences: gradients of norm at most L = 1 without the ridge, curvature between mu and beta."""
+    """The losses have the properties that the bound needs, by central differences.
+
+    Gradients have a norm of at most L = 1 without the ridge, and the curvature is between mu and beta.
+    """
     rng, h = np.random.default_rng(1), 1e-5
     gradients, others = random_pair(case, 7, rng)
     assert [i for i in range(N) if gradients[i] is not others[i]] == [6]
@@ -95,9 +104,10 @@ def test_the_losses_are_what_the_bound_asks_for(case):
 
 
 def test_the_curves_of_privacy_are_those_of_gaussians_on_the_worst_gap():
-    """Strongly convex: order 2 of N(gap, 1) from N(0, 1), exp of it by quadrature.
+    """The privacy curves are those of Gaussians at the worst gap.
 
-    Convex and non-convex: 4 at the last.
+    In the strongly convex case, the curve is the divergence of order 2 of N(gap, 1) from N(0, 1), by a quadrature of
+    its exponential. In the convex and the non-convex case, it is 4 at the last record.
     """
     grid = np.linspace(-12, 16, 40001)
     curve = privacy_curves("strongly convex")["noise N(0, 1) on the output"]
@@ -125,9 +135,10 @@ def test_the_rows_are_the_recorded_numbers():
 
 
 def test_variances_by_impulses_are_those_of_simulated_runs():
-    """40,000 runs and 12 comparisons at 5 standard errors have a false alarm below 1e-5.
+    """Variances by impulses equal those of 40,000 simulated runs.
 
-    A variance that is 9.8 of them, or 7 %, off is missed with probability 1e-6.
+    12 comparisons at 5 standard errors have a false alarm below 1e-5. A variance that is 9.8 of them, or 7 %, off is
+    missed with probability 1e-6.
     """
     noise = 1.3 * np.random.default_rng(9).standard_normal((6, 40_000))
     for feedback in (False, True):

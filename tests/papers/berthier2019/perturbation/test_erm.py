@@ -43,7 +43,7 @@ LOSSES = pytest.mark.parametrize("loss", ["logistic", "least-squares"])
 
 
 def draw(loss, *, n=7, d=3, lam=0.2, radius=2.0, seed=0):
-    """A problem with records in the unit ball, of which the first is on the boundary."""
+    """A problem with records in the unit ball; the first record is on the boundary."""
     rng = np.random.default_rng(seed)
     x = clip_l2(rng.standard_normal((n, d)), 1.0)
     x[0] /= np.linalg.norm(x[0])
@@ -52,7 +52,7 @@ def draw(loss, *, n=7, d=3, lam=0.2, radius=2.0, seed=0):
 
 
 def one_record(problem, x, y):
-    """The problem with this record alone."""
+    """The problem with this single record."""
     fixed = {"lam": problem.lam, "x_bound": problem.x_bound, "y_bound": problem.y_bound, "radius": problem.radius}
     return Problem(loss=problem.loss, x=np.array([x]), y=np.array([y]), **fixed)
 
@@ -63,7 +63,10 @@ def one_record(problem, x, y):
 @pytest.mark.verifies("berthier2019:erm")
 @LOSSES
 def test_gradients_and_curvature_are_the_differences_of_the_loss_written_by_hand(loss):
-    """Central differences of a loss that is written from its definition, record by record, in extended precision."""
+    """Gradients and curvature are the differences of a loss that is written by hand from its definition.
+
+    The loss is computed record by record, in extended precision. The differences are central.
+    """
     problem = draw(loss)
     theta = np.array([0.3, -1.1, 0.7])
 
@@ -108,14 +111,17 @@ def test_the_constants_are_attained():
         assert (problem.mu, problem.beta, problem.L) == pytest.approx((0.2, beta, L), rel=1e-15)
         curvature = np.linalg.eigvalsh(problem.hessian(np.array([theta, 0, 0])))
         assert (curvature[0], curvature[-1]) == pytest.approx((0.2, beta), rel=1e-15)
-        far = 40.0 if loss == "logistic" else theta  # a label that is quite wrong
+        far = 40.0 if loss == "logistic" else theta  # a label that is far off
         moved = np.array([far, 0, 0])
         assert np.linalg.norm(problem.gradient(moved) - 0.2 * moved) == pytest.approx(L, rel=1e-14)
 
 
 @pytest.mark.verifies("berthier2019:erm", "berthier2019:outpert")
 def test_a_regularised_gradient_is_no_multiple_of_the_record_and_has_no_bound():
-    """The report's remark and its bound L hold for the part that depends on the record."""
+    """A regularised gradient is no multiple of the record and is unbounded.
+
+    The report's remark and its bound L hold for the part that depends on the record.
+    """
     plain, ridge = draw("logistic", lam=0.0), draw("logistic", lam=0.2)
     theta = 1e4 * np.array([1.0, -2.0, 0.5])
     for problem, rank in ((plain, 1), (ridge, 2)):
@@ -133,7 +139,7 @@ def test_the_clip_brings_no_two_vectors_further_apart(seed):
     v = clip_l2(u, 1.0)
     assert np.linalg.norm(v, axis=1).max() <= 1 + 1e-15
     assert np.linalg.norm(v[0] - v[1]) <= np.linalg.norm(u[0] - u[1]) * (1 + 1e-15)
-    want = [w if np.linalg.norm(w) <= 1 else w / np.linalg.norm(w) for w in u]  # the definition by cases
+    want = [w if np.linalg.norm(w) <= 1 else w / np.linalg.norm(w) for w in u]  # the definition, case by case
     np.testing.assert_allclose(v, want, rtol=1e-15)
 
 
@@ -164,7 +170,11 @@ def test_a_problem_outside_its_bounds_is_refused(change, complaint):
 
 @pytest.mark.verifies("berthier2019:objpert")
 def test_the_minimiser_is_that_of_an_independent_search():
-    """Least squares as an augmented system of equations; logistic regression by mpmath's root finder, 30 digits."""
+    """The minimiser is that of an independent search, to the stated tolerance.
+
+    For least squares we solve an augmented system of equations. For logistic regression we use mpmath's root finder
+    with 30 digits.
+    """
     eta = np.array([0.3, -0.2, 0.1])
     problem = draw("least-squares")
     rows = np.vstack([problem.x / math.sqrt(7), math.sqrt(0.2) * np.eye(3)])
@@ -182,7 +192,7 @@ def test_the_minimiser_is_that_of_an_independent_search():
     with mpmath.workdps(30):
         want = np.array(mpmath.findroot(equations, (0, 0, 0)).tolist(), float)[:, 0]
     np.testing.assert_allclose(minimise(problem, eta=eta), want, atol=1e-8)  # tolerance / mu = 5e-9
-    # Noise far above the size of the gradients, from which Newton's steps alone would not return.
+    # The noise is far above the size of the gradients, so Newton's steps alone would not return.
     problem = draw("logistic", lam=1e-3)
     theta = minimise(problem, eta=np.array([5.0, -3.0, 2.0]))
     assert np.linalg.norm(problem.gradient(theta) + np.array([5.0, -3.0, 2.0])) < 1e-9
@@ -207,7 +217,10 @@ def test_an_objective_that_may_have_no_minimiser_is_refused(problem, complaint):
 
 @pytest.mark.verifies("berthier2019:objpert-close")
 def test_the_noise_moves_the_minimiser_by_at_most_its_norm_over_the_strong_convexity():
-    """Random problems of both losses; least squares attains the bound along an eigenvector of its Hessian."""
+    """Noise eta moves the minimiser by at most ||eta|| / mu, on random problems of both losses.
+
+    Least squares attains the bound along an eigenvector of its Hessian.
+    """
     rng = np.random.default_rng(3)
     for loss in ("least-squares", "logistic"):
         problem = draw(loss)
@@ -225,7 +238,10 @@ def test_the_noise_moves_the_minimiser_by_at_most_its_norm_over_the_strong_conve
 
 @pytest.mark.verifies("berthier2019:objpert-close")
 def test_without_strong_convexity_the_noise_can_take_the_minimiser_away_and_a_regulariser_gives_it_back():
-    """For two equal records (1, 0), the loss is constant along (0, 1), and the noise lets it decrease for ever."""
+    """Without strong convexity, noise can move the minimiser to infinity, and a regulariser prevents this.
+
+    For two equal records (1, 0), the loss is constant along (0, 1), so with noise the objective decreases forever.
+    """
     settings = {"loss": "least-squares", "x": np.array([[1.0, 0], [1, 0]]), "y": np.ones(2), "x_bound": 1.0}
     eta = np.array([0.0, 0.3])
     flat = Problem(**settings, lam=0.0)
@@ -238,7 +254,10 @@ def test_without_strong_convexity_the_noise_can_take_the_minimiser_away_and_a_re
 
 @pytest.mark.verifies("berthier2019:objpert")
 def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_laplace_noise():
-    """The minimiser is by a library's scalar search, the law by its ratio on a grid, and epsilon is exact."""
+    """In one dimension with a quadratic loss, the release is the mean with Laplace noise, and epsilon is exact.
+
+    A scalar search of a library computes the minimiser, and a ratio on a grid its law.
+    """
     rng, x, R, b = np.random.default_rng(1), np.array([0.0, 0.4, 1.0, 0.9]), 1.0, 0.5
     problem = Problem(loss="least-squares", x=np.ones((4, 1)), y=x, lam=0.0, x_bound=1.0, y_bound=R)
     theta, eta = objective_perturbation(problem, b=b, rng=rng)
@@ -247,7 +266,7 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
     assert theta[0] == pytest.approx(searched, abs=1e-7)
     release = objective_mechanism(loss="quadratic", n=4, R=R, b=b)
     assert release.noise_std == pytest.approx(stats.laplace(scale=b).std(), rel=1e-14)
-    assert release.sensitivity == abs(x.mean() - np.array([1.0, 0.4, 1.0, 0.9]).mean())  # 0 replaced by R
+    assert release.sensitivity == abs(x.mean() - np.array([1.0, 0.4, 1.0, 0.9]).mean())  # 0 is replaced by R
     grid = np.linspace(-9, 9, 1001)
     law = [stats.laplace(loc, b).logpdf(grid) for loc in (x.mean(), x.mean() + release.sensitivity)]
     assert np.abs(law[0] - law[1]).max() == pytest.approx(R / (4 * b), rel=1e-12)  # so b = R / (n epsilon)
@@ -258,11 +277,10 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
 @pytest.mark.verifies("berthier2019:objpert")
 @pytest.mark.parametrize("law", ["entries", "norm"])
 def test_the_two_laws_of_the_noise_and_their_size(law):
-    """The mean of |eta|_1 (entries: d b) or |eta|_2 (norm: d b) is over 1000 draws.
+    """The two laws of the noise have their size, by the mean of |eta|_1 (entries: d b) or |eta|_2 (norm: d b).
 
-    At 5 standard errors, the false alarm is 6e-7.
-
-    A mean size that is 9.8 of them, or 18 %, off is missed with probability 1e-6.
+    The mean is over 1000 draws. At 5 standard errors, the false alarm is 6e-7. A mean size that is 9.8 of them, or 18
+    %, off is missed with probability 1e-6.
     """
     problem = Problem(loss="least-squares", x=np.eye(3), y=np.zeros(3), lam=0.5, x_bound=1.0)
     rng = np.random.default_rng(0)
@@ -275,7 +293,10 @@ def test_the_two_laws_of_the_noise_and_their_size(law):
 @pytest.mark.verifies("berthier2019:objpert")
 @pytest.mark.parametrize(("law", "s", "bound"), [("entries", math.sqrt(2), 1.286), ("norm", 1.0, 0.954)])
 def test_under_both_laws_the_minimiser_of_a_regularised_logistic_loss_is_private(law, s, bound):
-    """The density of the minimiser at theta is that of eta = -gradient, times the Jacobian by differences."""
+    """Under both laws, the minimiser of a regularised logistic loss is private.
+
+    Its density at theta is that of eta = -gradient, times the Jacobian by differences.
+    """
     n, b, lam = 5, 0.5, 0.3
     assert 2 * s / (n * b) + math.log(1 + 1 / (4 * n * lam)) == pytest.approx(bound, abs=5e-4)
     rng = np.random.default_rng(4)
@@ -312,7 +333,10 @@ def test_no_epsilon_is_claimed_for_any_other_objective():
 
 @pytest.mark.verifies("berthier2019:objpert")
 def test_six_iterates_under_one_noise_give_the_second_moments_of_the_records_away():
-    """Differences cancel any noise: I - gamma H to 1e-13, and x x^T from it."""
+    """Six iterates with the same noise reveal the records' second moments.
+
+    Differences of iterates cancel any noise. They give I - gamma H to 1e-13, and from it x x^T.
+    """
     problem = draw("least-squares", n=5)
     gamma, H = 0.7, problem.x.T @ problem.x / 5 + 0.2 * np.eye(3)
     for scale in (0.0, 1.0, 1e3):
@@ -326,7 +350,7 @@ def test_six_iterates_under_one_noise_give_the_second_moments_of_the_records_awa
     with pytest.raises(ValueError, match=r"need at least d \+ 2 = 5 iterates, got 4"):
         released_contraction(path[:4])
     far = objective_descent(problem, eta=eta, gamma=gamma, steps=400, theta0=np.zeros(3))[-1]
-    np.testing.assert_allclose(far, minimise(problem, eta=eta), rtol=1e-12)  # the limit is the release
+    np.testing.assert_allclose(far, minimise(problem, eta=eta), rtol=1e-12)  # the release is the limit
 
 
 # --- the contraction, and noise on the output -------------------------------------------------------------------
@@ -342,7 +366,7 @@ def test_a_step_on_a_quadratic_with_its_spectrum_in_mu_beta_contracts_by_rho_at_
     axes = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     H = (axes * np.array([mu, rng.uniform(mu, beta), beta])) @ axes.T
     rho = contraction(gamma=gamma, mu=mu, beta=beta)
-    assert np.linalg.norm(np.eye(3) - gamma * H, 2) == pytest.approx(rho, rel=1e-12)  # the ends are attained
+    assert np.linalg.norm(np.eye(3) - gamma * H, 2) == pytest.approx(rho, rel=1e-12)  # the two ends are attained
     assert rho < 1
     best = contraction(gamma=2 / (mu + beta), mu=mu, beta=beta)
     assert best == pytest.approx((beta - mu) / (beta + mu), abs=1e-14)
@@ -374,7 +398,10 @@ def test_the_gap_of_two_passes_is_within_the_bound_at_every_step(loss):
 
 @pytest.mark.verifies("berthier2019:outpert")
 def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
-    """Losses (theta - x)^2 / 2 from 0: far from its record, a clipped step moves by gamma L for any theta."""
+    """Clipped steps do not contract, and their ends are further apart than the bound.
+
+    The losses are (theta - x)^2 / 2 from 0. Far from its record, a clipped step moves by gamma L for any theta.
+    """
     gamma, L, n = 0.1, 1.0, 10
 
     def steps(first, bound):
@@ -388,13 +415,13 @@ def test_clipped_steps_do_not_contract_and_end_further_apart_than_the_bound():
     assert abs(pair[0] - pair[1])[-1] > 2.5 * bounds[0]
     free = simulate_pair(steps(9.0, np.inf), steps(-9.0, np.inf), theta0=np.zeros(1), gamma=gamma)
     gaps = abs(free[0] - free[1])[1:, 0]
-    np.testing.assert_allclose(gaps, 18 * gamma * rho ** np.arange(n), rtol=1e-12)  # it contracts, and has no L
+    np.testing.assert_allclose(gaps, 18 * gamma * rho ** np.arange(n), rtol=1e-12)  # it contracts, and no L is needed
 
 
 @pytest.mark.verifies("berthier2019:outpert", "berthier2019:fig3")
 def test_the_gap_is_attained_by_a_step_of_opposite_gradients_and_then_the_least_curvature():
     gamma, mu, L, n = Fraction(1, 4), Fraction(1, 2), 1, 6
-    rho = max(abs(1 - gamma * mu), abs(1 - gamma * 2))  # beta = 2
+    rho = max(abs(1 - gamma * mu), abs(1 - gamma * 2))  # with beta = 2
     u, v = Fraction(0), Fraction(0)
     for step in range(1, n + 1):
         pull = L if step == 3 else 0
@@ -412,7 +439,7 @@ def test_the_curve_of_a_shuffled_pass_to_15_digits_and_against_the_mixture_itsel
     assert got == pytest.approx(float(mpmath.log(sum(mpmath.exp(s**2) for s in exact) / 10)), rel=1e-13)
     assert np.max(gaps**2) == pytest.approx(0.04)
     assert np.mean(gaps**2) == pytest.approx(0.0184931230612512)
-    # By quadrature, the true divergence of the averages over the place, with each pair a gap apart, is not larger.
+    # By quadrature, the true divergence of the averages over the place, with each pair a gap apart, is at most this.
     for alpha, sigma in ((2.0, 0.3), (5.0, 0.5)):
 
         def integrand(u, alpha=alpha, sigma=sigma):
@@ -435,12 +462,12 @@ def test_the_release_is_counted_and_drawn():
         < spent.epsilon
         < epsilon([(output_release(problem, gamma=1.0, sigma=0.4), 1)], delta=1e-5, conversion="mironov2017").epsilon
     )
-    problem = draw("logistic", n=50, radius=0.1)  # in which the last step does not end
+    problem = draw("logistic", n=50, radius=0.1)  # a problem in which the last step does not end
     drawn = [
         output_perturbation(problem, gamma=1.0, sigma=s, theta0=np.zeros(3), rng=np.random.default_rng(3))
         for s in (0.5, 1.0)
     ]
-    rng = np.random.default_rng(3)  # the order first, then the noise
+    rng = np.random.default_rng(3)  # first the order, then the noise
     path = sgd_pass(problem.steps(rng.permutation(50)), theta0=np.zeros(3), gamma=1.0, radius=0.1)
     assert np.linalg.norm(path, axis=1).max() == pytest.approx(0.1, rel=1e-12)
     far = sgd_pass(problem.steps(np.random.default_rng(3).permutation(50)), theta0=np.zeros(3), gamma=1.0)
@@ -488,11 +515,11 @@ def divergence(alpha, s, variance):
 def test_the_printed_variance_is_too_small_for_epsilon_above_1():
     printed = claimed_output_variance(alpha=2, sensitivity=1, epsilon=2)
     assert printed == 0.25
-    assert divergence(2, 1, printed) == pytest.approx(4, rel=1e-9)  # and not 2
+    assert divergence(2, 1, printed) == pytest.approx(4, rel=1e-9)  # instead of 2
     printed = claimed_output_variance(alpha=2, sensitivity=1, epsilon=0.5)
     assert printed == 4
-    assert divergence(2, 1, printed) == pytest.approx(0.25, rel=1e-9)  # enough, and more noise than needed
-    # What is printed gives epsilon^2, for every sensitivity.
+    assert divergence(2, 1, printed) == pytest.approx(0.25, rel=1e-9)  # sufficient, and more noise than needed
+    # The printed variance gives epsilon^2, for every sensitivity.
     for alpha, s, target in ((2, 3, 2), (3, 0.5, 1.5)):
         printed = claimed_output_variance(alpha=alpha, sensitivity=s, epsilon=target)
         assert divergence(alpha, s, printed) == pytest.approx(target**2, rel=1e-9)
@@ -533,9 +560,9 @@ def test_with_the_same_noise_two_passes_never_part_but_where_their_records_diffe
 
 @pytest.mark.verifies("berthier2019:gradpert")
 def test_a_longer_step_stretches_distances():
-    """2.1 / beta on beta u^2 / 2 stretches 1.1 times.
+    """A learning rate above 2 / beta stretches distances: 2.1 / beta on beta u^2 / 2 stretches 1.1 times.
 
-    The bound 2 / beta is sharp, and a loss need not be strongly convex.
+    So the bound 2 / beta is sharp. A loss need not be strongly convex.
     """
     pair = np.array([[1.0], [0.0]])
     for gamma, stretched in ((1.05, 1.1), (1.0, 1.0), (0.5, 0.0)):  # beta = 2

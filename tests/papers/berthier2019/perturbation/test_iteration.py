@@ -34,7 +34,7 @@ from tests.oracles.iteration import (
     shifted_by_plans,
 )
 
-# (alpha, L, sigma, C, n, t), Theorem 3.6, and the exact divergence of the steps u -> C u (R22, R23)
+# (alpha, L, sigma, C, n, t), the value of Theorem 3.6, and the exact divergence of the steps u -> C u (R22, R23)
 SETTINGS = [
     (2, 1, 2, 1.1, 10, 3, 0.22183049874121, 0.1392360816378),
     (4, 1, 2, 1.01, 50, 1, 0.062523563733036, 0.062523563733036),
@@ -50,7 +50,10 @@ SETTINGS = [
 @pytest.mark.verifies("berthier2019:shifted-renyi", "ours:shifted-gaussian")
 @pytest.mark.parametrize("distance, z, alpha, value", [(1, 0.4, 2, 0.36), (1.5, 0.5, 3, 1.5)])
 def test_shifted_divergence_is_the_best_of_all_transport_plans(distance, z, alpha, value):
-    """R38, on a grid of cells of the size z, where the closed form is the same."""
+    """The shifted divergence is the best over all transport plans, on a grid of cells of size z (the ledger's R38).
+
+    The closed form is the same on this grid.
+    """
     closed = float(shifted_renyi_gaussian(alpha, distance=distance, sigma=1.0, z=z))
     assert closed == pytest.approx(value, abs=1e-15)
     grid = np.arange(-5, 9, z)
@@ -63,7 +66,7 @@ def test_shifted_divergence_is_the_best_of_all_transport_plans(distance, z, alph
 
 @pytest.mark.verifies("berthier2019:lem3.3")
 def test_noise_reduces_the_shift_of_gaussians_exactly():
-    """Equality at the best part of the shift: alpha (m - z)^2 / (2 (s^2 + t^2))."""
+    """Noise reduces the shift of Gaussians exactly: the best part gives alpha (m - z)^2 / (2 (s^2 + t^2))."""
     for m, s, t, z, alpha in ((2.0, 1.0, 0.7, 0.5, 2), (1.0, 0.3, 2.0, 0.0, 3.5)):
         exact = alpha * (m - z) ** 2 / (2 * (s**2 + t**2))
         assert shifted_renyi_gaussian(alpha, distance=m, sigma=math.hypot(s, t), z=z) == pytest.approx(exact, rel=1e-12)
@@ -78,7 +81,10 @@ def test_noise_reduces_the_shift_of_gaussians_exactly():
 
 @pytest.mark.verifies("berthier2019:lem3.3")
 def test_noise_reduces_the_shift_of_random_laws():
-    """On the integers, moved by whole cells, with two-sided geometric noise: R_alpha is the divergence of one move."""
+    """Noise reduces the shift of random laws on the integers, with moves by whole cells and two-sided geometric noise.
+
+    R_alpha is the divergence of one move.
+    """
     rng, nearest, k = np.random.default_rng(33), 0.0, np.arange(-30, 31)
     for trial in range(21):
         alpha, ratio = (1.5, 2, 4)[trial % 3], rng.uniform(0.1, 0.3)
@@ -86,7 +92,7 @@ def test_noise_reduces_the_shift_of_random_laws():
         cost = math.log(np.sum(noise[:-1] ** alpha * noise[1:] ** (1 - alpha))) / (alpha - 1)
         mu, nu = rng.dirichlet(np.full(4, 0.5)), rng.dirichlet(np.full(4, 2.0))
         noisy = [np.bincount(np.clip(np.arange(64) - 27, 0, 9), np.convolve(law, noise)) for law in (mu, nu)]
-        for z in (0, 1):  # what lies beyond ten cells is put on the outer ones, which brings no two points apart
+        for z in (0, 1):  # mass beyond ten cells is put on the outer cells, which increases no distance
             low, _ = shifted_by_plans(*noisy, z, alpha)
             _, high = shifted_by_plans(mu, nu, z + 1, alpha)
             assert low <= high + cost + 1e-9
@@ -96,7 +102,10 @@ def test_noise_reduces_the_shift_of_random_laws():
 
 @pytest.mark.verifies("berthier2019:lem3.4")
 def test_lipschitz_steps_of_random_laws():
-    """psi doubles distances, C = 2, and psi' is at most s = 1 cell away from it."""
+    """Lipschitz steps of random laws satisfy the bound on shifted divergences.
+
+    psi doubles distances, C = 2, and psi' is at most s = 1 cell away from it.
+    """
     rng, nearest = np.random.default_rng(34), 0.0
     for trial in range(21):
         alpha, mu, nu = (1.5, 2, 4)[trial % 3], rng.dirichlet(np.full(5, 0.5)), rng.dirichlet(np.full(5, 2.0))
@@ -113,14 +122,20 @@ def test_lipschitz_steps_of_random_laws():
 @pytest.mark.verifies("berthier2019:lem3.4")
 @pytest.mark.parametrize(("z", "C", "s"), [(1.0, 1.5, 0.25), (0.5, 2.0, 3.0), (3.0, 0.5, 1.0)])
 def test_the_shift_after_a_step_is_attained(z, C, s):
-    """Two points z apart, a map that stretches by C, and a second map that ends s farther: their images' distance."""
+    """The shift after a step is attained by two points z apart, a map that stretches by C, and a second map s further.
+
+    We compute the distance of the images.
+    """
     images = C * np.array([0.0, z]) + np.array([0.0, s])
     assert after_step(z, 0.5, C=C, s=s) == (images[1] - images[0], 0.5)
 
 
 @pytest.mark.verifies("berthier2019:lem3.4")
 def test_a_step_without_a_lipschitz_constant_may_lose_everything():
-    """Two points closer than z are sent far apart. The shifted divergence rises from 0 above any bound."""
+    """A step without a Lipschitz constant may lose everything: it moves two points closer than z far apart.
+
+    The shifted divergence rises from 0 above any bound.
+    """
     near, far = np.eye(2), np.eye(9)[[0, 8]]
     assert shifted_by_plans(*near, 1, 2).tolist() == [0, 0]
     assert shifted_by_plans(*far, 7, 2)[0] == math.inf
@@ -131,7 +146,10 @@ def test_a_step_without_a_lipschitz_constant_may_lose_everything():
 
 @pytest.mark.verifies("berthier2019:thm3.5")
 def test_theorem_3_5_on_affine_steps_of_all_kinds():
-    """Exact laws of X_(t+1) = c_t X_t + b_t + noise with |c_t| <= C, and of the other run with b_t moved by s_t."""
+    """Theorem 3.5 holds for affine steps of all kinds, by exact laws of X_(t+1) = c_t X_t + b_t + noise, |c_t| <= C.
+
+    In the other run, b_t is moved by s_t.
+    """
     rng, nearest = np.random.default_rng(35), 0.0
     for _ in range(400):
         n, C, alpha = int(rng.integers(1, 7)), rng.uniform(0.3, 1.6), rng.uniform(1.05, 8)
@@ -155,7 +173,10 @@ def test_theorem_3_5_on_affine_steps_of_all_kinds():
 @pytest.mark.verifies("berthier2019:thm3.6", "berthier2019:thm3.5")
 @pytest.mark.parametrize("alpha, L, sigma, C, n, t, bound, exact", SETTINGS)
 def test_theorem_3_6(alpha, L, sigma, C, n, t, bound, exact):
-    """R22, R23, E-I: the quadratic program with z >= 0 gives the closed form. Affine steps reach it only at t = 1."""
+    """Theorem 3.6 has the closed form that the quadratic program with z >= 0 gives (R22, R23, E-I).
+
+    Affine steps attain it only at t = 1.
+    """
     closed = float(rdp_iteration(alpha, L, sigma, C, n, t))
     assert closed == pytest.approx(bound, rel=1e-12)
     gamma = 0.25
@@ -175,7 +196,7 @@ def test_theorem_3_6(alpha, L, sigma, C, n, t, bound, exact):
 @pytest.mark.verifies("berthier2019:thm3.6")
 def test_the_last_step_has_the_curve_of_one_release():
     assert [float(rdp_iteration(2, 1, 2, C, 10, 10)) for C in (0, 0.5, 1, 1.1, 3)] == [1.0] * 5
-    assert affine_pass(1.1, 10, 10, 2.0, 2.0, 2) == pytest.approx(0.0367, abs=5e-5)  # E-I: the noise before t hides too
+    assert affine_pass(1.1, 10, 10, 2.0, 2.0, 2) == pytest.approx(0.0367, abs=5e-5)  # E-I: noise before t helps too
     values = [float(rdp_iteration(2, 1, 2, 1.1, 10, t)) for t in range(1, 11)]
     assert values == sorted(values)  # points used earlier have stronger guarantees
     together = rdp_iteration(np.array([1.5, 2.0, 9.0]), 1, 2, 1.1, 10, 3)
@@ -197,7 +218,10 @@ def test_the_share_of_noise_at_sixty_digits(C):
 
 
 def smooth_pass(signs, sigma, L=1.0, beta=1.0, gamma=0.4):
-    """Last iterate's density for the losses L sin(beta u + phase) / beta: non-convex, gradients in [-L, L]."""
+    """The density of the last iterate for the losses L sin(beta u + phase) / beta, which are non-convex.
+
+    The gradients are in [-L, L].
+    """
     grid = np.linspace(-9, 9, 361)
     steps = [lambda u, p=p: u - gamma * L * np.cos(beta * u + p) for p in signs]
     return densities_of_pass(steps, gamma * sigma, grid), grid[1] - grid[0]
@@ -206,9 +230,12 @@ def smooth_pass(signs, sigma, L=1.0, beta=1.0, gamma=0.4):
 @pytest.mark.verifies("berthier2019:thm3.6", "berthier2019:sec3.3.2-mean", "berthier2019:lem3.1")
 @pytest.mark.parametrize("sigma", [1.0, 2.5])
 def test_a_non_convex_pass_stays_below_the_bounds(sigma):
-    """Exact densities of a smooth non-convex objective, for each place of the record, shuffled, and stopped early."""
+    """A non-convex pass stays below the bounds, by exact densities for each place of the record.
+
+    The objective is smooth. We also shuffle the records and stop early.
+    """
     C, n, orders = 1 + 0.4, 4, (1.5, 2.0, 6.0)
-    common, record, other = 2.0, 0.0, math.pi  # phases; at 0 the two gradients are L and -L
+    common, record, other = 2.0, 0.0, math.pi  # phases; at u = 0 the two gradients are L and -L
     densities = {r: [] for r in (record, other)}
     for t in range(n):
         for r, rows in densities.items():
@@ -228,7 +255,7 @@ def test_a_non_convex_pass_stays_below_the_bounds(sigma):
         shuffled = max(renyi_on_grid(*mixed, h, alpha), renyi_on_grid(*mixed[::-1], h, alpha))
         assert shuffled <= softmax_average(alpha, exact) * (1 + 1e-9)
         assert softmax_average(alpha, exact) <= float(rdp_shuffled_epoch(alpha, 1.0, sigma, C, n))
-        for k in (1, 3):  # stopped after k steps: the record was used at one of them, or not at all
+        for k in (1, 3):  # stopped after k steps: one of them used the record, or none did
             stopped = []
             for r in (record, other):
                 used = [smooth_pass([r if j == t else common for j in range(k)], sigma)[0] for t in range(k)]
@@ -240,9 +267,9 @@ def test_a_non_convex_pass_stays_below_the_bounds(sigma):
 
 @pytest.mark.verifies("berthier2019:thm3.6")
 def test_what_clipping_does_to_the_lipschitz_constant():
-    """Clipped gradients of a convex quadratic in the plane: steps may expand, but by at most 1 + gamma beta.
+    """With clipped gradients of a convex quadratic in the plane, steps may expand, but by at most 1 + gamma beta.
 
-    So C = 1 for convex losses needs gradients that are bounded without a clip. The report's C does not.
+    So C = 1 for convex losses needs gradients that are bounded without a clip. The report's C does not need this.
     """
     H, L = np.diag([1.0, 100.0]), 0.1
     gamma = 1 / 100
@@ -260,7 +287,10 @@ def test_what_clipping_does_to_the_lipschitz_constant():
 
 @pytest.mark.verifies("berthier2019:sec3.3.2-mean", "berthier2019:weak-convexity", "berthier2019:lem3.1")
 def test_the_three_averages_at_the_recorded_numbers():
-    """R25, E-M: if the doubled mean is allowed, the softmax is smaller. Otherwise it can be larger."""
+    """The three averages have the ledger's values (R25, E-M): the softmax is below the doubled mean if this is allowed.
+
+    Otherwise, the softmax can be larger.
+    """
     value = {m: float(rdp_shuffled_epoch(2, 1, 2, 1.001, 1000, method=m)) for m in ("softmax", "mean", "max")}
     assert value == pytest.approx({"softmax": 0.009675578021636, "mean": 0.0172755484, "max": 1.0}, rel=1e-8)
     assert float(rdp_shuffled_epoch(2, 1, 2, 1.01, 100)) == pytest.approx(0.071401754990632, rel=1e-12)
@@ -269,13 +299,16 @@ def test_the_three_averages_at_the_recorded_numbers():
     with pytest.raises(NoGuarantee, match="softmax average") as refused:
         rdp_shuffled_epoch(2, 1, 1, 1.001, 1000, method="mean")
     assert refused.value.id == "berthier2019:weak-convexity"
-    # outside the regime the softmax degenerates: at sigma = L/2 it is more than half of the largest
+    # outside the regime, the softmax is near the largest value: at sigma = L/2 it exceeds half of it
     assert float(rdp_shuffled_epoch(2, 1, 0.5, 1.001, 1000)) / 16 == pytest.approx(0.57, abs=5e-3)
 
 
 @pytest.mark.verifies("berthier2019:weak-convexity")
 def test_the_condition_of_the_doubled_mean():
-    """sigma >= L sqrt(2 alpha (alpha - 1)) is max D <= 1 / (alpha - 1); (e^y - 1) / y <= 1 + c for y <= c <= 1."""
+    """The condition of the doubled mean, sigma >= L sqrt(2 alpha (alpha - 1)), is max D <= 1 / (alpha - 1).
+
+    Its inequality is (e^y - 1) / y <= 1 + c for y <= c <= 1.
+    """
     for alpha in (1.2, 2.0, 7.0):
         edge = math.sqrt(2 * alpha * (alpha - 1))
         assert float(rdp_shuffled_epoch(alpha, 1, edge, 1.2, 20, method="max")) == pytest.approx(1 / (alpha - 1))
@@ -287,8 +320,8 @@ def test_the_condition_of_the_doubled_mean():
         inside = c * y
         assert (np.expm1(inside) / inside).max() == pytest.approx(largest, abs=6e-6)
         assert largest <= 1 + c
-    # without the condition the rule is false for mixtures: two components that the output tells apart
-    P, Q = np.eye(20)[::2], np.eye(20)[::2]  # ten components on two outcomes of their own
+    # without the condition, the rule is false for mixtures, for example for components that the output reveals
+    P, Q = np.eye(20)[::2], np.eye(20)[::2]  # ten components, each on its own two outcomes
     Q[-1, -1], Q[-1, -2] = 1 - 1e-9, 1e-9
     D = [renyi(p, q, alpha=2) for p, q in zip(P, Q, strict=True)]
     exact = renyi(P.mean(0), Q.mean(0), alpha=2)
@@ -326,7 +359,10 @@ def test_an_average_may_leave_a_divergence_out():
     "C, n, value", [(1.1, 100, 0.194331414834), (1.001, 1000, 0.00863777420745), (1.01, 10000, 0.0201494223376)]
 )
 def test_the_sum_at_thirty_digits(C, n, value):
-    """R24, at the C of the report: 1 + 1/sqrt(n) and 1 + 1/n as decimals."""
+    """The sum has the ledger's values (R24) at thirty digits, for the report's two values of C.
+
+    These are 1 + 1/sqrt(n) and 1 + 1/n as decimals.
+    """
     with mp.workdps(30):
         q = mp.mpf(str(C)) ** -2
         total, power, geometric = mp.mpf(0), mp.mpf(1), mp.mpf(0)
@@ -347,7 +383,10 @@ def test_the_sum_at_thirty_digits(C, n, value):
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_the_rates_of_the_sum():
-    """E-E: sqrt(n) S tends to 2, without a log, and n S - log n to Euler's constant + log((e^2 - 1) / 2)."""
+    """The rates of the sum (E-E): sqrt(n) S tends to 2, without a log.
+
+    n S - log n tends to Euler's constant + log((e^2 - 1) / 2).
+    """
     roots = [math.sqrt(n) * mean_share(1 + 1 / math.sqrt(n), n) for n in (10, 100, 10**3, 10**4, 10**5)]
     assert roots == pytest.approx([1.6552, 1.94331, 2.01227, 2.01494, 2.00834], abs=6e-6)
     offsets = [n * mean_share(1 + 1 / n, n) - math.log(n) for n in (100, 10**3, 10**4, 10**5)]
@@ -364,21 +403,25 @@ def test_the_rates_of_the_sum():
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_the_printed_rates_beside_the_sum_that_the_proof_bounds():
-    """log n / sqrt n is above S from n = 5 on. log n / n is below it for every n, at 1000 by 20 %."""
+    """The printed rates compared with the sum S in the proof: log n / sqrt n is above S from n = 5 on.
+
+    log n / n is below S for every n, by 20 % at 1000.
+    """
     for n in range(2, 400):
         assert (mean_share(1 + n**-0.5, n) > math.log(n) / math.sqrt(n)) == (n in (2, 3, 4))
         assert mean_share(1 + 1 / n, n) > math.log(n) / n
     assert math.log(1000) / 1000 / mean_share(1.001, 1000) == pytest.approx(0.80, abs=5e-3)
-    # the appendix has C^-2 = 1 - 1/sqrt(n), as if gamma were 1 / (2 beta sqrt(n)): then sqrt(n) S tends to 1
+    # the appendix has C^-2 = 1 - 1/sqrt(n), as if gamma were 1 / (2 beta sqrt(n)); then sqrt(n) S tends to 1
     halves = [math.sqrt(n) * mean_share((1 - n**-0.5) ** -0.5, n) for n in (100, 10**3, 10**4, 10**5)]
     assert halves == pytest.approx([1.27086, 1.12520, 1.05154, 1.01999], abs=6e-6)
 
-    def last_line(n):  # of Appendix A.5, times sqrt(n): log n + 4.54, not log n
+    def last_line(n):  # the last line of Appendix A.5, times sqrt(n): log n + 4.54 instead of log n
         m = 2 * math.sqrt(n)
         return 2 + 2 * math.log(m) + 1 / (1 - (1 - 2 / m) ** (m - 1))
 
     assert [last_line(n) for n in (100, 1000, 10**4)] == pytest.approx([9.1476, 11.4505, 13.753], abs=5e-4)
-    # its inequality (1 + u)^p <= 1 + p u + p (p - 1) u^2 / 2 is stated for p >= 1; false for p = 1.5, true for integers
+    # its inequality (1 + u)^p <= 1 + p u + p (p - 1) u^2 / 2 is stated for p >= 1. It is false for p = 1.5 and true for
+    # integers
     assert 0.5**1.5 == pytest.approx(0.353553, abs=1e-6)
     assert 1 - 0.75 + 0.75 / 8 == 0.34375
     u = np.linspace(-0.999, 0, 200)
@@ -388,7 +431,10 @@ def test_the_printed_rates_beside_the_sum_that_the_proof_bounds():
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_proposition_3_1_holds_in_the_limit_without_a_condition_on_sigma():
-    """Ratios of Lemma 3.1 to the printed bounds: the second fails at finite n below the smallest sigma."""
+    """Proposition 3.1 holds in the limit without a condition on sigma, by ratios of Lemma 3.1 to the printed bounds.
+
+    At finite n below the smallest sigma, the second bound fails.
+    """
 
     def ratio(alpha, sigma, n, power):
         printed = 4 * alpha / sigma**2 * math.log(n) / n**power
@@ -400,7 +446,7 @@ def test_proposition_3_1_holds_in_the_limit_without_a_condition_on_sigma():
     assert seconds[2] > 1
     for alpha, sigma in ((2, 1), (8, 4)):
         assert max(ratio(alpha, sigma, n, 0.5) for n in (2, 10, 100, 10**3, 10**4, 10**5)) < 0.95
-    # the bound of the entry is below the second printed value at log n = 10^5; n l <= 2, and n l^2 <= 4 / n
+    # the bound of the ledger's entry is below the second printed value at log n = 10^5; n l <= 2, and n l^2 <= 4 / n
     for alpha, sigma in ((2, 1), (8, 4)):
         y = 2 * alpha * (alpha - 1) / sigma**2
         assert 2 + 1 + 1e5 + y * math.exp(y) * (1e-9 + math.pi**2 / 6) <= 2e5
@@ -408,9 +454,10 @@ def test_proposition_3_1_holds_in_the_limit_without_a_condition_on_sigma():
 
 @pytest.mark.verifies("berthier2019:prop3.1")
 def test_proposition_3_1_holds_where_we_say_it_does():
-    """y = (alpha - 1) 2 alpha L^2 / sigma^2 = 1 is the smallest sigma allowed and the largest ratio.
+    """Proposition 3.1 holds under our condition on sigma.
 
-    It is used below n = 110, and the inequalities of the proof from there on.
+    The smallest allowed sigma has y = (alpha - 1) 2 alpha L^2 / sigma^2 = 1, and the largest ratio. We compute this
+    ratio below n = 110, and use the inequalities of the proof from there on.
     """
     for rate, power, smallest in (("1/sqrt(n)", 0.5, 2), ("1/n", 1.0, 4)):
         for n in range(2, 110):
@@ -422,13 +469,13 @@ def test_proposition_3_1_holds_where_we_say_it_does():
             else:
                 with pytest.raises(NoGuarantee, match=f"n >= {smallest}"):
                     rdp_small_learning_rate(2, 1, 2, n, rate=rate)
-    # the ratio, recorded at the smallest sigma allowed, and that it grows with y
+    # the ratio at the smallest allowed sigma; the ratio grows with y
     ratios = [float(rdp_shuffled_epoch(2, 1, 2, 1 + 1 / n, n)) / (2 * math.log(n) / n) for n in (20, 100, 1000, 10**5)]
     assert ratios == pytest.approx([0.838, 0.775, 0.700, 0.622], abs=6e-4)
     for n in (5, 50, 500):
         by_y = [float(rdp_shuffled_epoch(2, 1, 2 / y**0.5, 1 + 1 / n, n)) / y for y in (1e-3, 0.1, 0.5, 1)]
         assert by_y == sorted(by_y)
-    for n in (100, 1000, 10**5, 10**9):  # the proof's last steps; both sides are monotone in n
+    for n in (100, 1000, 10**5, 10**9):  # the last steps of the proof; both sides are monotone in n
         assert 2 / math.sqrt(n) + (1 + math.log(n)) / n <= math.log(n) / math.sqrt(n)
         assert math.log(n) + 3 + 0.72 * (math.pi**2 / 6 + (4 * math.log(n) + 8) / n) <= 2 * math.log(n)
     for n in (100, 2000):
@@ -459,15 +506,15 @@ def test_the_accountant_counts_passes_and_refuses_released_iterates():
         with pytest.raises(NoGuarantee, match="only for the last iterate of a pass") as refused:
             one_pass(**setting, order=order, released="all")
         assert refused.value.id == "berthier2019:thm3.6"
-    with pytest.raises(NoGuarantee):  # no theorem on subsampling is for a pass
+    with pytest.raises(NoGuarantee):  # no theorem on subsampling covers a pass
         accountant.epsilon([(shuffled, 50)], delta=1e-4, conversion="mironov2017", bound="wbk2019:thm9", orders=[2, 3])
 
 
-# --- bad input: one sentence that names the argument
+# --- bad input: one sentence names the argument
 
 
 def test_a_pass_over_one_record_is_one_release():
-    """alpha (2 L)^2 / (2 sigma^2), for any Lipschitz constant of a step."""
+    """A pass over one record is one release: alpha (2 L)^2 / (2 sigma^2), for any Lipschitz constant of a step."""
     assert [float(rdp_iteration(3, 1, 2, C, 1, 1)) for C in (0, 0.5, 2)] == [1.5] * 3
 
 

@@ -51,12 +51,12 @@ def column(values):
 
 
 def unrolled(a, gamma, feedback, first=0):
-    """Coefficients of eta_first, .., eta_T in theta_T, by passing each noise through the later steps. Any ring."""
+    """Coefficients of eta_first, .., eta_T in theta_T, by passing each noise through the later steps, in any ring."""
     eye = np.eye(len(a[0]), dtype=int) if np.ndim(a[0]) else 1
     push = (lambda u, v: u @ v) if np.ndim(a[0]) else (lambda u, v: u * v)
     coefficients = []
     for k in range(first, len(a) + 1):
-        held = -eye if k > 0 else 0 * eye  # eta_k enters theta_k; eta_0 enters only where it is taken back
+        held = -eye if k > 0 else 0 * eye  # eta_k enters theta_k; eta_0 enters only where it is subtracted
         for t in range(max(k, 0), len(a)):  # theta_{t+1} = (1 - gamma a_t) theta_t - eta_{t+1} + eta_t
             held = push(eye - gamma * a[t], held) + (eye if feedback and t == k else 0 * eye)
         coefficients.append(held)
@@ -90,7 +90,7 @@ def test_the_mean_is_the_path_without_noise():
 
 @pytest.mark.verifies("berthier2019:prop3.3", "berthier2019:A.6")
 def test_the_printed_recursion_is_far_below_the_variance():
-    """0.076 to 0.82 instead of 1.69 to 2.10.
+    """The printed recursion is far below the true variance: 0.076 to 0.82 instead of 1.69 to 2.10.
 
     If eta_0 is drawn too, as one line says, S_1 = 2 sigma^2, which is even further off.
     """
@@ -100,7 +100,7 @@ def test_the_printed_recursion_is_far_below_the_variance():
     with_first = [SIGMA2 * sum(c**2 for c in unrolled(A[:T], GAMMA, True, 0)) for T in range(1, 7)]
     assert with_first[0] == 2 * SIGMA2
     assert all(float(v) > 2.5 * p for v, p in zip(with_first, printed, strict=False))
-    # The slip in the last line of A.6: 2 sigma^2 - 2 sigma^2 (1 - gamma a), in fractions.
+    # The error in the last line of A.6 is 2 sigma^2 - 2 sigma^2 (1 - gamma a), in fractions.
     for a in A:
         assert 2 * SIGMA2 - 2 * SIGMA2 * (1 - GAMMA * a) == 2 * GAMMA * a * SIGMA2 != 2 * (GAMMA * a) ** 2 * SIGMA2
 
@@ -116,7 +116,7 @@ def test_in_three_dimensions_with_matrices_that_do_not_commute():
         want = sum(c @ c.T for c in unrolled(list(a), 0.4, feedback, 1))
         np.testing.assert_allclose(recursion(a, gamma=0.4, sigma=1.0)[-1], want, atol=1e-14)
     want = sum(c @ c.T for c in unrolled(list(a), 0.4, True, 1))
-    # The printed recursion, unrolled: each step's noise goes through the maps of all later steps.
+    # The printed recursion, unrolled: each step's noise passes through the maps of all later steps.
     maps = [np.eye(3) - 0.4 * a_t for a_t in a]
     carried = [np.linalg.multi_dot([np.eye(3), *maps[:t:-1], a[t]]) for t in range(5)]
     printed = 2 * 0.4**2 * 1.3**2 * sum(c @ c.T for c in carried)
@@ -127,9 +127,10 @@ def test_in_three_dimensions_with_matrices_that_do_not_commute():
 @pytest.mark.verifies("berthier2019:prop3.2", "berthier2019:prop3.3")
 @pytest.mark.parametrize("scheme", NUMBERS)
 def test_simulated_updates_have_these_variances_and_means(scheme):
-    """100,000 paths of the printed update and 12 comparisons at 5 standard errors have a false alarm below 1e-5.
+    """100,000 simulated paths of the printed update have these variances and means.
 
-    A variance that is 9.8 of them, or 4.4 %, off is missed with probability 1e-6.
+    12 comparisons at 5 standard errors have a false alarm below 1e-5. A variance that is 9.8 of them, or 4.4 %, off is
+    missed with probability 1e-6.
     """
     rng, N = np.random.default_rng(11), 100_000
     theta, before = np.full(N, 2.0), np.zeros(N)
@@ -145,7 +146,10 @@ def test_simulated_updates_have_these_variances_and_means(scheme):
 
 @pytest.mark.verifies("berthier2019:prop3.2")
 def test_noise_on_the_gradient_is_gamma_times_smaller_on_the_iterate():
-    """The sentence puts noise on the gradient, the display puts it on the iterate: the two readings, unrolled."""
+    """Noise on the gradient is gamma times smaller on the iterate, by unrolling the two readings.
+
+    The sentence puts noise on the gradient, and the display puts it on the iterate.
+    """
     on_gradient = [GAMMA * c for c in unrolled(A, GAMMA, False, 1)]
     want = SIGMA2 * sum(c**2 for c in on_gradient)
     got = affine_covariances(column(A), gamma=0.5, sigma=0.5 * 1.3)[-1, 0, 0]
@@ -160,7 +164,10 @@ def test_noise_on_the_gradient_is_gamma_times_smaller_on_the_iterate():
 @given(seed=st.integers(0, 10**6))
 @settings(derandomize=True, deadline=None, max_examples=40)
 def test_with_feedback_too_the_variance_is_at_least_that_of_the_noise(seed):
-    """From the unrolled maps, not the recursion, for any gamma, with gamma |a| < 1 or not."""
+    """With feedback, too, the variance is at least that of the noise, for any gamma, with gamma |a| < 1 or not.
+
+    We use the unrolled maps instead of the recursion.
+    """
     rng = np.random.default_rng(seed)
     T, gamma = int(rng.integers(1, 6)), rng.uniform(0.05, 1.5)
     roots = rng.standard_normal((T, 3, 2)) * rng.uniform(0, 1, (T, 1, 1))
@@ -175,7 +182,10 @@ def test_with_feedback_too_the_variance_is_at_least_that_of_the_noise(seed):
 
 @pytest.mark.verifies("berthier2019:sec3.4.3")
 def test_the_statement_as_printed_fails_at_every_step():
-    """'Not true for the second': the printed variances are below sigma^2 at all of six steps, the real ones at none."""
+    """The statement as printed fails at every step: the printed variances are below sigma^2 at all six steps.
+
+    The report says 'Not true for the second'. The true variances are below sigma^2 at no step.
+    """
     printed = claimed_feedback_covariances(column(A), **ROW)[1:, 0, 0]
     real = SIGMA2 * np.array([sum(c**2 for c in unrolled(A[:T], GAMMA, True, 1)) for T in range(1, 7)])
     assert (printed < 1.69).all()
@@ -185,7 +195,10 @@ def test_the_statement_as_printed_fails_at_every_step():
 
 @pytest.mark.verifies("berthier2019:sec3.4.3")
 def test_fixed_points_and_what_twenty_steps_hide():
-    """gamma a = 0.1, sigma = 1, a gap of 1 in the last record: numbers of three recursions."""
+    """The fixed points of three recursions, and what twenty steps hide: gamma a = 0.1, sigma = 1, last gap 1.
+
+    The gap is in the last record.
+    """
     a = column([0.2] * 400)
     recursions = (affine_covariances, corrected_feedback_covariances, claimed_feedback_covariances)
     limits = [recursion(a, gamma=0.5, sigma=1.0)[-1, 0, 0] for recursion in recursions]
@@ -196,18 +209,19 @@ def test_fixed_points_and_what_twenty_steps_hide():
         for S in (recursion(a[:20], gamma=0.5, sigma=1.0)[-1, 0, 0] for recursion in recursions)
     ]
     np.testing.assert_allclose(spent, (0.192851, 0.950868, 9.64253), rtol=3e-6)
-    assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # the price; 50 by the printed recursion
-    assert spent[1] < renyi_gaussian(1.0, 1.0, 0.0, 1.0, alpha=2)  # less than from the noise of the last step alone
+    assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # the cost of privacy; 50 by the printed recursion
+    assert spent[1] < renyi_gaussian(1.0, 1.0, 0.0, 1.0, alpha=2)  # less than with the noise of the last step alone
 
 
 @pytest.mark.verifies("berthier2019:nf-update")
 def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fresh_noise():
-    """Conditioning in the joint Gaussian law of the unrolled iterates: mean theta_0 - gamma sum g_s, variance sigma^2.
+    """Given all iterates before, the next one is the sum of all gradients with fresh noise.
 
-    For affine gradients, the law given theta_t alone is also Gaussian, and its variance is above sigma^2.
+    We condition in the joint Gaussian law of the unrolled iterates: mean theta_0 - gamma sum g_s, variance sigma^2. For
+    affine gradients, the law given theta_t alone is also Gaussian, and its variance is above sigma^2.
     """
     a = [float(v) for v in A]
-    maps = np.zeros((6, 6))  # theta_T - m_T in eta_1 .. eta_6
+    maps = np.zeros((6, 6))  # coefficients of eta_1 .. eta_6 in theta_T - m_T
     for T in range(1, 7):
         maps[T - 1, :T] = unrolled(a[:T], 0.5, True, 1)
     S = 1.69 * maps @ maps.T
@@ -222,10 +236,11 @@ def test_given_all_iterates_before_the_next_is_the_sum_of_all_gradients_under_fr
 
 @pytest.mark.verifies("berthier2019:nf-update")
 def test_given_the_last_iterate_alone_the_noise_is_gaussian_for_affine_and_not_for_logistic_gradients():
-    """theta_2 = s_2 - eta_2, with s_2 = theta_0 - gamma (g_0 + g_1) from theta_1, and the noise is eta_2 - eta_3.
+    """Given the last iterate alone, the noise is Gaussian for affine gradients, but not for logistic ones.
 
-    eta_3 is Gaussian and independent, so the noise has the fourth cumulant of eta_2 given theta_2. The law of theta_1
-    is on a grid. A simulation of the printed update near theta_2 = 1 gives the same cumulant within a fifth of it.
+    theta_2 = s_2 - eta_2, with s_2 = theta_0 - gamma (g_0 + g_1) from theta_1, and the noise is eta_2 - eta_3. Because
+    eta_3 is Gaussian and independent, the noise has the fourth cumulant of eta_2 given theta_2. The law of theta_1 is
+    on a grid. A simulation of the printed update near theta_2 = 1 gives the same cumulant within a fifth of it.
     """
 
     def fourth_cumulant(values, weights):
@@ -256,7 +271,7 @@ def test_given_the_last_iterate_alone_the_noise_is_gaussian_for_affine_and_not_f
     assert got == pytest.approx(found["logistic"], rel=0.2)
 
 
-# --- the guarantee of the last iterate, ours --------------------------------------------------------------------
+# --- our guarantee of the last iterate --------------------------------------------------------------------------
 
 
 def last_iterate_law(problem, order, gamma, sigma, grid):
@@ -271,7 +286,11 @@ def last_iterate_law(problem, order, gamma, sigma, grid):
 @pytest.mark.verifies("berthier2019:sec3.4.3", "ours:last-iterate")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0), "shuffled"])
 def test_the_last_iterate_of_a_convex_pass_is_protected_as_by_noise_on_the_output(order):
-    """Logistic losses in one dimension, not affine, by quadrature. The record that differs comes first or last."""
+    """The last iterate of a convex pass is protected as by noise on the output, by quadrature.
+
+    The losses are logistic in one dimension, so the gradients are not affine. The record that differs comes first or
+    last.
+    """
     gamma, sigma, grid = 2.0, 0.8, np.linspace(-9, 9, 4001)
     laws = []
     for label in (0.0, 1.0):
@@ -284,7 +303,7 @@ def test_the_last_iterate_of_a_convex_pass_is_protected_as_by_noise_on_the_outpu
     for alpha in (2.0, 4.0):
         for p, q in (laws, laws[::-1]):
             true = math.log(integrate.trapezoid(p * (p / q) ** (alpha - 1), grid)) / (alpha - 1)
-            share = {(0, 1): rho, (1, 0): 1.0}.get(order)  # of the gap 2 gamma
+            share = {(0, 1): rho, (1, 0): 1.0}.get(order)  # share of the gap 2 gamma
             bound = alpha * (2 * gamma * share) ** 2 / (2 * sigma**2) if share else release.curve(np.array([alpha]))[0]
             assert 0.01 < true <= bound
     spent = epsilon([(release, 1)], delta=1e-5, conversion="mironov2017")
@@ -303,14 +322,17 @@ def test_a_problem_that_is_not_strongly_convex_keeps_the_whole_gap():
 
 
 def linear(rng):
-    """A network without hidden layers and squared loss: its gradients are affine."""
+    """A network without hidden layers and with squared loss, so its gradients are affine."""
     return network.Net((3,), [(dense.Dense(2),)], loss=ops.squared_error, rng=rng)
 
 
 @pytest.mark.verifies("berthier2019:nf-update")
 @pytest.mark.parametrize("noise_on", ["gradient", "iterate"])
 def test_trained_by_the_loop_every_iterate_is_the_printed_update(noise_on):
-    """theta_{t+1} = theta_t - gamma grad - eta_{t+1} + eta_t by hand, with the noise drawn again from the streams."""
+    """In training by the loop, every iterate is the printed update, computed by hand.
+
+    The update is theta_{t+1} = theta_t - gamma grad - eta_{t+1} + eta_t. The noise is drawn again from the streams.
+    """
     rng, streams, gamma, sigma = np.random.default_rng(0), Streams(3), 0.25, 0.7
     x, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
     net = linear(streams("init"))
@@ -336,11 +358,10 @@ def test_trained_by_the_loop_every_iterate_is_the_printed_update(noise_on):
 
 @pytest.mark.verifies("berthier2019:nf-update", "berthier2019:prop3.3")
 def test_runs_of_the_rule_have_the_corrected_variance():
-    """400 runs of three steps, 3 comparisons of the mean variance of 4 x 2 entries.
+    """400 runs of the rule with three steps have the corrected variance.
 
-    At 5 standard errors, the false alarm is 2e-6.
-
-    A variance that is 9.8 of them off is missed with probability 1e-6.
+    We compare the mean variance of 4 x 2 entries 3 times. At 5 standard errors, the false alarm is 2e-6. A variance
+    that is 9.8 of them off is missed with probability 1e-6.
     """
     x = np.random.default_rng(1).standard_normal((2, 1))
     second = np.array([[x[0, 0] ** 2, x[0, 0]], [x[0, 0], 1.0]])
@@ -376,7 +397,7 @@ def test_without_noise_it_is_dp_sgd_and_without_a_clip_bp():
     state = {}
     for t in (1, 2, 3):
         dW, _ = noise_feedback(net, x[:0], y[:0], m=5, sigma=1.0, rng=np.random.default_rng(t), state=state)
-    eta = [np.random.default_rng(t).standard_normal((2, 4)) for t in (2, 3)]  # the top layer draws first
+    eta = [np.random.default_rng(t).standard_normal((2, 4)) for t in (2, 3)]  # the top layer is drawn first
     np.testing.assert_allclose(dW[2], eta[1] - eta[0], rtol=1e-13)
 
 
@@ -412,7 +433,7 @@ def tiny(tmp_path_factory):
 @pytest.mark.verifies("berthier2019:nf-update")
 def test_stopped_after_any_step_and_resumed_it_is_the_uninterrupted_run(tiny, tmp_path, monkeypatch):
     whole = untimed(run(tiny, tmp_path / "whole"))
-    assert "no privacy guarantee" not in whole["privacy"]["statement"]  # a statement, not an error
+    assert "no privacy guarantee" not in whole["privacy"]["statement"]  # a statement instead of an error
     assert whole["privacy"]["id"] == "berthier2019:nf-update"
     for k in range(whole["steps"]):
         with monkeypatch.context() as patch:

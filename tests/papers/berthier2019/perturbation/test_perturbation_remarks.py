@@ -19,7 +19,10 @@ from tests.oracles.chance import follows, has_rate, has_variance
 
 @pytest.mark.verifies("berthier2019:rem-clip")
 def test_clipped_gradients_cancel_elsewhere():
-    """Records 0, 0, 10 at L = 1: the root of the mean clipped gradient is the minimum of Huber's loss."""
+    """Clipped gradients cancel at another point: for records 0, 0, 10 at L = 1, at the minimum of Huber's loss.
+
+    This is the root of the mean clipped gradient.
+    """
     records = np.array([0.0, 0.0, 10.0])
 
     def mean_clipped(theta):
@@ -38,26 +41,30 @@ def test_clipped_gradients_cancel_elsewhere():
 @pytest.mark.verifies("berthier2019:rem-langevin")
 @pytest.mark.parametrize("gamma, noise", [(1000**-0.5, 0.251), (1e-3, 1.414), (1e-4, 4.472)])
 def test_the_noise_of_langevin_dynamics_depends_on_the_learning_rate(gamma, noise):
-    """sqrt(2 / (n gamma)) on the gradient gives the variance 1/n of the posterior of a mean, up to gamma / 2."""
+    """The noise of Langevin dynamics depends on the learning rate.
+
+    sqrt(2 / (n gamma)) on the gradient gives the variance 1/n of the posterior of a mean, up to gamma / 2.
+    """
     n, steps = 1000, int(12 / gamma)
     sigma = math.sqrt(2 / (n * gamma))
     assert sigma == pytest.approx(noise, abs=5e-4)
     steps = min(steps, 20_000)
     variance = affine_covariances(np.ones((steps, 1, 1)), gamma=gamma, sigma=gamma * sigma)[-1, 0, 0]
-    left = 1 - (1 - gamma) ** (2 * steps)  # of the way to the long run
+    left = 1 - (1 - gamma) ** (2 * steps)  # share of the way to the stationary law
     assert variance * n == pytest.approx(left / (1 - gamma / 2), rel=1e-9)
 
 
 @pytest.mark.verifies("berthier2019:rem-softmax")
 @pytest.mark.parametrize("n, of_mean, of_largest", [(10, 0.543, 0.948), (100, 0.568, 0.896), (1000, 0.560, 0.845)])
 def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_largest):
-    """The divergences of Theorem 3.6, written here.
+    """Where both bounds are allowed, Lemma 3.1 is the stronger one.
 
-    In the regime below twice the mean, and outside it near the largest.
+    The test writes the divergences of Theorem 3.6. In the regime, the lemma is below twice the mean. Outside the
+    regime, it is near the largest divergence.
     """
     C = 1 + 1 / n
     share = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])
-    calm, loud = 2 * 2 * share / 2.0**2, 2 * 2 * share / 0.3**2  # 2 alpha L^2 / sigma^2 at alpha = 2
+    calm, loud = 2 * 2 * share / 2.0**2, 2 * 2 * share / 0.3**2  # 2 alpha L^2 / sigma^2 for alpha = 2
     assert calm.max() <= 1 < loud.max()
     softmax = softmax_average(2, calm)
     assert softmax == pytest.approx(math.log(np.mean(np.exp(calm))), rel=1e-12)
@@ -68,17 +75,21 @@ def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_lar
 
 @pytest.mark.verifies("berthier2019:rem-softmax")
 def test_no_weakest_guarantee_dominates_a_mixture_with_much_noise():
-    """Gaussians as far from N(0, 1) as Theorem 3.6 allows at each place. The mixture's divergence is by quadrature."""
+    """With much noise, the weakest guarantee does not dominate a mixture.
+
+    The Gaussians are as far from N(0, 1) as Theorem 3.6 allows for each place. The mixture's divergence is by
+    quadrature.
+    """
     n, order = 30, 2
     C = 1 + 1 / n
-    D = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])  # sigma = 2 L: the last place has 1
+    D = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])  # the last is 1 at sigma = 2 L
     centres = np.sqrt(2 * D / order)
     assert D == pytest.approx(order * centres**2 / 2)
     x = np.linspace(-12, 16, 28_001)
     density = np.exp(-((x[:, None] - centres) ** 2) / 2).mean(axis=1)
     moment = integrate.simpson(density**order * np.exp((order - 1) * x**2 / 2), x=x) / math.sqrt(2 * math.pi)
     exact = math.log(moment) / (order - 1)
-    assert exact == pytest.approx(math.log(np.exp(np.outer(centres, centres)).mean()), rel=1e-9)  # in closed form
+    assert exact == pytest.approx(math.log(np.exp(np.outer(centres, centres)).mean()), rel=1e-9)  # the closed form
     softmax, twice = softmax_average(order, D), weak_convexity(order, D)
     assert exact < softmax < twice
     assert softmax < D.max() / 4
@@ -87,7 +98,10 @@ def test_no_weakest_guarantee_dominates_a_mixture_with_much_noise():
 
 @pytest.mark.verifies("berthier2019:sec3.3.3")
 def test_the_mean_share_grows_with_C():
-    """In fractions, with the ratio as one over a geometric sum. For C > 1, it tends to 1 - 1/C^2."""
+    """The mean share increases with C, in fractions. For C > 1, it tends to 1 - 1/C^2.
+
+    We write the ratio as one over a geometric sum.
+    """
 
     def exactly(C, n):
         x = 1 / Fraction(C) ** 2
@@ -109,9 +123,12 @@ def test_the_mean_share_grows_with_C():
 @pytest.mark.verifies("berthier2019:rem-feedback-private")
 @pytest.mark.parametrize("gamma, std, divergence", [(0.1, 0.20520, 0.950), (0.01, 0.02005, 0.995)])
 def test_feedback_on_the_gradient_converges_and_the_last_iterate_is_private(gamma, std, divergence):
-    """Unrolled as a sum of independent noises: theta = y - eta_T, with a gap of 2 gamma L in the last step, L = 1."""
+    """With feedback on the gradient, the iterate converges, and the last iterate is private.
+
+    We unroll it as a sum of independent noises: theta = y - eta_T, with a gap of 2 gamma L in the last step, L = 1.
+    """
     T, sigma = 2000, 2.0
-    weights = np.zeros(T + 1)  # of eta_1 .. eta_T in theta_T
+    weights = np.zeros(T + 1)  # coefficients of eta_1 .. eta_T in theta_T
     for t in range(T):
         weights *= 1 - gamma
         weights[t + 1] -= 1
@@ -124,14 +141,17 @@ def test_feedback_on_the_gradient_converges_and_the_last_iterate_is_private(gamm
     assert got >= (gamma * sigma) ** 2
     D2 = 2 * (2 * gamma) ** 2 / (2 * got)
     assert D2 == pytest.approx(divergence, abs=6e-4)
-    assert D2 <= 2 * 2 / sigma**2  # 2 alpha L^2 / sigma^2
+    assert D2 <= 2 * 2 / sigma**2  # the bound 2 alpha L^2 / sigma^2
     on_the_iterate = corrected_feedback_covariances(np.ones((50, 1, 1)), gamma=gamma, sigma=sigma)
     assert (on_the_iterate[1:, 0, 0] >= sigma**2).all()
 
 
 @pytest.mark.verifies("berthier2019:rem-feedback-private")
 def test_who_sees_a_converged_last_iterate_guesses_the_last_record_hardly_better_than_from_one_release():
-    """20,000 runs with either record, by the update itself. The guess is the likelier of the two."""
+    """From a converged last iterate, a guess of the last record is hardly better than from one release.
+
+    We make 20,000 runs with either record, by the update itself. The guess is the likelier of the two records.
+    """
     T, gamma, sigma, L, runs = 200, 0.05, 2.0, 1.0, 20_000
     rng = np.random.default_rng(11)
     ends = []
@@ -145,10 +165,10 @@ def test_who_sees_a_converged_last_iterate_guesses_the_last_record_hardly_better
     left, gap = 10 * (1 - gamma) ** T, 2 * gamma * L
     follows(ends[0], stats.norm(left, std).cdf, sees=0.04, tests=2)
     follows(ends[1], stats.norm(left + gap, std).cdf, sees=0.04, tests=2)
-    assert math.hypot(left + gap, std) < 0.16  # of a distance of 10 at the start
+    assert math.hypot(left + gap, std) < 0.16  # the start has distance 10
     right = (ends[0] < left + gap / 2).sum() + (ends[1] > left + gap / 2).sum()
     has_rate(right, 2 * runs, stats.norm.cdf(gap / (2 * std)), sees=0.04)
-    assert stats.norm.cdf(gap / (2 * std)) < stats.norm.cdf(L / sigma)  # of one release, whose gap is 2 L under sigma
+    assert stats.norm.cdf(gap / (2 * std)) < stats.norm.cdf(L / sigma)  # one release with gap 2 L
 
 
 @pytest.mark.verifies("berthier2019:linreg")
@@ -167,9 +187,9 @@ def test_the_gradient_of_linear_regression():
 @pytest.mark.verifies("berthier2019:rem-largest-rate")
 @pytest.mark.parametrize("gamma, floor", [(0.1, 0.0526316), (1.0, 1.0), (1.9, 19.0)])
 def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
-    """Squares of the weights of all noises, N(0, 1) on the gradient of (theta - x)^2 / 2.
+    """The noise leaves a smallest error, which grows with the learning rate; the cost is the same for all.
 
-    The cost is the same for all.
+    We add squares of the weights of all noises, with N(0, 1) on the gradient of (theta - x)^2 / 2.
     """
     weights = gamma * (1 - gamma) ** np.arange(600.0)
     got = affine_covariances(np.ones((600, 1, 1)), gamma=gamma, sigma=gamma)[-1, 0, 0]
@@ -177,12 +197,16 @@ def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
     assert got == pytest.approx(floor, rel=1e-6)
     assert affine_covariances(np.ones((600, 1, 1)), gamma=2.01, sigma=2.01)[-1, 0, 0] > 1e6
     step = mechanism(L=1.0, sigma=2.0, adjacency="replace-one", sampling="epoch-partition", sampling_rate=1e-3)
-    assert (step.sensitivity, step.noise_std) == (2.0, 2.0)  # of the gradient: the rate scales both alike
+    assert (step.sensitivity, step.noise_std) == (2.0, 2.0)  # both refer to the gradient, and the rate scales both
 
 
 @pytest.mark.verifies("berthier2019:rem-largest-rate")
 def test_algorithm_1_ends_nearer_at_a_rate_far_below_the_largest():
-    """2,000 coordinates, each from 10, one record at 0, no clip: laws of the last iterate from exact fractions."""
+    """Algorithm 1 ends nearer to the minimum with a rate far below the largest one.
+
+    There are 2,000 coordinates, each starts at 10, with one record at 0 and no clip. The laws of the last iterate are
+    computed from exact fractions.
+    """
     square = {}
     for gamma in (Fraction(1, 10), Fraction(19, 10)):
         given = {"gamma": float(gamma), "grad": lambda theta, x: theta - x, "L": math.inf, "tau": 1, "sigma": 1.0}
@@ -199,7 +223,10 @@ def test_algorithm_1_ends_nearer_at_a_rate_far_below_the_largest():
 
 @pytest.mark.verifies("berthier2019:rem-largest-rate")
 def test_the_guarantee_of_the_last_iterate_depends_on_the_rate():
-    """For losses of smoothness 1, the bound grows with the rate through C = 1 + gamma. One step's curve has no rate."""
+    """The guarantee of the last iterate depends on the learning rate; one step's curve does not.
+
+    For losses of smoothness 1, the bound increases with the rate through C = 1 + gamma.
+    """
     last = [float(rdp_shuffled_epoch(2, 1.0, 4.0, 1 + gamma, 1000)) for gamma in (0.001, 0.01, 0.1)]
     assert last == sorted(last)
     assert last[-1] > 10 * last[0]

@@ -1,4 +1,4 @@
-"""The masked ring sum: secrecy by enumeration, the knowledge of colluding nodes, and the leak of real noise."""
+"""The masked ring sum: secrecy by enumeration, what colluding nodes learn, and what real-valued noise reveals."""
 
 import itertools
 import math
@@ -24,12 +24,12 @@ MODULUS = 5
 
 
 def seen(views, nodes):
-    """All that some nodes have seen together, as a value that can be counted."""
+    """Everything that some nodes have seen together, as a value that can be counted."""
     return tuple((i, name, tuple(views[i][name].tolist())) for i in nodes for name in sorted(views[i]))
 
 
 def laws(n, nodes):
-    """{(the nodes' numbers, S): set of laws of what they see, one for each data set with these}; uniform masks."""
+    """{(the nodes' numbers, S): set of laws of what they see, one for each data set}; masks are uniform."""
     found = {}
     for data in itertools.product(range(MODULUS), repeat=n):
         x = np.array(data)[:, None]
@@ -46,7 +46,10 @@ def laws(n, nodes):
 @pytest.mark.verifies("berthier2019:ring")
 @pytest.mark.parametrize("node", [0, 1, 2])
 def test_what_a_node_sees_depends_on_its_own_number_and_the_sum_alone(node):
-    """All 125 data sets of three nodes modulo 5 and all masks: one law for each of the 25 pairs (own number, sum)."""
+    """What a node sees depends only on its own number and the sum.
+
+    For all 125 data sets of three nodes modulo 5 and all masks, each of the 25 pairs (own number, sum) has one law.
+    """
     found = laws(3, [node])
     assert len(found) == 25
     assert all(len(group) == 1 for group in found.values())
@@ -54,9 +57,10 @@ def test_what_a_node_sees_depends_on_its_own_number_and_the_sum_alone(node):
 
 @pytest.mark.verifies("berthier2019:ring")
 def test_the_neighbours_of_a_node_learn_its_number_together():
-    """Four nodes: 1 and 3 know v_2 - v_1 = x_2, so each of their laws belongs to one x_2.
+    """Together, the neighbours of a node learn its number: of four nodes, 1 and 3 know v_2 - v_1 = x_2.
 
-    Nodes 2 and 3 learn only x_1 + x_4, which the sum reveals. Two nodes of three learn the third's number from the sum.
+    So each of their laws belongs to one x_2. Nodes 2 and 3 learn only x_1 + x_4, which the sum reveals. Two nodes of
+    three learn the third's number from the sum.
     """
     for x in itertools.product(range(MODULUS), repeat=4):
         _, views = ring_views(np.array(x)[:, None], np.array([3]), MODULUS)
@@ -91,9 +95,10 @@ def test_the_sum_is_that_of_python_integers(modulus):
 
 @pytest.mark.verifies("berthier2019:ring")
 def test_the_mask_is_uniform_and_new_for_every_coordinate():
-    """Node 2 receives 25 pairs from 2,500 vectors of two, equally often by a chi2 test with false alarm rate 1e-6.
+    """The mask is uniform and new for every coordinate: node 2 receives 25 pairs equally often.
 
-    Probabilities that are a quarter off in the mean square are missed with that rate.
+    There are 2,500 vectors of two numbers, and a chi2 test with false alarm rate 1e-6. Probabilities that are a quarter
+    off in the mean square are missed with that rate.
     """
     x, rng = np.full((3, 5000), 2), np.random.default_rng(8)
     received = ring_sum(x, MODULUS, rng)[1][1]["received"].reshape(2500, 2)
@@ -103,7 +108,10 @@ def test_the_mask_is_uniform_and_new_for_every_coordinate():
 
 @pytest.mark.verifies("berthier2019:ring")
 def test_real_vectors_are_summed_to_the_resolution():
-    """1,000 draws of 4 nodes: every coordinate within 4 / 2 resolutions of the sum of the floats."""
+    """Real vectors are summed to the resolution: every coordinate is within 4 / 2 resolutions of the sum of the floats.
+
+    There are 1,000 draws of 4 nodes.
+    """
     rng = np.random.default_rng(2)
     values, resolution, modulus = rng.standard_normal((4, 1000)), 2.0**-20, 2**40
     S, _ = ring_sum(encode(values, resolution, modulus), modulus, rng)
@@ -115,7 +123,10 @@ def test_real_vectors_are_summed_to_the_resolution():
 @pytest.mark.verifies("berthier2019:ring")
 @pytest.mark.parametrize("M, printed", [(10.0, 3.99e-2), (1e3, 3.9894226377883e-4), (1e6, 3.99e-7)])
 def test_real_noise_leaks_its_total_variation(M, printed):
-    """Half the integral of |p - q| by quadrature, to 1e-12 of its value, and the recorded number."""
+    """Real noise reveals as much as its total variation: half the integral of |p - q|, to 1e-12 of its value.
+
+    The integral is by quadrature. We also compare it with the recorded number.
+    """
     leak = gaussian_mask_leak(1.0, M)
     assert leak == pytest.approx(printed, rel=3e-3 if printed != 3.9894226377883e-4 else 1e-13)
     with mpmath.workdps(30):
@@ -134,7 +145,11 @@ def test_a_large_mask_costs_digits(mask, lost):
 @pytest.mark.slow
 @pytest.mark.verifies("berthier2019:ring")
 def test_no_size_of_a_real_mask_hides_everything_and_costs_nothing(tmp_path):
-    """Two roundings by half a unit in the last place: the error is within one spacing of floats, and above a third."""
+    """No size of a real mask hides everything and loses no accuracy.
+
+    The sum has two roundings by half a unit in the last place. Its error is within one spacing of floats, and above a
+    third of it.
+    """
     done = reproduce("berthier2019:fig13", out=tmp_path)
     leaks = [row["ours"] for row in done.rows]
     assert leaks == sorted(leaks, reverse=True)

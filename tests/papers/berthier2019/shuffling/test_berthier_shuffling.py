@@ -1,4 +1,4 @@
-"""Section 4.5 of Berthier's report in exact fractions, and the two items that follow from formulas."""
+"""Section 4.5 of Berthier's report in exact fractions, and the two computed items that follow from formulas."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ HALF = Fraction(1, 2)
 
 
 def gradient_walk(first, second):
-    """Two steps of size one along derivatives of 1 and -1, such that equal losses go there and back."""
+    """Two steps with learning rate one along derivatives of 1 and -1, so that equal losses return to the start."""
     slope = {1: lambda u: -1 if u == 0 else 1, 2: lambda u: 1 if u == 0 else -1}
     theta = 0 - slope[first](0)
     return theta - slope[second](theta)
@@ -55,7 +55,10 @@ def test_the_two_epsilons_of_the_text():
 
 @pytest.mark.verifies("berthier2019:sec4.5")
 def test_the_two_numbers_leave_one_structure():
-    """Of the 81 ways in which the four orders of losses can end, 6 give 7/4 and 4. They differ only in names."""
+    """The two numbers of the example leave one structure: 6 of 81 ways to end the orders give 7/4 and 4.
+
+    We enumerate the 81 ways in which the four orders of losses can end. The 6 ways differ only in names.
+    """
 
     def largest_ratio(ends, replacement):
         laws = []
@@ -92,7 +95,10 @@ def test_total_variation_and_renyi_of_the_toy(replacement, tv, D):
     ],
 )
 def test_the_same_with_quadratic_losses_and_noise(sigma, replacement, D):
-    """D_2 from one Gaussian is the log of a sum over pairs of centres, and the laws are by Monte Carlo."""
+    """The example also holds for quadratic losses and noise: D_2 from one Gaussian is the log of a sum over pairs.
+
+    The pairs are those of the centres. The laws are by Monte Carlo.
+    """
     weights, centres = noisy_toy((1, 2), replacement=replacement)
     assert noisy_toy((1, 1), replacement=replacement) == ([1.0], [0.0])
     closed = sum(
@@ -110,10 +116,10 @@ def test_the_same_with_quadratic_losses_and_noise(sigma, replacement, D):
     for records in (draws[0], second):
         sign = np.where(records == 0, 1.0, -1.0)  # l_1 = u^2 - u, l_2 = u^2 + u
         theta = theta - (2 * theta - sign) + sigma * rng.standard_normal(100_000)
-    # The mean cosine of a mixture is exp(-variance / 2) times that of the centres.
+    # the mean cosine of a mixture is exp(-variance / 2) times that of the centres
     law, error = np.cos(theta).mean(), np.cos(theta).std() / math.sqrt(100_000)
     expected = math.exp(-(sigma**2)) * float(np.dot(weights, np.cos(centres)))
-    assert abs(law - expected) < 5 * error  # false alarm 6e-7; 9.8 are missed with 1e-6
+    assert abs(law - expected) < 5 * error  # false alarm 6e-7; 9.8 errors are missed with 1e-6
 
 
 def test_total_variation_with_noise_doubles():

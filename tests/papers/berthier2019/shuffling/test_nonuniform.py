@@ -38,7 +38,7 @@ def test_ternary_divergence_is_its_definition():
             exact = mp.fsum(abs(mp.mpf(a) - b) ** j / mp.mpf(c) ** (j - 1) for a, b, c in zip(p, q, r, strict=True))
             assert ternary_chi(p, q, r, j=j) == pytest.approx(float(exact), rel=1e-13)
     assert ternary_chi(p, q, r, j=1) == pytest.approx(2 * total_variation(p, q), rel=1e-14)
-    # of order 2 with r = q it is the chi-squared divergence, e^{D_2} - 1
+    # for order 2 and r = q, this is the chi-squared divergence, e^{D_2} - 1
     assert ternary_chi(p, q, q, j=2) == pytest.approx(math.expm1(renyi(p, q, alpha=2)), rel=1e-13)
     assert ternary_chi(p, q, np.array([0.5, 0.5, 0.0]), j=2) == math.inf
     assert ternary_chi(p, p, r, j=3) == 0
@@ -46,14 +46,17 @@ def test_ternary_divergence_is_its_definition():
 
 @pytest.mark.verifies("berthier2019:lem4.1")
 def test_lemma_4_1_on_finite_mechanisms():
-    """Three data sets that differ in record i: c^j times the largest ternary divergence of three records' laws."""
+    """Lemma 4.1 holds on finite mechanisms: c^j times the largest ternary divergence of three records' laws.
+
+    Three data sets differ in record i.
+    """
     rng, nearest = np.random.default_rng(41), 0.0
     for _ in range(60):
         n, k, j = int(rng.integers(1, 5)), int(rng.integers(2, 5)), rng.uniform(1, 8)
         weights = rng.dirichlet(np.ones(n))
         laws = rng.dirichlet(
             np.full(k, 10 ** rng.uniform(-0.5, 1)), n + 2
-        )  # of the n - 1 others, and three for record i
+        )  # laws of the n - 1 other records, and three laws of record i
         own = laws[n - 1 :]
         mixed = [weights[: n - 1] @ laws[: n - 1] + weights[n - 1] * law for law in own]
         zeta_j = max(
@@ -63,7 +66,7 @@ def test_lemma_4_1_on_finite_mechanisms():
         assert exact <= weights.max() ** j * zeta_j * (1 + 1e-9)
         nearest = max(nearest, exact / (weights.max() ** j * zeta_j))
     assert nearest > 0.8
-    # equality where all the other laws are the third one
+    # equality, if all the other laws equal the third one
     p, q, r = rng.dirichlet(np.full(4, 2.0), 3)
     for j in (2, 3.5, 6):
         mixed = [0.3 * law + 0.7 * r for law in (p, q, r)]
@@ -72,7 +75,10 @@ def test_lemma_4_1_on_finite_mechanisms():
 
 @pytest.mark.verifies("berthier2019:lem4.1")
 def test_ternary_divergence_of_gaussian_mixtures():
-    """On a grid of masses, with means in [-1, 1] and noise 2, all triples at order 2 are below 4 (e^x - 1), x = 1."""
+    """The ternary divergence of Gaussian mixtures is below 4 (e^x - 1), x = 1, for all triples at order 2.
+
+    We use a grid of masses, with means in [-1, 1] and noise 2.
+    """
     grid = np.linspace(-22, 22, 4401)
 
     def masses(means, weights):
@@ -118,7 +124,7 @@ def test_theorem_4_2_at_the_recorded_numbers(c, z, alpha, bound, with_min):
         printed = mp.log(total + terms[1] + terms[2]) / (alpha - 1)
         assert float(printed_nonuniform([alpha], c=c, curve=curve(z))[0]) == pytest.approx(float(printed), rel=1e-12)
         assert with_min == pytest.approx(float(mp_thm9(alpha, c, lambda l: l * x / 2)), rel=1e-12)
-    # dp-accounting has the bound with the min, and forward differences that make it smaller still
+    # dp-accounting has the bound with the min, and uses forward differences, which make it even smaller
     assert theirs._compute_rdp_sample_wor_gaussian(c, z, [alpha])[0] <= with_min * (1 + 1e-9)
     if c == 1e-3:
         assert theirs._compute_rdp_sample_wor_gaussian(c, z, [alpha])[0] == pytest.approx(with_min, rel=1e-9)
@@ -129,11 +135,14 @@ def test_theorem_4_2_at_the_recorded_numbers(c, z, alpha, bound, with_min):
     "alpha, printed, right, factor", [(2, 0.00400428184, 6.8731037e-6, 582.6), (8, 0.00231640095, 2.78196195e-5, 83.3)]
 )
 def test_the_misprint_of_theorem_4_2(alpha, printed, right, factor):
-    """E-H, R20: from j = 1 the bound is true, of order c, and hundreds of times the intended one."""
+    """The misprint of Theorem 4.2 (E-H, R20): summed from j = 1, the bound is true but of order c.
+
+    It is hundreds of times the intended bound.
+    """
     values = [float(f([alpha], c=1e-3, curve=curve(1))[0]) for f in (printed_nonuniform, subsampled_nonuniform)]
     assert values == pytest.approx([printed, right], rel=1e-8)
     assert values[0] / values[1] == pytest.approx(factor, abs=0.05)
-    # tenfold smaller weights: a tenth for the printed sum, a hundredth for the one meant
+    # for ten times smaller weights, the printed sum is a tenth, and the intended one a hundredth
     tenth = [float(f([alpha], c=1e-4, curve=curve(1))[0]) for f in (printed_nonuniform, subsampled_nonuniform)]
     assert values[0] / tenth[0] == pytest.approx(10, rel=0.02)
     assert values[1] / tenth[1] == pytest.approx(100, rel=0.02)
@@ -147,7 +156,7 @@ def test_no_finite_mechanism_with_unequal_weights_violates_theorem_4_2():
         weights = rng.dirichlet(np.ones(n))
         laws = rng.dirichlet(np.full(k, 10 ** rng.uniform(0, 2)), n + 1)
         worst = {a: math.log((laws**a @ (laws ** (1 - a)).T).max()) / (a - 1) for a in range(2, 9)}
-        i = int(rng.integers(n))  # the record that is replaced, the other law is the last
+        i = int(rng.integers(n))  # the replaced record; the last law is the other one
         P, Q = weights @ laws[:n], weights @ np.vstack([laws[:i], laws[n:], laws[i + 1 : n]])
         bound = subsampled_nonuniform(
             orders, c=weights.max(), curve=lambda a, w=worst: np.array([w[int(x)] for x in a])
@@ -172,7 +181,10 @@ def test_no_finite_mechanism_with_unequal_weights_violates_theorem_4_2():
     ],
 )
 def test_the_exact_divergence_of_one_record_among_many(n, alpha, exact):
-    """One record at +1 or -1, all others at -1, noise 2 (x = 1), c = 1/n, by quadrature and as a binomial sum."""
+    """The exact divergence of one record among many, by quadrature and as a binomial sum, is within the bound.
+
+    One record is at +1 or -1, all others at -1, with noise 2 (x = 1) and c = 1/n.
+    """
     c = 1 / n
 
     def log_normal(u, mean):
@@ -187,22 +199,22 @@ def test_the_exact_divergence_of_one_record_among_many(n, alpha, exact):
     assert value == pytest.approx(exact, rel=2e-8 if n < 1000 else 1e-5)
     bound = float(subsampled_nonuniform([alpha], c=c, curve=curve(1))[0])
     assert max(value, other_way) <= bound
-    weights = np.append(np.full(3, c / 2), c)  # three lighter records, and one of the weight c: the bound is the same
+    weights = np.append(np.full(3, c / 2), c)  # three lighter records, and one of weight c: the bound is the same
     assert float(subsampled_nonuniform([alpha], c=weights.max(), curve=curve(1))[0]) == bound
 
 
 @pytest.mark.verifies("berthier2019:thm4.2")
 def test_weights_that_depend_on_the_data_void_theorem_4_2():
-    """This is the report's hypothesis.
+    """Weights that depend on the data make Theorem 4.2 false, as the report's hypothesis says.
 
     There are 100 records, half at -1 and half at +1, and weights of 1/50 on the half that one record names. The output
-    reveals which half, with no amplification at all.
+    reveals this half, with no amplification at all.
     """
-    bound = float(subsampled_nonuniform([2], c=1 / 50, curve=curve(1))[0])  # sigma = 2
+    bound = float(subsampled_nonuniform([2], c=1 / 50, curve=curve(1))[0])  # with sigma = 2
     half = np.where(np.arange(100) % 2 == 0, 1.0, -1.0)
     weights = [np.where(half == side, 1 / 50, 0.0) for side in (1, -1)]
     assert [w.sum() for w in weights] == pytest.approx([1, 1])
-    means = [set(half[w > 0]) for w in weights]  # each mixture has one centre only
+    means = [set(half[w > 0]) for w in weights]  # each mixture has only one centre
     assert means == [{1.0}, {-1.0}]
     assert renyi_gaussian(1.0, 4.0, -1.0, 4.0, alpha=2) > 300 * bound
 
@@ -212,7 +224,7 @@ def test_weights_that_depend_on_the_data_void_theorem_4_2():
 
 @pytest.mark.verifies("berthier2019:rem-8sigma")
 def test_from_which_noise_on_the_factor_8_holds():
-    """With sensitivity 1, from sigma^2 = 0.7959 on.
+    """The factor 8 holds from a noise on: with sensitivity 1, from sigma^2 = 0.7959.
 
     With sensitivity 2 L, 32 L^2 replaces 8, from sigma^2 = 3.1836 L^2 on.
     """
@@ -222,11 +234,11 @@ def test_from_which_noise_on_the_factor_8_holds():
     assert [1 / limit, 4 / limit] == pytest.approx([0.7959, 3.18362], abs=5e-5)
     for x, true in ((limit * 0.999, True), (limit * 1.001, False), (1e-6, True), (3, False)):
         assert (4 * math.expm1(x) <= 8 * x) == true
-    for sigma in (2.0, 20.0):  # L = 1: at any noise
+    for sigma in (2.0, 20.0):  # L = 1, with any noise
         two = float(gaussian(np.array([2.0]), noise_multiplier=sigma / 2)[0])
         assert 4 * math.expm1(two) > 8 / sigma**2
         assert 4 * math.expm1(two) <= 32 / sigma**2
-    # the report derives this rate with n steps of 1/n each: n times the bound tends to a constant over n
+    # the report derives this rate with n steps of 1/n each; n times the bound tends to a constant over n
     rates = [n * n * float(subsampled_nonuniform([2], c=1 / n, curve=curve(2))[0]) for n in (10**3, 10**5)]
     assert rates == pytest.approx([4 * math.expm1(0.25)] * 2, rel=1e-5)
 

@@ -1,4 +1,4 @@
-"""The convergence rate of SGD with and without replacement, and the cost of a pass, by enumerating orders and draws."""
+"""The convergence rate of SGD with and without replacement, and a pass's cost of privacy, by enumeration."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ A, X = (1, 2, 3), (-1, 0, 2)
 
 
 def by_enumeration(a, x, gamma, passes, replacement, sigma, theta0):
-    """Every sequence of records, in fractions. The noise adds the squares of its weights."""
+    """The mean over every sequence of records, in fractions. The noise adds the squares of its weights."""
     n, goal = len(a), Fraction(sum(p * q for p, q in zip(a, x, strict=True)), sum(a))
     one = itertools.product(range(n), repeat=n) if replacement else itertools.permutations(range(n))
     ways = list(itertools.product(list(one), repeat=passes))
@@ -44,7 +44,10 @@ def distance(a, T, replacement):
 
 @pytest.mark.verifies("berthier2019:rates")
 def test_the_orders_of_convergence():
-    """log(T) / T and its square, at rates that depend on T; and 1 / T^3 up to logs if all curvatures are equal."""
+    """The orders of convergence are log(T) / T and its square, with rates that depend on T.
+
+    If all curvatures are equal, the order is 1 / T^3 up to logs.
+    """
     assert distance(A, 300, True) == pytest.approx(2.98e-2, rel=2e-3)
     assert distance(A, 300, False) == pytest.approx(1.19e-4, rel=5e-3)
     early, late = 19_200, 76_800
@@ -73,9 +76,10 @@ def test_the_difference_does_not_depend_on_the_noise(sigma, both):
 
 @pytest.mark.verifies("berthier2019:alg1")
 def test_a_whole_pass_costs_one_release_whatever_the_loss():
-    """Two records, both outputs released. The gradients are sin(5 theta), and its opposite for the replaced record.
+    """A whole pass costs one release for any loss: two records, both outputs published.
 
-    D_2 of the two mixtures over both orders, integrated over the plane, is at most alpha / 2 = 1 at sigma = 2 L.
+    The gradients are sin(5 theta), and the opposite for the replaced record. D_2 of the two mixtures over both orders,
+    integrated over the plane, is at most alpha / 2 = 1 at sigma = 2 L.
     """
     sigma = 2.0
 

@@ -26,8 +26,8 @@ from nfa.papers.berthier2019.shuffling.our_bound import (
 )
 from nfa.privacy import accountant, theorems
 
-RUN = {"n": 1000, "L": 1.0, "sigma": 2.0, "delta": 1e-4}  # the setting of Figure 12; x = 1
-FEW = range(2, 65)  # orders; the best is at most 13 here
+RUN = {"n": 1000, "L": 1.0, "sigma": 2.0, "delta": 1e-4}  # the setting of Figure 12, with x = 1
+FEW = range(2, 65)  # orders; the best order is at most 13 here
 LOG = math.log(1e4)
 
 
@@ -131,14 +131,17 @@ def test_the_bound_of_a_step(c, noise, alpha, uncapped, capped):
 
 @pytest.mark.verifies("berthier2019:conj1")
 def test_the_literal_conjecture_follows_from_the_bound():
-    """Step t + 1 has c = 1 / (n - t). C = 16, and the remainder has a constant that depends on the order."""
+    """The literal conjecture follows from the bound: step t + 1 has c = 1 / (n - t) and C = 16.
+
+    The remainder has a constant that depends on the order.
+    """
     assert 2 * math.expm1(1.256431) <= 4 * 1.256431 < 2 * math.expm1(1.256432) + 1e-5
     alphas = np.arange(2, 11)
     for sigma in (2.0, 2.5, 10.0):
         K = np.array([remainder_constant(a, L=1.0, sigma=sigma) for a in alphas])
         K_1 = np.array([remainder_constant(a, L=1.0, sigma=2.0) for a in alphas])
         x = 4 / sigma**2
-        for k in (2, 3, 5, 10, 100, 1000):  # n - t + 1
+        for k in (2, 3, 5, 10, 100, 1000):  # here k is n - t + 1
             c = 1 / (k - 1)
             bound = corrected_step_rdp(alphas, c=c, L=1.0, sigma=sigma, cap=False)
             assert (bound <= 2 * alphas * math.expm1(x) * c**2 + K * c**3).all()
@@ -149,7 +152,10 @@ def test_the_literal_conjecture_follows_from_the_bound():
 @pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 @pytest.mark.parametrize(("L", "sigma"), [(1.0, 2.0), (1.0, 5.0), (3.0, 7.0)])
 def test_the_constant_of_the_remainder_by_hand(L, sigma):
-    """K_2 = 0, K_3 = e^(3x), K_4 = (2/3) (4 e^(3x) + e^(6x)), with x the square of 2 L / sigma."""
+    """The remainder's constant has the values by hand: K_2 = 0, K_3 = e^(3x), K_4 = (2/3) (4 e^(3x) + e^(6x)).
+
+    Here x is the square of 2 L / sigma.
+    """
     x = (2 * L / sigma) ** 2
     by_hand = [0, math.exp(3 * x), 2 / 3 * (4 * math.exp(3 * x) + math.exp(6 * x))]
     assert [remainder_constant(a, L=L, sigma=sigma) for a in (2, 3, 4)] == pytest.approx(by_hand, rel=1e-13)
@@ -172,7 +178,10 @@ def test_the_constant_of_the_remainder_by_hand(L, sigma):
     ],
 )
 def test_the_leading_term_alone_fails_at_large_orders(n, alpha, exact, holds):
-    """The first step of a pass is a draw with replacement, whose divergence is known exactly (R21)."""
+    """The leading term alone fails at large orders: a pass's first step is a draw with replacement.
+
+    The divergence of this step is known exactly (R21).
+    """
     found = worst_pair([alpha], c=1 / n, x=1.0)[0]
     if exact is not None:
         assert found == pytest.approx(exact, rel=2e-6 if alpha in (8, 14) else 2e-4 if alpha == 64 else 2e-9)
@@ -183,7 +192,10 @@ def test_the_leading_term_alone_fails_at_large_orders(n, alpha, exact, holds):
 
 @pytest.mark.verifies("berthier2019:conj1")
 def test_up_to_which_order_sixteen_is_enough_without_a_remainder():
-    """D_alpha sigma^2 / (alpha L^2 c^2) at c = 1 / m: 16 is enough for every m up to order 5, but not at 6."""
+    """Without a remainder, 16 is enough for every m up to order 5, but not at order 6.
+
+    We compute D_alpha sigma^2 / (alpha L^2 c^2) at c = 1 / m.
+    """
     m = np.arange(1, 300)
     D = np.array([worst_pair(np.arange(2, 7), c=1 / k, x=1.0) for k in m])
     constant = 4 * D * m[:, None] ** 2 / np.arange(2, 7)
@@ -206,7 +218,7 @@ def test_where_the_remainder_overtakes_the_leading_term():
 
 # ---------------------------------------------------------------- passes and whole runs (Figure 12)
 
-FULL = {  # tau: (capped, orders, uncapped, orders) at 1, 10 and 50 epochs
+FULL = {  # tau: (capped, orders, uncapped, orders) after 1, 10 and 50 epochs
     0.001: ((0.80523107, 1.14455544, 2.39615953), (13, 13, 9), (0.81456399, 1.23788461, 2.70674388), (13, 13, 8)),
     0.1: ((0.81077599, 1.20000461, 2.53437872), (13, 13, 9), (0.82113417, 1.30358646, 2.86068524), (13, 13, 8)),
     0.5: ((0.90850458, 1.53966491, 3.47096421), (12, 11, 7), (0.92569951, 1.69732143, 3.92529221), (12, 11, 6)),
@@ -238,16 +250,17 @@ def test_without_the_cap_a_part_of_a_pass_costs_no_more_than_its_share():
     share = np.array(
         [corrected_pass_rdp(range(2, 20), n=50, k=k, L=1.0, sigma=2.0, cap=False) / k for k in range(1, 46, 4)]
     )
-    assert (np.diff(share, axis=0) >= 0).all()  # the curve of k steps divided by k never falls
+    assert (np.diff(share, axis=0) >= 0).all()  # the curve of k steps divided by k never decreases
 
 
 def divergence_of_a_pass(n, k, alpha, x):
-    """The exact value for k steps over n records of gradients -L, one of which was L, by moments of a mixture.
+    """The exact divergence after k steps over n records with gradients -L, one of which was L.
 
-    The outputs are N(-L, .)^k under D'. Under D, record 0 is at each of the k places with probability 1 / n.
+    It uses the moments of a mixture. The outputs are N(-L, .)^k under D'. Under D, record 0 is at each of the k places
+    with probability 1 / n.
     """
     counts = np.array(np.meshgrid(*[range(alpha + 1)] * (k + 1))).reshape(k + 1, -1).T
-    counts = counts[counts.sum(axis=1) == alpha]  # how often record 0 is at each place, or nowhere
+    counts = counts[counts.sum(axis=1) == alpha]  # how often record 0 is at each place, or at no place
     ways = [math.factorial(alpha) / math.prod(map(math.factorial, row)) for row in counts.tolist()]
     weight = np.where(counts[:, 0] > 0, ((n - k) / n) ** counts[:, 0], 1.0) / n ** counts[:, 1:].sum(axis=1)
     moment = float((ways * weight * np.exp((counts[:, 1:] * (counts[:, 1:] - 1) * x / 2).sum(axis=1))).sum())
@@ -260,7 +273,7 @@ def divergence_of_a_pass(n, k, alpha, x):
 @pytest.mark.parametrize("noise", [0.5, 1.0, 2.0, 6.0])
 @pytest.mark.parametrize(("n", "tau"), [(1, 1), (2, 0.5), (2, 1), (3, 0.4), (3, 0.7), (3, 1), (5, 0.8), (40, 0.1)])
 def test_a_run_spends_no_more_than_is_said_wherever_it_stops(n, tau, noise, cap):
-    """Whole passes and the part of the last one.
+    """A run spends no more than stated, for any stopping step: whole passes and the part of the last one.
 
     Their divergences add up, because they are independent for linear losses.
     """
@@ -268,7 +281,7 @@ def test_a_run_spends_no_more_than_is_said_wherever_it_stops(n, tau, noise, cap)
     exact = {
         steps: np.array([divergence_of_a_pass(n, steps, a, 4 / noise**2) for a in orders]) for steps in range(1, k + 1)
     }
-    for steps in range(1, 2 * k + 2):  # of the run: inside the first pass, inside the second, and one more
+    for steps in range(1, 2 * k + 2):  # steps of the run: inside the first pass, inside the second, and one more
         passes, rest = divmod(steps, k)
         spent = corrected_epsilon(
             n=n, e=steps * tau / k, tau=tau, L=L, sigma=noise * L, delta=1e-5, cap=cap, orders=orders
@@ -293,7 +306,10 @@ def hockey_stick_of_a_first_step(epsilon, n, x):
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-8])
 @pytest.mark.parametrize("n", [2, 3, 10, 100])
 def test_no_delta_of_a_run_of_one_step_is_above_what_is_said(n, delta):
-    """For one step of a pass over all records, as a share 1 / n of it, the true delta at its epsilon is in bounds."""
+    """No delta of a run of one step exceeds the stated one: at the stated epsilon, the true delta is within bounds.
+
+    The run is one step of a pass over all records, which is a share 1 / n of the pass.
+    """
     for sigma in (0.5, 1.0, 2.0, 5.0):
         for conversion in ("mironov2017", "canonne2020"):
             spent = corrected_epsilon(n=n, e=1 / n, tau=1, L=1.0, sigma=sigma, delta=delta, conversion=conversion)
@@ -304,7 +320,10 @@ def test_no_delta_of_a_run_of_one_step_is_above_what_is_said(n, delta):
 @pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 @pytest.mark.parametrize("cap", [True, False])
 def test_a_run_is_the_sum_of_its_steps(cap):
-    """Step by step at thirty digits, over random settings. A pass known in full costs at most one release."""
+    """A run is the sum of its steps, computed one step at a time at thirty digits, over random settings.
+
+    A whole pass costs at most one release.
+    """
     draws = np.random.default_rng(5)
     for _ in range(30):
         n, tau = int(draws.integers(1, 60)), float(draws.uniform(0.02, 1))
@@ -342,7 +361,7 @@ def test_the_cap_of_a_pass_is_the_full_release():
     ],
 )
 def test_whole_passes_stay_below_the_sum_of_their_steps(gradients, k, alpha, exact):
-    """Linear losses and sigma = 2 L.
+    """Whole passes stay below the sum of their steps, for linear losses and sigma = 2 L.
 
     The closed form is for one gradient of 1 that becomes -1, like the others (R32).
     """
@@ -351,7 +370,7 @@ def test_whole_passes_stay_below_the_sum_of_their_steps(gradients, k, alpha, exa
     assert found == pytest.approx(exact, rel=2e-6)
     assert found == pytest.approx(divergence_of_a_pass(n, k, alpha, 1.0), rel=1e-9)
     assert found <= corrected_pass_rdp([alpha], n=n, k=k, L=1.0, sigma=2.0)[0]
-    assert found <= alpha / 2  # the permutation known: 2 alpha L^2 / sigma^2
+    assert found <= alpha / 2  # if the permutation is known: 2 alpha L^2 / sigma^2
 
 
 @pytest.mark.verifies("berthier2019:conj1")
@@ -361,13 +380,16 @@ def test_the_worst_pass_of_two_steps_over_three_records():
             pass_renyi([first, *rest], other, k=2, sigma=2.0, alpha=alpha)
             for first, other in ((1.0, -1.0), (1.0, 0.0), (0.0, 1.0))
             for rest in ((-1.0, -1.0), (-1.0, 0.0), (-1.0, 1.0), (0.0, 0.0), (0.0, 1.0), (1.0, 1.0))
-        )  # up to the sign of all
+        )  # up to a common sign
         assert found == pytest.approx(exact, rel=1e-7)
         assert found < corrected_pass_rdp([alpha], n=3, k=2, L=1.0, sigma=2.0)[0]
 
 
 def test_the_divergence_of_a_pass_has_no_origin_and_no_unit():
-    """Gradients moved by 400, and in a unit a thousandth as large, give the same, as the definition requires."""
+    """The divergence of a pass has no origin and no unit: moving all gradients by 400 does not change it.
+
+    A unit a thousandth as large gives the same value too, as the definition requires.
+    """
     gradients, replaced = np.array([1.0, -1.0, 10.0]), -10.0
     want = pass_renyi(gradients, replaced, k=1, sigma=1.0, alpha=2)
     assert pass_renyi(gradients + 400, replaced + 400, k=1, sigma=1.0, alpha=2) == pytest.approx(want, rel=1e-10)
@@ -381,11 +403,11 @@ def test_step_by_step_is_lossy():
     assert sum(1 / k**2 for k in range(1, 100_000)) == pytest.approx(math.pi**2 / 6, abs=2e-5)
 
 
-# ---------------------------------------------------------------- what the text says of Figure 12
+# ---------------------------------------------------------------- what the text says about Figure 12
 
 
 def test_growth_with_the_epochs():
-    """The growth is roughly linear with every term, and like a square root for the leading term."""
+    """With every term, epsilon grows roughly linearly with the epochs; the leading term grows like a square root."""
     lead = [conjectured_epsilon(e=e, tau=0.001, **RUN)[0] for e in range(1, 51)]
     full = [corrected_epsilon(e=e, tau=0.001, orders=FEW, **RUN).epsilon for e in range(1, 51)]
     slopes = [math.log(conjectured_epsilon(e=e * 1.001, tau=0.001, **RUN)[0] / lead[e - 1]) for e in (1, 50)]
@@ -420,7 +442,7 @@ SETTINGS = {
     ],
 )
 def test_the_accountants_of_sampling_with_replacement(adjacency, conversion, epsilons):
-    """tau = 1 / n is sampling with replacement.
+    """The accountants of sampling with replacement: tau = 1 / n is this sampling.
 
     The method of [1] counts another adjacency, and gives a smaller value.
     """
@@ -429,22 +451,25 @@ def test_the_accountants_of_sampling_with_replacement(adjacency, conversion, eps
         spent = accountant.epsilon(
             [(Mechanism(**given, **SETTINGS[adjacency]), 1000 * e)], delta=1e-4, conversion=conversion
         )
-        assert spent.epsilon == pytest.approx(expected, abs=5e-8)  # theirs rounds 10^4 steps of 10^-12 or so
+        assert spent.epsilon == pytest.approx(expected, abs=5e-8)  # dp-accounting rounds about 10^4 steps of 10^-12
 
 
 @pytest.mark.slow
 def test_what_a_draw_with_replacement_really_spends():
-    """Privacy losses of the worst known pair: the leading term's .388 is above them, though no bound gives it."""
+    """A draw with replacement really spends less than the leading term's .388, by privacy losses.
+
+    The losses are those of the worst known pair. The leading term is above them, although no bound gives it.
+    """
     from dp_accounting import dp_event
     from dp_accounting.pld import PLDAccountant
 
     for e, tight in ((1, 0.1122), (50, 0.9388)):
         account = PLDAccountant(value_discretization_interval=5e-5)
         account.compose(dp_event.PoissonSampledDpEvent(1e-3, dp_event.GaussianDpEvent(1.0)), 1000 * e)
-        assert account.get_epsilon(1e-4) == pytest.approx(tight, abs=3e-4)  # from above
+        assert account.get_epsilon(1e-4) == pytest.approx(tight, abs=3e-4)  # an upper bound
 
 
-# ---------------------------------------------------------------- the accountant: tau = 1, and no conjecture
+# ---------------------------------------------------------------- the accountant: tau = 1, without a conjecture
 
 
 def shuffled(sigma=2.0, n=1000):
@@ -460,7 +485,10 @@ def shuffled(sigma=2.0, n=1000):
 
 @pytest.mark.verifies("berthier2019:conj1", "berthier2019:conj2")
 def test_a_whole_pass_has_a_bound_without_any_conjecture():
-    """By the known permutation: 2 alpha L^2 / sigma^2 per pass, and R + 2 (R l)^(1/2) at the best order, R = 1/2."""
+    """A whole pass has a bound without any conjecture, by the known permutation: 2 alpha L^2 / sigma^2 per pass.
+
+    Epsilon is R + 2 (R l)^(1/2) at the best order, R = 1/2.
+    """
     best = 1 + math.sqrt(2 * LOG)
     exact = accountant.epsilon([(shuffled(), 1000)], delta=1e-4, conversion="mironov2017", orders=[2, best, 9])
     assert (exact.bound, exact.uses) == ("lee2020:lem1", 1)
@@ -508,12 +536,15 @@ def test_no_accountant_imports_a_conjecture():
 
 @pytest.mark.parametrize("gap", [0.02, 1.0, 9.0])
 def test_a_pass_over_one_record_is_one_gaussian(gap):
-    """alpha gap^2 / (2 sigma^2), for gradients near each other or far apart, in units of the noise."""
+    """A pass over one record is one Gaussian: alpha gap^2 / (2 sigma^2), for gradients at any distance.
+
+    The distance is in units of the noise.
+    """
     assert pass_renyi([gap / 2], -gap / 2, k=1, sigma=1.0, alpha=3) == pytest.approx(1.5 * gap**2, rel=1e-6, abs=1e-9)
 
 
 def test_the_conjecture_has_a_last_step():
-    """With n - t + 1 = 1 and 2, the last step has four times the value of the step before."""
+    """The conjecture has a last step: with n - t + 1 = 1 and 2, it has four times the value of the step before."""
     last, before = (conjectured_step_rdp([3.0], n=5, t=t, L=1.0, sigma=2.0)[0] for t in (5, 4))
     assert last == pytest.approx(4 * before, rel=1e-14)
 

@@ -1,4 +1,4 @@
-"""The proof of Conjecture 1, object by object, compared with the sum over all orders of the records in fractions."""
+"""The proof of Conjecture 1: each object is compared with the sum over all orders of the records in fractions."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ SHAPES = ("ones", "random", "zeros", "huge", "nearly one record a row")
 
 
 def table(rng, n, m, shape):
-    """m rows of n + 1 densities in fractions: n records, and record 0 of the neighbour in the last column."""
+    """m rows of n + 1 densities in fractions: n records, and in the last column record 0 of the neighbour."""
     values = rng.integers(1, 20, (m, n + 1))
     rows = [[Fraction(int(v), int(w)) for v, w in zip(row, row[::-1], strict=True)] for row in values]
     if shape == "ones":
@@ -87,7 +87,7 @@ def test_the_decomposition_is_exact(shape, times):
         p, q = over_all_orders(phi, n), over_all_orders(other, n)
         if p is None or q is None:
             continue
-        assert non_common_mass(p, q) <= Fraction(1, n - m)  # also in the limit of remark 1, where there is no O below
+        assert non_common_mass(p, q) <= Fraction(1, n - m)  # also in the limit of remark 1, which has no O below
         replaced = [row[0] for row in other]
         maps = itertools.permutations(range(1, n), m)
         if not any(all(row[k] for row, k in zip(phi, image, strict=True)) for image in maps):
@@ -110,19 +110,23 @@ def test_the_decomposition_is_exact(shape, times):
 
 @pytest.mark.verifies("berthier2019:conj1")
 def test_the_mass_that_is_not_common_is_attained():
-    """A pass under D whose outputs show that record 0 is unused, and under D' that it is used: c = 1 / (n - m)."""
+    """The mass that is not common attains c = 1 / (n - m).
+
+    The outputs show that record 0 is unused under D, and that it is used under D'.
+    """
     phi = [[Fraction(1, 10**12), Fraction(1), Fraction(1), Fraction(1)]]
     p, q = beliefs(phi), beliefs([[Fraction(10**12), *phi[0][1:]]])
     assert Fraction(1, 3) - Fraction(1, 10**9) < non_common_mass(p, q) <= Fraction(1, 3)
-    assert non_common_mass(beliefs([], 3), beliefs([], 3)) == Fraction(1, 3)  # record 0 is not the same on both sides
+    assert non_common_mass(beliefs([], 3), beliefs([], 3)) == Fraction(1, 3)  # record 0 differs on the two sides
 
 
 @pytest.mark.verifies("berthier2019:conj1")
 @pytest.mark.parametrize("zeros", [False, True])
 def test_adaptive_mechanisms_for_every_history(zeros):
-    """n = 4, two possible outputs in a step, and kernels that depend on all earlier outputs.
+    """Adaptive mechanisms satisfy the decomposition for every history, for n = 4 and two outputs per step.
 
-    The law of the next output is that of the decomposition, from the joint law of whole passes.
+    The kernels depend on all earlier outputs. The law of the next output, from the joint law of whole passes, is that
+    of the decomposition.
     """
     rng = np.random.default_rng(3)
     n, kernels = 4, {}
@@ -241,7 +245,10 @@ def densities(outputs, gradients):
 @pytest.mark.verifies("berthier2019:conj1", "berthier2019:sec4.4.2-belief", "ours:conjecture-1")
 @pytest.mark.parametrize("times", [100, pytest.param(5_000, marks=pytest.mark.nightly)])
 def test_no_gaussian_step_exceeds_the_bound(times):
-    """Random and extreme gradients in [-L, L] and histories. Divergences are by the trapezoidal rule on a fine grid."""
+    """No Gaussian step exceeds the bound, for random and extreme gradients in [-L, L] and histories.
+
+    The divergences are by the trapezoidal rule on a fine grid.
+    """
     rng, L, closest = np.random.default_rng(6), 0.5, 0.0
     theta = np.arange(-14, 14, 0.1)
     for _ in range(times):
@@ -260,7 +267,7 @@ def test_no_gaussian_step_exceeds_the_bound(times):
             assert D <= pair * (1 + 1e-9) + 1e-12
             assert pair <= corrected_step_rdp([alpha], c=1 / (n - m), L=L, sigma=1.0)[0] * (1 + 1e-12)
             closest = max(closest, D / pair)
-    assert closest > 0.99  # the search reaches it
+    assert closest > 0.99  # the search comes close to the bound
 
 
 @pytest.mark.verifies("berthier2019:conj1")
@@ -273,35 +280,39 @@ def test_the_worst_centres_by_quadrature():
 @pytest.mark.verifies("berthier2019:conj1")
 @pytest.mark.parametrize("x", [0.1, 0.5, 1.0, 1.2564, 2.0])
 def test_the_second_moment_over_the_ball(x):
-    """The integral of (N_a - N_b)^2 / N_r is at most e^x - 1 for centres in a ball of radius sigma x^(1/2) / 2.
+    """The second moment over the ball: the integral of (N_a - N_b)^2 / N_r is at most e^x - 1.
 
-    This is tested on 20,000 triples in the plane, and is attained.
+    The centres are in a ball of radius sigma x^(1/2) / 2. We test 20,000 triples in the plane, and the bound is
+    attained.
     """
     rng = np.random.default_rng(7)
     angle, radius = rng.uniform(0, 2 * np.pi, (2, 3, 20_000))
-    radius = np.sqrt(x) / 2 * np.minimum(radius / np.pi, 1)  # half of them on the edge
+    radius = np.sqrt(x) / 2 * np.minimum(radius / np.pi, 1)  # half of them on the boundary
     a, b, r = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     moment = np.exp(((a - r) ** 2).sum(0)) + np.exp(((b - r) ** 2).sum(0)) - 2 * np.exp(((a - r) * (b - r)).sum(0))
     assert moment.max() <= math.expm1(x) * (1 + 1e-12)
     assert moment.max() > 0.99 * math.expm1(x)
 
 
-# ---------------------------------------------------------------- where it breaks: batches
+# ---------------------------------------------------------------- where the proof fails: batches
 
 
 @pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 def test_batches_of_two_break_the_decomposition():
-    """For n = 6 and the second of two batches, 5/6 is not common, but the weight of a record is 2/4."""
+    """Batches of two break the decomposition: for n = 6 and the second of two batches, 5/6 is not common.
+
+    The weight of a record is 2/4.
+    """
     n, b, rare = 6, 2, Fraction(1, 10**12)
     first = {frozenset({0, 1}): Fraction(1), frozenset({2, 3}): rare}
     p, q = next_batch(first, n=n, b=b), next_batch({frozenset({2, 3}): rare}, n=n, b=b)
     mass = non_common_mass_of_batches(p, q)
     assert Fraction(5, 6) - Fraction(1, 10**9) < mass <= Fraction(5, 6)
     assert mass > Fraction(b, n - b)
-    tv = sum(max(p[S] - q[S], 0) for S in p)  # of a second output that tells the batch
+    tv = sum(max(p[S] - q[S], 0) for S in p)  # the second output reveals the batch
     assert tv > Fraction(b, n - b)
 
-    direct = Counter()  # the same by all ways to cut a shuffle
+    direct = Counter()  # the same result by all ways to cut a shuffle
     for order in itertools.permutations(range(n), 2 * b):
         direct[frozenset(order[b:])] += first.get(frozenset(order[:b]), 0)
     assert {S: w / sum(direct.values()) for S, w in direct.items() if w} == {S: w for S, w in p.items() if w}
@@ -317,7 +328,10 @@ def test_batches_of_two_break_the_decomposition():
     ],
 )
 def test_so_do_gaussian_sums_of_clipped_gradients(gradients, replaced, output, sigma, mass):
-    """L = 1. A search at sigma = L and 2 L found exactly 1/2 and no more."""
+    """Gaussian sums of clipped gradients with L = 1 also break the decomposition.
+
+    A search at sigma = L and 2 L found exactly 1/2 and no more.
+    """
     laws = [
         next_batch(batch_densities(world, output, sigma=sigma, b=2), n=6, b=2)
         for world in (gradients, (replaced, *gradients[1:]))
@@ -325,7 +339,7 @@ def test_so_do_gaussian_sums_of_clipped_gradients(gradients, replaced, output, s
     found = non_common_mass_of_batches(*laws)
     assert found == pytest.approx(mass, abs=1e-5)
     assert found > 0.5
-    by_hand = 1.0  # from the densities themselves
+    by_hand = 1.0  # directly from the densities
     for S in itertools.combinations(range(1, 6), 2):
         least = 1.0
         for world in (gradients, (replaced, *gradients[1:])):
@@ -335,7 +349,7 @@ def test_so_do_gaussian_sums_of_clipped_gradients(gradients, replaced, output, s
         by_hand -= least
     assert found == pytest.approx(by_hand, rel=1e-9)
     centres = [[sum(world[k] for k in S) for S in laws[0]] for world in (gradients, (replaced, *gradients[1:]))]
-    for alpha in (2, 4):  # what breaks is the proof; the bound at the weight 1/2 is not exceeded
+    for alpha in (2, 4):  # only the proof fails: the divergence does not exceed the bound with weight 1/2
         p, q = ((list(law.values()), own) for law, own in zip(laws, centres, strict=True))
         pair = worst_pair([alpha], c=0.5, x=4 / sigma**2)[0]
         assert max(mixture_renyi(*both, sigma=sigma, alpha=alpha) for both in ((p, q), (q, p))) < 0.9 * pair
@@ -345,7 +359,7 @@ PAIRS = list(itertools.combinations(range(6), 2))
 
 
 def test_twenty_records_are_enumerated():
-    """With one output of the same density under each, no record is likelier than before to come next."""
+    """Twenty records are enumerated: if each has the same density of the output, all are equally likely to be next."""
     assert beliefs([[1] * 20]) == [Fraction(1, 20)] * 20
 
 
