@@ -1,6 +1,6 @@
-"""The audits of DP-ULR's Theorems 2 and 4, themselves audited.
+"""The audits of DP-ULR's Theorems 2 and 4, which these tests audit in turn.
 
-The tests compare their laws with the rule and with draws of every number. They also test their closed forms, their
+The tests compare the audits' laws with the rule and with draws of every number. They also test the closed forms, the
 refutations, and that the sound rule is not refuted.
 """
 
@@ -30,16 +30,16 @@ DOUBT = 1e-6  # probability that a correct program fails a statistical test; see
 
 
 def same_law(one, other):
-    """The two-sample test of Kolmogorov and Smirnov is wrong with probability DOUBT.
+    """The two-sample test of Kolmogorov and Smirnov fails on equal laws with probability DOUBT.
 
-    For n and m draws it detects, except with that probability, distribution functions that are 5.4 (n^-1/2 + m^-1/2)
-    apart.
+    For n and m draws, it detects distribution functions that are 5.4 (n^-1/2 + m^-1/2) apart, except with that
+    probability.
     """
     return stats.ks_2samp(one, other, method="asymp").pvalue > DOUBT
 
 
 def accept(rng, world, N, N_B):
-    """Members of one batch, record by record, drawn again until there are N_B. The target is number N."""
+    """The number of members of a batch, drawn again until there are at least N_B; the target is record number N."""
     while True:
         batch = [i for i in range(N + world) if rng.random() < Q]
         if len(batch) >= N_B:
@@ -50,7 +50,7 @@ def clip(g):
     return g * min(1, C / np.linalg.norm(g))
 
 
-# ---------------------------------------------------------------- what is claimed
+# ---------------------------------------------------------------- the claims
 
 
 @pytest.mark.verifies("dpulr2024:thm2")
@@ -58,7 +58,10 @@ def clip(g):
     ("case", "recorded"), [(Clipping(), 3.8590850440725), (ExtraNoise(), 3.8590850440725), (Reading(), 3.8223245240436)]
 )
 def test_the_claims_by_a_search_of_the_orders(case, recorded):
-    """Theorem 2 for one step with 50-digit binomials, at the orders of Theorem 1's two conditions."""
+    """The claims are those of Theorem 2 for one step, by a search of the orders with 50-digit binomials.
+
+    The orders satisfy Theorem 1's two conditions.
+    """
     with mpmath.workdps(50):
         q = mpmath.mpf(1) / 5
         p = [mpmath.binomial(case.N, k) * q**k * (1 - q) ** (case.N - k) for k in range(case.N + 1)]
@@ -76,7 +79,7 @@ def test_the_claims_by_a_search_of_the_orders(case, recorded):
 
 
 def drawn_clipping(case, world, rng):
-    """One run with all K sets of weights drawn, for K loss values each, clipped and added up."""
+    """One run in which all K sets of weights are drawn, for K loss values each; the estimates are clipped and added."""
     batch = accept(rng, world, case.N, case.N_B)
     sigma = math.sqrt(len(batch) * math.log(2) ** 2 / case.K) / (C * SIGMA_0)
     seen = np.r_[case.R, np.zeros(case.d - 2), 1.0]
@@ -91,7 +94,7 @@ def drawn_clipping(case, world, rng):
 TINY = Clipping(d=5, K=8, R=30.0, N=12, N_B=2)
 
 
-BOTH = Clipping(d=20, K=40, R=3.0, N=1, N_B=2)  # with the target, every accepted batch has it and one other
+BOTH = Clipping(d=20, K=40, R=3.0, N=1, N_B=2)  # a batch with the target has one other record
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,10 @@ def test_audit_1s_shortcuts_have_the_law_of_every_number_drawn(case, world):
 
 
 def test_accepted_batches_by_enumeration():
-    """The test counts pairs of a number of others and the target's presence, by chi-square."""
+    """Accepted batches have the enumerated probabilities, by chi-square.
+
+    The test counts pairs of a number of others and the target's presence.
+    """
     N, N_B, n = 8, 3, 40_000
     for world in (0, 1):
         others, there = accepted(world, np.random.default_rng(17), n, N=N, N_B=N_B)
@@ -129,13 +135,17 @@ def test_audit_1s_shortcuts_have_the_law_of_the_rule(case, world):
     rule = case.rule(world, rng, 300)
     law = case.law(world, rng, 20_000)
     assert same_law(law, rule)
-    # Means within 6 standard errors: wrong with probability below 1e-8. 11 of them are detected except with 1e-6.
+    # Means within 6 standard errors: a false alarm has probability below 1e-8. 11 of them are detected except with
+    # 1e-6.
     assert abs(rule.mean() - law.mean()) < 6 * math.sqrt(rule.var() / 300 + law.var() / 20_000)
 
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:asm1")
 def test_the_noise_after_the_clip_is_not_what_the_premise_asks_for():
-    """The variance of a sum of clipped N(0, v I), in law and by the rule, is far from (sigma_0 C)^2 = 16."""
+    """The noise after the clip differs from the theorem's premise: its variance is far from (sigma_0 C)^2 = 16.
+
+    We compute the variance of a sum of clipped N(0, v I), from the law and by the rule.
+    """
     case = Clipping()
     size = np.arange(case.N_B, case.N + 1)
     p = stats.binom.pmf(size, case.N, Q)
@@ -150,7 +160,10 @@ def test_the_noise_after_the_clip_is_not_what_the_premise_asks_for():
 
 
 def test_the_bound_on_false_alarms():
-    """By mpmath to the recorded digits. It exceeds the counted rate where this rate is measurable."""
+    """The bound on false alarms has the recorded digits, by mpmath, and exceeds the counted rate.
+
+    We compare the counted rate where it is measurable.
+    """
     case = Clipping()
     with mpmath.workdps(30):
         p = {n: mpmath.binomial(50, n) * mpmath.mpf("0.2") ** n * mpmath.mpf("0.8") ** (50 - n) for n in range(10, 51)}
@@ -166,9 +179,9 @@ def test_the_bound_on_false_alarms():
 
 
 def test_the_multiplier_in_effect():
-    """A target with the gradient G in a batch of 11, with every coordinate drawn, is within 6 standard errors.
+    """The multiplier in effect: a target with gradient G in a batch of 11 is within 6 standard errors of the formula.
 
-    A result 10.8 of them off is missed with probability 1e-6.
+    Every coordinate is drawn. A result 10.8 of them off is missed with probability 1e-6.
     """
     case, rng = Clipping(d=64), np.random.default_rng(16)
     for G in (2.0, 10.0):
@@ -180,14 +193,17 @@ def test_the_multiplier_in_effect():
         error = drawn * math.hypot(1 / math.sqrt(40_000), moved.std() / moved.mean() / math.sqrt(20_000))
         assert case.multiplier(G, rng) == pytest.approx(drawn, abs=6 * error)
     found = {G: Clipping().multiplier(G, np.random.default_rng(1)) for G in (1.0, 10.0, 100.0)}
-    assert found[1.0] == pytest.approx(3.82, abs=0.03)  # near what is claimed, 4
+    assert found[1.0] == pytest.approx(3.82, abs=0.03)  # near the claimed value, 4
     assert (found[10.0], found[100.0]) == (pytest.approx(0.39, abs=0.01), pytest.approx(0.106, abs=0.001))
 
 
 @pytest.mark.verifies("dpulr2024:thm2")
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_audit_1_refutes_the_claim(seed):
-    """400,000 runs without the target and 2,000 with it. Four million give 12.4."""
+    """Audit 1 refutes the claim with 400,000 runs without the target and 2,000 runs with it.
+
+    Four million runs give 12.4.
+    """
     found = two.game(
         "", Clipping(), Clipping().law, two.TAU, AuditOptions(trials=400_000, seed=seed),
         most=(400_000, 2_000), batch=20_000, stream=1,
@@ -198,12 +214,12 @@ def test_audit_1_refutes_the_claim(seed):
     assert found.hits[1] / 2000 == pytest.approx(inclusion_probability(q=Q, N_B=10, N=50), abs=0.05)
 
 
-# ---------------------------------------------------------------- audit 2: the remedy with extra noise
+# ---------------------------------------------------------------- audit 2: the remedy with additional noise
 
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_audit_2_in_closed_form():
-    """To the recorded digits, with the incomplete gamma function at 60 digits."""
+    """Audit 2 has the recorded digits in closed form, by the incomplete gamma function at 60 digits."""
     recorded = {4: 6.2074, 8: 15.628, 16: 36.920, 32: 84.715, 128: 425.57}
     for m, epsilon in recorded.items():
         with mpmath.workdps(60):
@@ -217,7 +233,10 @@ def test_audit_2_in_closed_form():
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_audit_2_on_the_rule_itself():
-    """With m = 2, the squared norm without the target is 16 chi-square with 2 degrees, and with it at most C^2."""
+    """Audit 2 on the rule itself, m = 2: without the target, the squared norm is 16 chi-square with 2 degrees.
+
+    With the target, it is at most C^2.
+    """
     case, rng = ExtraNoise(m=2), np.random.default_rng(21)
     without, with_x = (-case.rule(world, rng, 1500) for world in (0, 1))
     chance.follows((without / (SIGMA_0 * C)) ** 2, stats.chi2(2).cdf, sees=0.15)
@@ -229,7 +248,10 @@ def test_audit_2_on_the_rule_itself():
 
 
 def test_audit_2_with_a_share_of_the_noise_by_simulation():
-    """The best event of m = 2 among the norms, at delta = 1e-3, from 400,000 draws, to 2 %."""
+    """Audit 2 with a share of the noise finds the best event among the norms, by simulation, to 2 %.
+
+    Here m = 2, delta = 1e-3, and we use 400,000 draws.
+    """
     rng, n, m, share, delta = np.random.default_rng(22), 400_000, 2, 0.1, 1e-3
     without = 16 * (rng.standard_normal((n, m)) ** 2).sum(axis=1)
     target = math.sqrt(16 * share) * rng.standard_normal((n, m))
@@ -247,7 +269,7 @@ def test_audit_2_with_a_share_of_the_noise_by_simulation():
 
 
 def drawn_reading(case, world, rng):
-    """One run, example by example."""
+    """One run, with one example after another."""
     batch = accept(rng, world, case.N, case.N_B)
     loss = np.array([case.ratio if i == case.N else 1.0 for i in batch])
     std = SIGMA_0 * C * loss / np.linalg.norm(loss)
@@ -256,7 +278,7 @@ def drawn_reading(case, world, rng):
 
 @pytest.mark.parametrize("world", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_audit_3s_law(world):
-    """The law of every example separately, and that of the rule."""
+    """Audit 3 draws the law of the rule, which is also the law of every example separately."""
     case, rng = Reading(d=3, N=60, N_B=12, ratio=50.0), np.random.default_rng(31)
     law = case.law(world, rng, 20_000)
     assert same_law(law, np.array([drawn_reading(case, world, rng) for _ in range(1500)]))
@@ -272,14 +294,14 @@ def test_audit_3_refutes_the_claim():
     assert found.claimed_epsilon == pytest.approx(3.8223, abs=5e-5)
     assert found.lower_bound >= 6
     assert found.hits[0] == 0
-    assert -found.scores[0].mean() == pytest.approx(10.74, abs=0.15)  # 6 standard errors of 0.024
+    assert -found.scores[0].mean() == pytest.approx(10.74, abs=0.15)  # within 6 standard errors of 0.024
 
 
 # ---------------------------------------------------------------- the sound rule
 
 
 def test_one_sampled_step_by_quadrature():
-    """The hockey-stick divergences in both directions, integrated, at the epsilon that is returned."""
+    """At the accountant's epsilon, one sampled step has the stated delta, by quadrature in both directions."""
     for q, sigma_0, delta in ((0.2, 4.0, 1e-5), (0.2, 1.0, 1e-3), (0.5, 0.7, 1e-6), (0.9, 2.0, 1e-2)):
         epsilon = public.one_step(delta=delta, q=q, sigma_0=sigma_0)
 
@@ -301,7 +323,10 @@ def test_one_sampled_step_by_quadrature():
 @pytest.mark.verifies("dpulr2024:eq8")
 @pytest.mark.slow
 def test_the_controller_in_the_sound_rule_leaks():
-    """Without the loud record, the sum is 200 derivatives. With it, the others vanish. 20,000 + 5,000 runs give 6.9."""
+    """The controller in the sound rule reveals a record: without the loud record, the sum is 200 derivatives.
+
+    With the loud record, the others vanish. 20,000 + 5,000 runs give 6.9.
+    """
     trials = (2500, 800)
     found = public.play_crowd(public.with_controller, AuditOptions(seed=1), trials=trials, stream=7)
     assert found.claimed_epsilon == pytest.approx(0.227, abs=5e-4)
@@ -314,7 +339,7 @@ def test_the_controller_in_the_sound_rule_leaks():
 
 @pytest.mark.slow
 def test_the_sound_rules_law_on_its_worst_neighbours():
-    """C with probability q, and N(0, (sigma_0 C)^2)."""
+    """The sound rule on its worst neighbours has the law of C with probability q, plus N(0, (sigma_0 C)^2)."""
     rng = np.random.default_rng(41)
     net = public.unit()
     for world in (0, 1):
@@ -330,9 +355,10 @@ def alone(world, rng, n, std=SIGMA_0 * C):
 
 @pytest.mark.slow
 def test_the_sound_rule_is_not_refuted_over_200_seeds():
-    """By that law with 20,000 runs a side, and by the rule itself with 40.
+    """Over 200 seeds, games refute the sound rule at most as often as stated.
 
-    Each game is wrong with at most 5 %, so more false alarms than the stated number have a probability below 1e-6.
+    We play by that law with 20,000 runs on each side, and by the rule itself with 40. Each game is wrong with
+    probability at most 5 %, so more false alarms than the stated number have a probability below 1e-6.
     """
     most = int(stats.binom.isf(DOUBT, 200, 0.05))
     how = {"claimed_epsilon": public.one_step(delta=DELTA), "delta": DELTA, "threshold": 3.5}
@@ -356,12 +382,12 @@ def test_the_sound_rule_is_not_refuted_over_200_seeds():
 
 
 def on_grid(law, v):
-    """The density of a mixture, component by component."""
+    """The density of a mixture on a grid, component by component."""
     return sum(p * stats.norm.pdf(v, mean, math.sqrt(variance)) for mean, variance, p in zip(*law, strict=True))
 
 
 def family_by_enumeration(variance, N, N_B):
-    """(mean, variance, probability) of every batch of a small pool, without x and with it."""
+    """(mean, variance, probability) of every batch of a small pool, without x and with x."""
     laws = []
     for world in (0, 1):
         terms = []
@@ -388,7 +414,10 @@ def test_the_family_by_enumeration(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_theorem_4_fails_on_its_own_family():
-    """The recorded divergences, by the trapezoid rule if finite, compared with the bound 0.012616."""
+    """Theorem 4 fails on its own family: the divergences have the recorded values above the bound 0.012616.
+
+    Finite divergences are computed by the trapezoid rule.
+    """
     bound = four.audit(AuditOptions()).details["renyi_bound"]
     assert bound == pytest.approx(0.012616, abs=5e-7)
     recorded = {
@@ -412,7 +441,7 @@ def test_theorem_4_fails_on_its_own_family():
 
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_the_bound_holds_where_the_covariance_is_kept():
-    """Sigma_x = 0, the translate of the proof: both directions are a tenth of the bound."""
+    """The bound holds if Sigma_x = 0, as for the translate in the proof: both directions are a tenth of the bound."""
     for alpha, recorded in ((2.0, (0.001267, 0.001278)), (3.0, None)):
         both = four.divergences(*four.family(0.0), alpha)
         assert max(both) < 0.012616 + 2 * Q**2 * (alpha - 2) / 16
@@ -428,7 +457,7 @@ def test_the_clean_pair_to_the_recorded_digits():
     f0, f1 = four.clean_pair(1.6e4)
     assert four.delta_of(f0, f1, 3.86) == pytest.approx(0.17764, abs=5e-6)
     assert four.delta_of(f0, f1, 50) == pytest.approx(0.14755, abs=5e-6)
-    # The same from the two points where f1 = e^50 f0, and the four tails beyond them.
+    # The same result, from the two points where f1 = e^50 f0 and from the four tails beyond them.
     sides = [
         optimize.brentq(lambda v: four.log_density(f1)(v) - four.log_density(f0)(v) - 50, *b)
         for b in ((-99, 0), (0, 99))
@@ -445,7 +474,7 @@ def test_the_clean_pair_to_the_recorded_digits():
 @pytest.mark.parametrize("variance", [16.0, 160.0, 16_000.0])
 @pytest.mark.slow
 def test_the_bound_from_tails_is_below_the_exact_epsilon(variance):
-    """delta at the bound is still above the stated delta."""
+    """The bound from tails is below the exact epsilon: at the bound, delta is still above the stated delta."""
     f0, f1 = four.family(variance)
     bound = four.epsilon_of_tails(f0, f1, delta=DELTA)
     assert four.delta_of(f0, f1, bound) >= DELTA
@@ -458,7 +487,10 @@ def test_the_bound_from_tails_is_below_the_exact_epsilon(variance):
 
 
 def test_the_auc_of_the_family_by_simulation():
-    """100,000 pairs: at most 6 standard errors. An area 10.8 of them, or 0.018, off is missed with probability 1e-6."""
+    """The AUC of the family agrees with 100,000 simulated pairs within 6 standard errors.
+
+    An area 10.8 of them, or 0.018, off is missed with probability 1e-6.
+    """
     rng, n = np.random.default_rng(51), 100_000
     scores = []
     for mean, variance, p in four.family(160.0):

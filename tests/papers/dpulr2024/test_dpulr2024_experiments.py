@@ -1,4 +1,4 @@
-"""Figure 2 and Table 1 of the paper on forward passes: cells, settings, printed numbers, and what reports say."""
+"""Figure 2 and Table 1 of the paper on forward passes: cells, settings, printed numbers, and texts of reports."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def rows():
 
 
 def exact_ratio(rate: str, N: int, N_B: int) -> float:
-    """The figure's value in whole fractions, the binomial mass function summed from 0 up."""
+    """The figure's value in exact fractions, with the binomial mass function summed from 0."""
     q = Fraction(rate)
     p = [math.comb(N, k) * q**k * (1 - q) ** (N - k) for k in range(N_B)]
     return float(q * p[-1] / (1 - sum(p)) / (2 * q**2 * Fraction(11, 10) / 16))
@@ -50,7 +50,7 @@ def exact_ratio(rate: str, N: int, N_B: int) -> float:
 
 @pytest.mark.verifies("dpulr2024:fig2")
 def test_values_worked_out_elsewhere_are_rows(rows):
-    """To the four digits that they are given with."""
+    """Values that were computed independently are rows of the figure, to their four digits."""
     for rate, N, N_B, value in fig2._FIG2["vectors"]:
         (row,) = [row for row in rows if (row["q"], row["N"], row["N_B"]) == (rate, N, N_B)]
         assert row["ours"] == pytest.approx(value, rel=5e-4 if value != 0.493 else 2e-3)
@@ -121,7 +121,7 @@ def test_seeds_are_refused_for_what_is_computed(capsys):
 
 # --- Table 1: cells and settings -----------------------------------------------------------------------------
 
-PRINTED = {  # validation accuracy, from the ledger's transcription, made apart from the experiment's
+PRINTED = {  # validation accuracy from the ledger, transcribed independently of the experiment's file
     ("DP-ULR", "64"): "86.12+-0.45 82.73+-1.20 78.80+-1.42 72.14+-2.19 58.65+-6.32",
     ("DP-SGD", "64"): "94.14+-0.18 91.20+-0.10 78.32+-0.84 68.73+-1.74 32.07+-4.17",
     ("DP-ULR", "200"): "91.98+-0.25 90.11+-0.59 87.11+-0.59 84.45+-0.62 80.05+-0.50",
@@ -133,7 +133,7 @@ SIGMA_0 = ("0.5", "1", "2", "4", "8")
 
 
 def of(scale, seed=1, **key):
-    """The cell with these entries in its key, reading chosen if not named."""
+    """The cell with these entries in its key; the reading is "chosen" unless another one is given."""
     wanted = {"reading": "chosen"} | key
     (cell,) = [c for c in TABLE1.cells(scale, [seed]) if all(c.key[name] == v for name, v in wanted.items())]
     return cell
@@ -152,7 +152,10 @@ def test_the_printed_numbers(place):
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_what_the_text_says_of_large_and_small_batches_holds_for_little_noise_only():
-    """Validation accuracy of DP-ULR less DP-SGD, and its spread over sigma_0, as the ledger has them."""
+    """The sentence on large and small batches is true in print only for little noise.
+
+    We compare the validation accuracy of DP-ULR minus that of DP-SGD, and its spread over sigma_0, with the ledger.
+    """
     assert table1.ahead("64") == [-8.02, -8.47, 0.48, 3.41, 26.58]
     assert table1.ahead("200") == [1.30, -0.66, -3.84, -5.18, 0.91]
     assert table1.ahead("500") == [6.21, 4.06, 2.31, -0.34, -3.63]
@@ -206,12 +209,15 @@ def test_the_paper_scale_is_what_section_4_states():
 
 @pytest.mark.parametrize("experiment", [TABLE1, table1.TABLE1_REPAIRED, FIG3], ids=["table1", "repaired", "fig3"])
 def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
-    """Batches of 64 and 500 at sigma_0 = 1 and 8 under the first reading, and ULR; DP-SGD in fixed batches too."""
+    """Seeds after the first are for the deciding cells: batches of 64 and 500 at sigma_0 = 1 and 8, and ULR.
+
+    They use the first reading. DP-SGD also runs in fixed batches.
+    """
     cells = experiment.cells("paper", [1, 2, 3])
     first, second, third = ([c for c in cells if c.settings.seed == seed] for seed in (1, 2, 3))
     assert [c.key for c in second] == [c.key for c in third]
     assert [c for c in experiment.cells("paper", [7]) if c.key not in [d.key for d in first]] == []
-    assert len(experiment.cells("paper", [7])) == len(first)  # whichever seed is the first
+    assert len(experiment.cells("paper", [7])) == len(first)  # for any first seed
     again = {(c.key["batch"], c.key["rule"], c.key["sigma_0"], c.key["reading"]) for c in second}
     rules = [rule for rule in METHODS if rule in {c.key["rule"] for c in first}]
     assert again == {
@@ -227,7 +233,7 @@ def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
     }
     assert "every run with the first seed" in " ".join(experiment.scales["paper"].split())
     names = [c.name for c in TABLE1.cells("paper", [1, 2, 3])]
-    assert {c.name for c in cells} <= set(names)  # and their names have not changed
+    assert {c.name for c in cells} <= set(names)  # these cells keep their names
     assert {"64-dp-ulr-printed-1-chosen-seed2", "500-ulr-none-chosen-seed3"} <= set(names)
 
 
@@ -254,7 +260,10 @@ def test_readings_differ_in_what_they_name():
 
 
 def test_the_step_size_falls_after_every_so_many_epochs(tmp_path):
-    """At 4 steps an epoch: 0.1 for 8 steps, 0.05 for 8, and so on; in SGD without momentum, read off the weights."""
+    """The learning rate falls after every so many epochs: at 4 steps an epoch, 0.1 for 8 steps, then 0.05 for 8.
+
+    We read it from the weights of SGD without momentum.
+    """
     given = {"rule": "bp", "momentum": 0.0, "lr_every": 2, "lr_factor": 0.5, "dtype": "float64"}
     run = tiny_settings(write_data(tmp_path / "tiny.npz"), **given)
     parts = prepare(run)
@@ -283,12 +292,12 @@ def test_bad_step_sizes_are_one_sentence(given, words):
         check_ranges(Settings(**given))
 
 
-# --- what records say of privacy -----------------------------------------------------------------------------
+# --- what records state about privacy ---------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
-    """One epoch of the demo with two losses an example, at sigma_0 = 1."""
+    """One epoch of the demo with two losses per example, at sigma_0 = 1."""
     folder = tmp_path_factory.mktemp("short")
     found = []
     for cell in TABLE1.cells("demo", [1]):
@@ -354,7 +363,10 @@ def test_rows_and_report(short_runs):
 
 @pytest.mark.verifies("dpulr2024:exp-select")
 def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
-    """Best less last of accuracies written down here, in the mean and at most; nothing for runs of one epoch."""
+    """The report has the mean and the largest gain from choosing the best epoch, for accuracies given here.
+
+    The gain is the best minus the last accuracy. Runs of one epoch have no gain.
+    """
     key = {"rule": "DP-SGD", "reading": "chosen", "sigma_0": "8"}
     curves = ([0.25, 0.75, 0.5], [0.5, 0.25, 0.5625])
     runs = [
@@ -372,7 +384,7 @@ def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
 
 
 def by_hand(accuracies, key=None):
-    """Cells and records of batches of 64 from {(rule, sigma_0): {seed: accuracies in percent by epoch}}."""
+    """Cells and records for batches of 64, from {(rule, sigma_0): {seed: accuracies in percent by epoch}}."""
     runs = []
     for (rule, sigma_0), seeds in accuracies.items():
         for seed, curve in seeds.items():
@@ -394,7 +406,10 @@ CURVES = {
 
 @pytest.mark.verifies("dpulr2024:exp-select")
 def test_the_best_epoch_of_dp_sgd_stands_beside_the_printed_number():
-    """By hand: two seeds of 25 epochs that end at 20 and 30 and were at 60 and 62 once; 24 epochs are not shown."""
+    """DP-SGD's best epoch stands next to the printed number, for curves written by hand.
+
+    Two seeds of 25 epochs end at 20 and 30 and reach 60 and 62 once. A run of 24 epochs is not shown.
+    """
     falling = [10.0, *[40.0] * 22]
     curves = {("DP-SGD", "4"): {1: [60, *falling, 20], 2: [*falling, 62, 30]}, ("DP-SGD", "8"): {1: [*falling, 15]}}
     text = "\n".join(table1.best_of_dp_sgd(by_hand(curves)))
@@ -406,7 +421,10 @@ def test_the_best_epoch_of_dp_sgd_stands_beside_the_printed_number():
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:tableC1")
 def test_who_is_ahead_of_dp_sgd_seed_by_seed():
-    """By hand: 15, 14 and 18 points, mean 47/3, deviation 2.0817, Student's quantile of two degrees 4.3027."""
+    """The lead over DP-SGD is paired by seed: leads of 15, 14 and 18 points have mean 47/3 and deviation 2.0817.
+
+    Student's quantile of two degrees is 4.3027. The values are by hand.
+    """
     runs = by_hand(CURVES)
     (place,) = accuracies(runs)
     assert place == ("64", "", "chosen", "8")
@@ -414,7 +432,7 @@ def test_who_is_ahead_of_dp_sgd_seed_by_seed():
     lead = leads(runs, "DP-ULR printed")[place]
     assert (lead.mean, lead.n) == (pytest.approx(47 / 3, abs=1e-4), 3)
     assert lead.half == pytest.approx(4.3027 * 2.0817 / math.sqrt(3), abs=1e-3)
-    assert str(leads(runs, "corrected DP-ULR")[place]) == "-16.00"  # of the one seed that both have
+    assert str(leads(runs, "corrected DP-ULR")[place]) == "-16.00"  # only one seed has both rules
     said, here, seen = caption("table1", runs)
     assert said.startswith('The paper: "DP-ULR outperforms DP-SGD with the large batch')
     assert here == "Here, mnist, 60,000 images, 3 of 25 epochs, 3 seeds."
@@ -432,7 +450,10 @@ def test_who_is_ahead_of_dp_sgd_seed_by_seed():
 
 @pytest.mark.verifies("dpulr2024:fig3")
 def test_what_accuracy_does_after_the_middle_epoch():
-    """DP-SGD loses 5, 3 and 6 points from epoch 2 of 3 to the last, DP-ULR gains 5, 6 and 7."""
+    """The report states how accuracy changes after the middle epoch: DP-SGD loses 5, 3 and 6 points from epoch 2 of 3.
+
+    DP-ULR gains 5, 6 and 7 points.
+    """
     gained = later(runs := by_hand({place: seeds for place, seeds in CURVES.items() if place[0] != "ULR"}))
     assert gained["64", "8", "DP-SGD"].mean == pytest.approx(-14 / 3, abs=1e-4)
     assert str(gained["64", "8", "DP-ULR printed"]) == "+6.00 ± 2.48"
@@ -446,7 +467,7 @@ def test_sizes_and_ends_in_words():
     runs = by_hand(CURVES, {"model": "small"})
     table = "\n".join(index.find("dpulr2024:tableC1").runs_notes(runs))
     assert "| 64 | small | chosen | 52.00 | 22.00 | 36.33 | +15.67 ± 5.17 | -16.00 |" in table
-    for item, length in (("tableC1", "3 of 25 epochs"), ("fig4", "3 epochs")):  # no other sentence fits into 35 words
+    for item, length in (("tableC1", "3 of 25 epochs"), ("fig4", "3 epochs")):  # 35 words have no room for more
         said, here = caption(item, runs)
         assert said.startswith("The paper: ")
         assert here == f"Here, mnist, 60,000 images, {length}, 3 seeds."
@@ -470,7 +491,10 @@ def test_a_whole_run_at_the_paper_scale_can_be_compared():
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_the_exact_epsilons_are_below_what_the_accountant_proves():
-    """A Renyi bound is never below the exact number, and here by at most 10 times; sigma_0 = 1 and more."""
+    """The exact epsilons are below the accountant's, and the accountant's are at most 10 times as large.
+
+    A Renyi bound is never below the exact epsilon. We test sigma_0 = 1 and more.
+    """
     for batch, values in table1._TABLE1["exact"].items():
         m = int(batch)
         for sigma_0, exact in list(zip(SIGMA_0, values, strict=True))[1:]:
@@ -534,14 +558,17 @@ def test_bad_input_is_one_sentence(arguments, words, capsys, tmp_path, monkeypat
 
 
 def with_rejection(folder, **more):
-    """40 records at q = 1/4, drawn again until there are 8."""
+    """A run on 40 records at q = 1/4, with batches drawn again until they have 8 records."""
     given = {"sampling": "poisson-rejection", "N_B": 8, "adjacency": "add-remove", "delta": 1e-5, "kernels": False}
     return tiny_settings(write_data(folder / "tiny.npz"), **(given | more))
 
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_a_record_tells_what_rejection_did(tmp_path):
-    """Against the batches drawn again here, and the probability that 8 of 40 coins of 1/4 fall, summed in fractions."""
+    """A record reports the effect of rejection: the batches drawn again here, and the probability of 8 of 40 coins.
+
+    Each coin has probability 1/4. We sum the probabilities in fractions.
+    """
     own = {"sigma_0": 1.0, "C": 1.0, "K": 2, "remedy": "eigenvectors", "sigma": 0.5}
     settings = with_rejection(tmp_path, rule="dp_ulr", rule_settings=own)
     assert settings.to_json()["N_B"] == 8

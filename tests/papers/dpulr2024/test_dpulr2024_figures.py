@@ -50,12 +50,15 @@ def test_the_runs_of_figure_3_are_those_of_table_1_under_the_same_names(scale):
     assert shared == [known[cell.name] for cell in shared]
     assert scale == "demo" or len(shared) == len(cells) == {"small": 9, "paper": 27}[scale]
     assert FIG3.home == TABLE1.id
-    assert len({e.prefix for e in (TABLE1, TABLE1_REPAIRED, FIG3, FIG3_REPAIRED)}) == 4  # files in one folder
+    assert len({e.prefix for e in (TABLE1, TABLE1_REPAIRED, FIG3, FIG3_REPAIRED)}) == 4  # the files share a folder
 
 
 @pytest.mark.verifies("dpulr2024:tableC1")
 def test_the_sizes_of_the_mlps_are_near_those_stated():
-    """Parameters of built networks, in units of the small one's: 2.51 and 5.11 for "2.5 and 5"."""
+    """The MLPs have nearly the stated sizes: 2.51 and 5.11 times the small one's parameters, for "2.5 and 5".
+
+    We count the parameters of built networks.
+    """
     built = {}
     for name, sizes in table_c1.READINGS["chosen"]["model"].items():
         net = mlp([int(n) for n in sizes.split("-")], gelu, rng=np.random.default_rng(0), dtype=np.float32)
@@ -100,12 +103,12 @@ def test_the_copies_of_cifar_10_are_never_held_against_the_paper():
         why = FIG4.not_comparable(cell.settings, jpeg)
         assert why.startswith("the accuracies in the figure are not printed")
         assert "decoded from JPEG copies; 4,000 training images" in why
-        assert "epochs" not in why  # the paper states none
+        assert "epochs" not in why  # the paper states no number of epochs
 
 
 # --- printed numbers -----------------------------------------------------------------------------------------
 
-PRINTED = {  # validation accuracy, from the ledger's transcription, made apart from the experiment's
+PRINTED = {  # validation accuracy from the ledger, transcribed independently of the experiment's file
     ("DP-ULR", "64"): "58.65+-6.32 59.53+-4.38 41.42+-7.03",
     ("DP-SGD", "64"): "32.07+-4.17 43.81+-6.30 24.78+-6.28",
     ("DP-ULR", "128"): "74.24+-1.19 69.00+-1.39 67.75+-3.00",
@@ -128,20 +131,23 @@ def test_the_printed_numbers_of_table_c1():
 
 @pytest.mark.verifies("dpulr2024:tableC1")
 def test_what_the_text_says_of_table_c1_is_within_the_spread_over_seeds():
-    """The gaps in the ledger. Each step between sizes is in units of the deviation of a difference of two means."""
+    """The paper's statement on Table C1 is within the spread over seeds, by the gaps in the ledger.
+
+    Each step between sizes is in units of the deviation of a difference of two means.
+    """
     gaps = {m: table_c1.ahead(m) for m in ("64", "128", "256")}
     assert gaps == {"64": [26.58, 15.72, 16.64], "128": [3.71, 1.02, 1.6], "256": [-5.09, -6.48, -6.85]}
-    assert gaps["64"][2] > gaps["64"][1]  # not "diminishes as model size increases" from medium to large
+    assert gaps["64"][2] > gaps["64"][1]  # so the gap does not "diminish as model size increases" from medium to large
     for m in ("64", "128", "256"):
         sds = [[float(t.partition("+-")[2]) for t in PRINTED[row, m].split()] for row in ("DP-ULR", "DP-SGD")]
-        wide = [math.hypot(a, b) for a, b in zip(*sds, strict=True)]  # of one run less another
+        wide = [math.hypot(a, b) for a, b in zip(*sds, strict=True)]  # deviation of the difference of two runs
         steps = [abs(gaps[m][i + 1] - gaps[m][i]) / math.hypot(wide[i], wide[i + 1]) for i in (0, 1)]
         assert max(steps) < 1.3
 
 
 # --- epsilons ------------------------------------------------------------------------------------------------
 
-E9 = {  # of the ledger: exact, closed form with the conditions of Theorem 1, without them, shuffled
+E9 = {  # values of the ledger: exact, closed form with the conditions of Theorem 1, without them, shuffled
     (64, "1"): (0.80150, 1.62054, 33.1037),
     (64, "4"): (0.13086, 0.395136, 5.67959),
     (64, "8"): (0.06032, 0.196734, 2.55993),
@@ -172,7 +178,10 @@ def test_epsilons_side_by_side(place):
     [(64, 2.953, 0.822, 0.542286), (200, 2.204, 0.826, 0.817492), (500, 2.092, 1.207, 1.2067)],
 )
 def test_the_curves_overlap_for_thresholds_below_the_mean_only(batch, at_mean, below, alone):
-    """Theorem 2 at sigma_0 = 4 with N_B = q N and 0.8 q N, compared with the same bound without its first term."""
+    """The curves of Figure 4 overlap only for thresholds below the mean.
+
+    We compare Theorem 2 at sigma_0 = 4, with N_B = q N and 0.8 q N, and the same bound without its first term.
+    """
     found = fig3.epsilons(batch, "4")
     assert found["Theorem 2, N_B = q N"] == pytest.approx(at_mean, abs=5e-4)
     assert found["Theorem 2, N_B = 0.8 q N"] == pytest.approx(below, abs=5e-4)
@@ -182,7 +191,7 @@ def test_the_curves_overlap_for_thresholds_below_the_mean_only(batch, at_mean, b
 
 @pytest.mark.verifies("dpulr2024:fig3")
 def test_the_closed_form_is_at_its_best_order():
-    """By a search over orders, for 7 epochs of batches of 64 at sigma_0 = 4."""
+    """The closed form is at its best order, by a search for 7 epochs of batches of 64 at sigma_0 = 4."""
     slope = 2 * math.ceil(7 * 60000 / 64) * (64 / 60000) ** 2 / 16
 
     def at(log_order):
@@ -194,7 +203,10 @@ def test_the_closed_form_is_at_its_best_order():
 
 @pytest.mark.verifies("dpulr2024:fig3")
 def test_the_renyi_curve_against_quadrature():
-    """E over Q of (P / Q)^8, P = (1 - q) N(0, 4^2) + q N(1, 4^2) and Q = N(0, 4^2), q = 1/300."""
+    """The Renyi curve equals a quadrature of E over Q of (P / Q)^8, for q = 1/300.
+
+    The laws are P = (1 - q) N(0, 4^2) + q N(1, 4^2) and Q = N(0, 4^2).
+    """
     q, alpha = 1 / 300, 8
     value = integrate.quad(
         lambda z: math.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * (1 - q + q * math.exp(z / 4 - 1 / 32)) ** alpha,
@@ -209,7 +221,10 @@ def test_the_renyi_curve_against_quadrature():
 @pytest.mark.verifies("dpulr2024:fig3")
 @pytest.mark.parametrize("batch, sigma_0", [(64, 8.0), (500, 4.0)])
 def test_exact_epsilons_by_dp_accounting(batch, sigma_0):
-    """After every listed number of epochs, on a finer grid than theirs, from above, and by less than 1e-4."""
+    """Exact epsilons equal dp-accounting's after every listed number of epochs, from above, by less than 1e-4.
+
+    dp-accounting uses a finer grid here than in the table.
+    """
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     loss = pld.from_gaussian_mechanism(sigma_0, sampling_prob=batch / 60000, value_discretization_interval=5e-6)
     for epochs in fig3._FIG3["epochs_exact"]:
@@ -223,7 +238,7 @@ def test_exact_epsilons_by_dp_accounting(batch, sigma_0):
 
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
-    """One epoch of each demo with two losses for each example, batches of the demo's size, few images."""
+    """One epoch of each demo with two losses per example, batches of the demo's size, and few images."""
     found = {}
     for item, experiment in NEW.items():
         folder = tmp_path_factory.mktemp(item)

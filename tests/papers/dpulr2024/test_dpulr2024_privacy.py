@@ -1,7 +1,7 @@
-"""The statements of "Forward Learning with Differential Privacy" on privacy, judged independently of our code.
+"""The statements of "Forward Learning with Differential Privacy" on privacy, tested independently of our code.
 
-Laws of batches are enumerated in fractions, densities are integrated, and binomials have a hundred digits. A theorem is
-refuted by a law in closed form, or by counts with the stated Clopper-Pearson confidence.
+We enumerate laws of batches in fractions, integrate densities, and compute binomials to a hundred digits. A law in
+closed form refutes a theorem, or counts with the stated Clopper-Pearson confidence.
 """
 
 import itertools
@@ -49,7 +49,10 @@ def poisson_epsilon(q, z, steps):
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:def1", "dpulr2024:def3")
 def test_both_orders_of_two_neighbours_count():
-    """The pair of Theorem 4 in its clean form: finite in one order, infinite in the other, delta in closed form."""
+    """Both orders of two neighbours count: in Theorem 4's clean pair, one divergence is finite and the other infinite.
+
+    delta has a closed form.
+    """
     f0, f1 = log_mixture([1], [0], [16]), log_mixture([0.8, 0.2], [0, 1], [16, 176])
     one, other = both_ways(f0, f1, 2)
     assert one == pytest.approx(0.094314255583057, abs=1e-12)
@@ -65,7 +68,7 @@ def test_both_orders_of_two_neighbours_count():
 
 
 def batches(n, q, N_B, target):
-    """{batch: probability} for n records and, for a target, one more named n, in fractions, after rejection."""
+    """{batch: probability} after rejection, for n records and, with a target, another record n, in fractions."""
     members = range(n + 1) if target else range(n)
     law = {}
     for size in range(N_B, len(members) + 1):
@@ -77,7 +80,10 @@ def batches(n, q, N_B, target):
 
 @pytest.mark.verifies("dpulr2024:def4", "dpulr2024:eq31", "dpulr2024:f1-split", "dpulr2024:eq39")
 def test_the_laws_of_batches_with_rejection():
-    """All batches of 5 records and of 6 at q = 1/5, N_B = 2: the split of equation 31, as printed and as intended."""
+    """The laws of batches with rejection: the split of equation 31 fails as printed and holds as intended.
+
+    We enumerate all batches of 5 records and of 6, for q = 1/5 and N_B = 2.
+    """
     n, q, N_B = 5, Fraction(1, 5), 2
     (own, accepted), (other, accepted_other) = (batches(n, q, N_B, target) for target in (False, True))
     c0, c1 = 1 / accepted, 1 / accepted_other
@@ -92,7 +98,7 @@ def test_the_laws_of_batches_with_rejection():
             exact[mean] = exact.get(mean, 0) + p
         found = dict(zip(means.tolist(), weights.tolist(), strict=True))
         assert found == pytest.approx({mean: float(p) for mean, p in exact.items()}, rel=1e-13)
-    # f_1: every batch of the other records of size N_B - 1 with the target, and every larger one with and without it
+    # f_1: every batch of N_B - 1 other records with the target, and every larger one with and without the target
     sets = [set(s) for k in range(n + 1) for s in itertools.combinations(range(n), k)]
     meant, as_printed, kept = {}, {}, {}
     for J in sets:
@@ -106,8 +112,8 @@ def test_the_laws_of_batches_with_rejection():
         elif len(J) == N_B - 1:
             meant[with_x] = meant.get(with_x, 0) + c1 * q**N_B * (1 - q) ** (n + 1 - N_B)
     assert meant == other
-    assert sum(as_printed.values()) > 1  # the first sum printed over |J| >= N_B
-    assert all(other[batch] >= p for batch, p in kept.items())  # f_1 >= the bar of it, where "<" is printed
+    assert sum(as_printed.values()) > 1  # the first sum is printed over |J| >= N_B
+    assert all(other[batch] >= p for batch, p in kept.items())  # f_1 >= its version with a bar; the paper prints "<"
     assert sum(kept.values()) < 1
     # equation 39
     p_below = math.comb(n, N_B - 1) * q ** (N_B - 1) * (1 - q) ** (n - N_B + 1)
@@ -123,17 +129,23 @@ def exact_impairment(N, q, N_B):
 
 @pytest.mark.verifies("dpulr2024:eq40")
 def test_fewer_records_are_the_worst_whatever_the_threshold():
-    """In fractions, N = 5 .. 80, N_B = 5, q = 1/10: it falls with N, also for N_B > q N."""
+    """Fewer records are the worst case for any threshold: the first term falls with N, also for N_B > q N.
+
+    We compute it in fractions for N = 5 .. 80, N_B = 5, q = 1/10.
+    """
     values = [exact_impairment(N, Fraction(1, 10), 5) for N in range(5, 81)]
     assert all(later < earlier for earlier, later in itertools.pairwise(values))
-    assert 5 > 49 / 10  # N_B <= q N only from N = 50 on
+    assert 5 > 49 / 10  # N_B <= q N holds only for N >= 50
     for N in (5, 20, 80):
         assert theorems.impairment(q=0.1, N_B=5, N_bar=N) == pytest.approx(float(values[N - 5]), rel=1e-12)
 
 
 @pytest.mark.verifies("dpulr2024:eq41", "dpulr2024:sec3.4-example", "dpulr2024:rejection-text")
 def test_the_impairment_with_many_digits():
-    """The binomial ratios by recurrence; log(1 + x) <= x; the example of section 3.4 and Table 1's batches."""
+    """The impairment has the values of a computation with many digits, for section 3.4's example and Table 1's batches.
+
+    We compute the binomial ratios by recurrence. Also, log(1 + x) <= x.
+    """
     for N, q, N_B, value in (
         (10000, mp.mpf(1) / 100, 50, 5.37725678999548e-11),
         (60000, mp.mpf(64) / 60000, 64, 1.02875251778053e-4),
@@ -154,7 +166,7 @@ def test_the_impairment_with_many_digits():
             assert found == pytest.approx(value, rel=1e-9)
     assert theorems.impairment(q=0.01, N_B=50, N_bar=10000) < 1e-10
     assert 2 * 0.01**2 / 4**2 == 1.25e-5 > 1e-6 > 2 * 0.01**2 / 14.2**2  # per unit of alpha > 1
-    # with line 195's q = N_B / N the first term is the larger one, by far
+    # with q = N_B / N of line 195, the first term is by far the larger one
     for B, low, high in ((64, 657.583, 90.4177), (200, 120.962, 16.6323), (500, 30.8938, 4.24790)):
         for alpha, ratio in ((1.1, low), (8, high)):
             found = theorems.impairment_ratio(alpha=alpha, q=B / 60000, sigma_0=4, N_B=B, N=60000)
@@ -164,7 +176,10 @@ def test_the_impairment_with_many_digits():
 
 @pytest.mark.verifies("dpulr2024:fig2")
 def test_just_below_the_mean_the_ratio_is_not_below_a_thousandth():
-    """N = 1000: not for N_B = 0.9 q N at any q <= 1/5. The largest N_B for which it is, in fractions."""
+    """Just below the mean, the ratio exceeds a thousandth: for N = 1000 and N_B = 0.9 q N, at every q <= 1/5.
+
+    We compute in fractions the largest N_B with a smaller ratio.
+    """
     for q in np.arange(5, 201) / 1000:
         assert theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.9 * q * 1000), N=1000) > 0.2
     assert theorems.impairment_ratio(alpha=1.1, q=0.01, sigma_0=4, N_B=1, N=1000) == pytest.approx(0.0313986, rel=1e-5)
@@ -178,7 +193,7 @@ def test_just_below_the_mean_the_ratio_is_not_below_a_thousandth():
 @pytest.mark.verifies("dpulr2024:fig2")
 @pytest.mark.parametrize("q, N, largest", [(0.2, 10000, 1864), (0.01, 10000, 58), (0.1, 100000, 9681)])
 def test_where_the_ratio_is_below_a_thousandth(q, N, largest):
-    """It does fall with N. It is small for N_B well below q N, or for q N in the thousands."""
+    """The ratio falls with N, and it is small if N_B is well below q N, or if q N is in the thousands."""
     ratios = [theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=N_B, N=N) for N_B in (largest, largest + 1)]
     assert ratios[0] < 1e-3 < ratios[1]
     assert theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.5 * q * N), N=N) < 1e-3
@@ -187,7 +202,10 @@ def test_where_the_ratio_is_below_a_thousandth(q, N, largest):
 
 @pytest.mark.verifies("dpulr2024:sec3.1-domain")
 def test_one_record_more_in_the_domain():
-    """50 records: N-bar = 50 for |D| >= N-bar, and 49 for |D| > N-bar, with the largest allowed N_B."""
+    """The condition |D| > N-bar has a domain with one record more than |D| >= N-bar: for 50 records, N-bar is 49 or 50.
+
+    N_B has its largest allowed value.
+    """
     for N_bar, N_B, claimed in ((50, 10, 3.8590850), (49, 9, 3.8467906)):
         assert N_B <= 0.2 * N_bar < N_B + 1
         found, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=N_B, N_bar=N_bar)
@@ -196,7 +214,10 @@ def test_one_record_more_in_the_domain():
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_the_inclusion_probability_after_rejection():
-    """All 2^11 batches of 11 records in fractions, q = 1/5, N_B = 3."""
+    """The inclusion probability after rejection is that of all 2^11 batches of 11 records, for q = 1/5 and N_B = 3.
+
+    We enumerate them in fractions.
+    """
     q, N_B = Fraction(1, 5), 3
     total = held = size = Fraction(0)
     for n in range(N_B, 12):
@@ -214,7 +235,10 @@ def test_the_inclusion_probability_after_rejection():
 
 @pytest.mark.verifies("dpulr2024:eq29")
 def test_a_moment_is_at_least_1():
-    """For equal laws it is 1, which exceeds a small gamma. The intended moments are at most e^(lambda gamma)."""
+    """A moment is at least 1: for equal laws it is 1, which exceeds a small gamma.
+
+    The intended moments are at most e^(lambda gamma).
+    """
     f0, f1 = log_mixture([1], [0], [16]), log_mixture([0.8, 0.2], [0, 1], [16, 16])
     gamma, lam = 2 * 0.2**2 * 2 / 16, 1
     for p, q in ((f0, f0), (f0, f1), (f1, f0)):
@@ -224,7 +248,10 @@ def test_a_moment_is_at_least_1():
 
 
 def example_laws(variance, shift=1.0, N=50, q=0.2, N_B=5, each=16 / 5):
-    """Sums over batches of N(0, each), and with a target of N(shift, variance): Theorem 4's mechanism on the line."""
+    """The laws of Theorem 4's mechanism on the line: sums over batches of N(0, each), and with a target.
+
+    The target adds N(shift, variance).
+    """
     k = np.arange(N + 1)
     p = stats.binom.pmf(k, N, q)
     enough, nearly = k >= N_B, k >= N_B - 1
@@ -250,9 +277,9 @@ BOUND_4 = 0.012616322347
     ],
 )
 def test_theorem_4_leaves_out_the_covariance_of_the_differing_example(variance, shift, one, other):
-    """Every batch has variance at least 16 = sigma^2, and the means are within 1.
+    """Theorem 4 leaves out the covariance of the differing example: at alpha = 2, both directions fail.
 
-    At alpha = 2, both directions fail.
+    Every batch has variance at least 16 = sigma^2, and the means are within 1.
     """
     bound = theorems.claimed_dp_ulr_renyi(alpha=2, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
     assert bound == pytest.approx(BOUND_4, abs=1e-11)
@@ -264,18 +291,21 @@ def test_theorem_4_leaves_out_the_covariance_of_the_differing_example(variance, 
 @pytest.mark.verifies("dpulr2024:thm4")
 @pytest.mark.slow
 def test_theorem_4_fails_as_a_statement_on_delta_too():
-    """The claim at delta = 1e-5 is epsilon = 3.8127, but the exact delta(3.86) is 0.107 and more."""
+    """Theorem 4 also fails as a statement on delta: at delta = 1e-5 it claims epsilon 3.8127, but delta(3.86) is 0.107.
+
+    The exact delta(3.86) is 0.107 and more.
+    """
     claimed, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
     assert claimed == pytest.approx(3.8126564, abs=1e-6)
     for variance, delta in ((1.6e3, 0.106803), (1.6e4, 0.167753), (1.6e6, 0.198146)):
         f0, f1 = example_laws(variance)
         assert hockey_stick_density(f1, f0, epsilon=3.86) == pytest.approx(delta, abs=1e-6)
-    # in the clean form, N(0, 16) against 0.99 N(0, 16) + 0.01 N(1, 16 + v): 361 times the claim one way
+    # in the clean form, N(0, 16) and 0.99 N(0, 16) + 0.01 N(1, 16 + v): one direction is 361 times the claim
     one = renyi_density(log_mixture([1], [0], [16]), log_mixture([0.99, 0.01], [0, 1], [16, 16016]), alpha=2)
     assert one == pytest.approx(0.00903713034, abs=1e-10)
     assert one / (2 * 0.01**2 * 2 / 16) == pytest.approx(361.485, abs=1e-3)
-    assert one < -math.log(0.99)  # its limit as v grows
-    # and the other way infinite from v = 16 / (alpha - 1) on
+    assert one < -math.log(0.99)  # the limit as v grows
+    # the other direction is infinite from v = 16 / (alpha - 1) on
     for v, finite in ((15.9, True), (16.1, False)):
         f1 = log_mixture([0.8, 0.2], [0, 1], [16, 16 + v])
         assert (renyi_density(f1, log_mixture([1], [0], [16]), alpha=2) < INF) is finite
@@ -284,21 +314,27 @@ def test_theorem_4_fails_as_a_statement_on_delta_too():
 @pytest.mark.verifies("dpulr2024:thm4", "dpulr2024:eq32", "dpulr2024:eq32b", "dpulr2024:eq33")
 @pytest.mark.slow
 def test_theorem_4_holds_where_the_example_brings_no_noise_of_its_own():
-    """With covariance 0 of the target, both directions are below the bound, and equations 33 to 38 hold one by one."""
+    """Theorem 4 holds if the example brings no noise of its own: both directions are below the bound.
+
+    The target's covariance is 0. Equations 33 to 38 hold one by one.
+    """
     f0, f1 = example_laws(0.0)
     one, other = both_ways(f0, f1, 2)
     assert (one, other) == pytest.approx((0.00126715, 0.00127769), abs=1e-8)
     c0_c1 = 1 + exact_impairment(50, Fraction(1, 5), 5)
     mixed = renyi_density(log_mixture([1], [0], [16]), log_mixture([0.8, 0.2], [0, 1], [16, 16]), alpha=2)
     assert one <= math.log(c0_c1) + mixed <= math.log(c0_c1) + 2 * 0.2**2 * 2 / 16 <= BOUND_4
-    # with little noise of its own nothing is violated either
+    # with little noise of the example, nothing is violated either
     for variance in (3.2, 16.0):
         assert max(both_ways(*example_laws(variance), 2)) < BOUND_4
 
 
 @pytest.mark.verifies("dpulr2024:eq33")
 def test_one_exponent_more_under_the_other_law():
-    """Equation 34 for N(0, 4) and 0.7 N(0, 4) + 0.3 N(1, 4), lambda = 2. The sign of the shift does not matter."""
+    """The expectation of one exponent more under the other law is as in Equation 34, for lambda = 2.
+
+    The laws are N(0, 4) and 0.7 N(0, 4) + 0.3 N(1, 4). The sign of the shift does not matter.
+    """
     values = []
     for shift in (1, -1):
         f0, f1 = log_mixture([1], [0], [4]), log_mixture([0.7, 0.3], [0, shift], [4, 4])
@@ -312,7 +348,10 @@ def test_one_exponent_more_under_the_other_law():
 @pytest.mark.verifies("dpulr2024:dpsgd-gamma")
 @pytest.mark.parametrize("sigma, shares", [(0.5, (3.34978, 318.895, 112324)), (4.0, (0.257978, 0.258014, 0.258087))])
 def test_the_closed_form_of_dp_sgd_holds_from_4_on_and_fails_at_one_half(sigma, shares):
-    """Exact divergence / (2 q^2 alpha / sigma^2) at q = 64/60,000, alpha = 2, 4, 8, at sixty digits."""
+    """The closed form of DP-SGD holds for sigma >= 4 and fails at sigma = 1/2, at sixty digits.
+
+    We compute the exact divergence / (2 q^2 alpha / sigma^2) at q = 64/60,000, alpha = 2, 4, 8.
+    """
     q = Fraction(64, 60000)
     for alpha, share in zip((2, 4, 8), shares, strict=True):
         exact = float(mp_poisson(alpha, mp.mpf(64) / 60000, sigma))
@@ -336,20 +375,23 @@ def claimed_epsilon():
 
 
 def sizes_of_batches(target):
-    """Numbers of other records in an accepted batch, with the target in it or from data without it."""
+    """Numbers of other records in an accepted batch, if the target is in it or the data set lacks the target."""
     k = np.arange(AUDIT["N_B"] - target, AUDIT["N"] + 1)
     p = stats.binom.pmf(k, AUDIT["N"], AUDIT["q"])
     return k, p / p.sum()
 
 
 def on_the_sphere(rng, n, d):
-    """First coordinate of the sum of n unit vectors in d dimensions, uniform in direction."""
+    """First coordinate of the sum of n unit vectors in d dimensions with uniform directions."""
     g = rng.standard_normal(n)
     return float((g / np.sqrt(g * g + rng.chisquare(d - 1, n))).sum())
 
 
 def target_first_coordinate(rng, n, *, d, K, R):
-    """The clipped estimate of softplus(-R b_1) at b = 0 by noise on b; n others with loss log 2, C = 1."""
+    """The target's clipped estimate, first coordinate, for softplus(-R b_1) at b = 0 by noise on b.
+
+    The n others have loss log 2, and C = 1.
+    """
     sigma = math.sqrt((n + 1) * math.log(2) ** 2 / K) / 4
     u = rng.standard_normal(K)
     loss = np.logaddexp(0, -R * sigma * u)
@@ -359,11 +401,11 @@ def target_first_coordinate(rng, n, *, d, K, R):
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:alg1.L205", "dpulr2024:alg1.L209", "dpulr2024:eq8")
 def test_theorem_2_fails_where_the_clip_takes_the_noise():
-    """Noise on the parameters, d = 1024, K = 16384: every premise holds, the claim is 3.859, and the test shows 13.6.
+    """Theorem 2 fails if the clip removes the noise: it claims 3.859, and the test shows 13.6.
 
-    Without the target, the examples do not affect the loss. Their estimates are exactly Gaussian of norm 4 sqrt(d / n),
-    and the clipped ones are uniform on the sphere. For them P(sum_1 < -t) <= e^(-t^2 d / 2n), and the target has 97.5 %
-    one-sided.
+    With noise on the parameters, d = 1024 and K = 16384, every premise holds. Without the target, the examples do not
+    affect the loss. Their estimates are exactly Gaussian of norm 4 sqrt(d / n), and the clipped ones are uniform on the
+    sphere. For them P(sum_1 < -t) <= e^(-t^2 d / 2n). The bound for the target has a confidence of 97.5 %, one-sided.
     """
     assert claimed_epsilon() == pytest.approx(3.8590850, abs=1e-6)
     d, tau = 1024, 0.65
@@ -372,7 +414,7 @@ def test_theorem_2_fails_where_the_clip_takes_the_noise():
     assert false == pytest.approx(2.6216362e-7, rel=1e-6)
     rng = np.random.default_rng(1)
     drawn = np.array([on_the_sphere(rng, k, d) for k in rng.choice(n, p=p, size=20000)])
-    assert drawn.std() == pytest.approx(math.sqrt((p * n).sum() / d), rel=0.03)  # 0.108, where 4 is asked for
+    assert drawn.std() == pytest.approx(math.sqrt((p * n).sum() / d), rel=0.03)  # 0.108, where the theorem needs 4
     assert math.sqrt((p * n).sum() / d) == pytest.approx(0.108302, abs=1e-6)
     k, p = sizes_of_batches(target=True)
     runs = [
@@ -386,7 +428,10 @@ def test_theorem_2_fails_where_the_clip_takes_the_noise():
 
 @pytest.mark.verifies("dpulr2024:A5-claims", "dpulr2024:claims")
 def test_what_the_attack_shows_depends_on_the_repeats_and_the_printed_cost_does_not():
-    """The same attack with 600 runs of the target for each K: nothing at 64, three times the printed cost at 1024."""
+    """The attack's epsilon depends on K, but the printed cost does not: nothing at 64, three times the cost at 1024.
+
+    We use the same attack with 600 runs of the target for each K.
+    """
     d, tau, found = 1024, 0.65, {}
     n, p = sizes_of_batches(target=False)
     false = float((p * np.exp(-(tau**2) * d / (2 * n))).sum())
@@ -406,7 +451,10 @@ def test_what_the_attack_shows_depends_on_the_repeats_and_the_printed_cost_does_
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_how_loud_an_example_must_be():
-    """Noise multiplier of the others' clipped sum and the shift of an example of gradient G; n = 11, d = 1024."""
+    """How loud an example must be: noise multiplier of the others' clipped sum and the shift from a gradient G.
+
+    Here n = 11 and d = 1024.
+    """
     n, d = 11, 1024
     noise = 4 * math.sqrt(d / n)  # norm of an estimate before the clip
     spread = math.sqrt(n / d)
@@ -417,7 +465,10 @@ def test_how_loud_an_example_must_be():
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:eq8", "dpulr2024:alg1.L198")
 @pytest.mark.slow
 def test_theorem_2_fails_where_one_loss_moves_the_controller():
-    """d = 8, N = 1000, N_B = 200: a loss 1000 times the others' removes their noise. Claim 3.8223, shown 6.9."""
+    """Theorem 2 fails if one loss moves the controller: it claims 3.8223, and the test shows 6.9.
+
+    A loss 1000 times the others' removes their noise, for d = 8, N = 1000, N_B = 200.
+    """
     claimed, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=200, N_bar=1000)
     assert claimed == pytest.approx(3.8223245, abs=1e-6)
     rng = np.random.default_rng(3)
@@ -428,7 +479,7 @@ def test_theorem_2_fails_where_one_loss_moves_the_controller():
         out = np.empty(runs)
         for i, n in enumerate(rng.choice(k, p=p / p.sum(), size=runs)):
             losses = np.append(np.ones(n), loud) if loud else np.ones(n)
-            g = rng.standard_normal((len(losses), 8)) * (4 * losses / np.linalg.norm(losses))[:, None]  # C = 1, K free
+            g = rng.standard_normal((len(losses), 8)) * (4 * losses / np.linalg.norm(losses))[:, None]  # C = 1, any K
             out[i] = np.linalg.norm((g / np.maximum(1, np.linalg.norm(g, axis=1))[:, None]).sum(axis=0))
         return out
 
@@ -437,20 +488,23 @@ def test_theorem_2_fails_where_one_loss_moves_the_controller():
     assert quiet.min() > 1.3 > loud.max()
     false, true = stats.beta.ppf(0.975, 1, 20000), 0.20970833 * stats.beta.ppf(0.025, 1000, 1)
     assert math.log((true - 1e-5) / false) > 6.9 > claimed
-    assert norms(200, 10).mean() > 9  # a loss 10 times the others' takes hardly any
+    assert norms(200, 10).mean() > 9  # a loss 10 times the others' hardly removes any noise
 
 
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_noise_after_a_joint_clip_holds_where_algorithm_1_fails():
-    """The same laws with N(0, 16) added: no threshold shows more than the cost of one Poisson step, 0.2271."""
+    """Noise after a joint clip holds where Algorithm 1 fails: no threshold exceeds one Poisson step's cost, 0.2271.
+
+    The laws are the same, with N(0, 16) added.
+    """
     d = 1024
     rng = np.random.default_rng(5)
     means = []
     for target, runs in ((False, 4000), (True, 400)):
         k, p = np.arange(AUDIT["N"] + 1), stats.binom.pmf(np.arange(AUDIT["N"] + 1), AUDIT["N"], AUDIT["q"])
         others = np.array([on_the_sphere(rng, n, d) for n in rng.choice(k, p=p, size=runs)])
-        # a public sigma: that of a batch of 11
+        # a public sigma, that of a batch of 11
         own = [target_first_coordinate(rng, 10, d=d, K=16384, R=1e3) if target else 0.0 for _ in range(runs)]
         means.append(-others - np.array(own))
     cost = 0.2270840
@@ -461,12 +515,15 @@ def test_noise_after_a_joint_clip_holds_where_algorithm_1_fails():
         false = stats.norm.sf((tau - means[0]) / 4).mean()
         true = 0.8 * false + 0.2 * stats.norm.sf((tau - means[1]) / 4).mean()
         for a, b in ((true, false), (1 - false, 1 - true), (false, true), (1 - true, 1 - false)):
-            assert a <= math.exp(cost) * b + 1e-5 + 1e-4  # the last term: error of the averages over the batches
+            assert a <= math.exp(cost) * b + 1e-5 + 1e-4  # last term: error of the averages over the batches
 
 
 @pytest.mark.verifies("dpulr2024:alg1.L198", "dpulr2024:alg1.L205")
 def test_what_four_layers_cost_if_each_has_its_own_clip():
-    """Batch 500, 25 epochs, sigma_0 = 8, exact sum: a joint clip costs 0.278, and four layers at C each cost 0.569."""
+    """If each of four layers has its own clip at C, epsilon is 0.569; with a joint clip, it is 0.278.
+
+    Batch size 500, 25 epochs, sigma_0 = 8, exact sum.
+    """
     for z, expected in ((8, 0.278002), (4, 0.569287)):
         assert poisson_epsilon(500 / 60000, z, 3000) == pytest.approx(expected, abs=1e-6)
 
@@ -476,7 +533,10 @@ def test_what_four_layers_cost_if_each_has_its_own_clip():
 
 @pytest.mark.verifies("dpulr2024:exp-q")
 def test_the_rate_of_batches_of_64():
-    """64 / 60,000 is 1.0667e-3, and the other two rates are B / 60,000. Exact sum, 25 epochs, sigma_0 = 4 and 8."""
+    """The rate of batches of 64 is 64 / 60,000 = 1.0667e-3, and the other two rates are B / 60,000.
+
+    We compute the exact sum for 25 epochs, with sigma_0 = 4 and 8.
+    """
     assert [Fraction(B, 60000) for B in (64, 200, 500)] == [Fraction(2, 1875), Fraction(1, 300), Fraction(1, 120)]
     for q, z, expected in (
         (64 / 60000, 4, 0.200673),
@@ -496,7 +556,7 @@ def test_numbers_of_parameters():
     assert sum(each) == 111146
     shapes = [(8, 3), (16, 8), (32, 16), (32, 32)]
     assert [c * (9 * c_in + 1) for c, c_in in shapes] == [224, 1168, 4640, 9248]
-    # the larger models of Table C1 are not named; these come near "2.5 and 5 times"
+    # the paper does not name the larger models of Table C1; these come near "2.5 and 5 times"
     for sizes, times in (([784, 256, 128, 64, 10], 2.18417), ([784, 512, 256, 128, 10], 5.10530)):
         larger = mlp(sizes, gelu, rng=rng)
         count = sum(W.size + b.size for W, b in zip(larger.W[1:], larger.b[1:], strict=True))
@@ -513,7 +573,10 @@ TABLE_1 = {
 
 @pytest.mark.verifies("dpulr2024:table1")
 def test_what_table_1_shows_of_the_sentences_about_it():
-    """DP-ULR minus DP-SGD: the large batch wins for sigma_0 <= 2 and loses at 4 and 8; the small one, the reverse."""
+    """Table 1 on its sentences: the large batch's lead of DP-ULR is positive for sigma_0 <= 2 and negative at 4 and 8.
+
+    The lead is DP-ULR minus DP-SGD. For the small batch, the signs are reversed.
+    """
     gaps = {B: [round(a - b, 2) for a, b in row.values()] for B, row in TABLE_1.items()}
     assert gaps == {
         64: [-8.02, -8.47, 0.48, 3.41, 26.58],
@@ -521,4 +584,4 @@ def test_what_table_1_shows_of_the_sentences_about_it():
         500: [6.21, 4.06, 2.31, -0.34, -3.63],
     }
     spreads = [round(max(a for a, _ in row.values()) - min(a for a, _ in row.values()), 2) for row in TABLE_1.values()]
-    assert spreads == [27.47, 11.93, 9.66]  # DP-ULR is most sensitive to sigma_0 at the small batch
+    assert spreads == [27.47, 11.93, 9.66]  # DP-ULR is the most sensitive to sigma_0 at the small batch

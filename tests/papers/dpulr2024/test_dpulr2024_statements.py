@@ -1,8 +1,7 @@
-"""The statements of "Forward Learning with Differential Privacy" in algebra, judged independently of our code.
+"""The algebra in "Forward Learning with Differential Privacy", tested independently of our code.
 
-Expectations over the noise are Gauss-Hermite sums, and derivatives are central differences of those sums. Laws of
-batches are enumerated in fractions, covariances of the remedies are read from linear maps, and densities are
-integrated.
+Expectations over the noise are Gauss-Hermite sums, and derivatives are central differences of these sums. We enumerate
+laws of batches in fractions, read covariances of the remedies from linear maps, and integrate densities.
 """
 
 import itertools
@@ -55,7 +54,7 @@ def slopes(f, v, h):
 
 
 class Draws:
-    """Replaces a generator with given normals, so that linear functions of them or a fixed sum can be read off."""
+    """Replaces a generator by given normal samples, so that a test can read linear functions of them or a fixed sum."""
 
     def __init__(self, values):
         self.values = values
@@ -70,7 +69,7 @@ SIX = np.array([-math.sqrt(3), 0.0, 0.0, 0.0, 0.0, math.sqrt(3)])  # equal weigh
 
 
 def six_by_six(m):
-    """36 draws of two normals for each of m examples that have the moments of N(0, I) up to the fifth degree."""
+    """36 draws of two normals for each of m examples, with the moments of N(0, I) up to the fifth degree."""
     return np.repeat(np.array(list(itertools.product(SIX, repeat=2)))[:, None], m, axis=1)
 
 
@@ -80,7 +79,7 @@ W2 = np.array([[1.0, -0.5], [0.2, 0.7], [-0.9, 0.4]])
 
 
 def tanh_loss(z):
-    """Cross-entropy of W2 tanh(z) for label 1, rows of z."""
+    """Cross-entropy of W2 tanh(z) for label 1, for each row z."""
     o = np.tanh(z) @ W2.T
     return special.logsumexp(o, axis=-1) - o[..., 1]
 
@@ -121,7 +120,10 @@ PRINTED = {"sigma_0": 4.0, "C": 1.0, "K": 10, "N_B": 1}
 
 @pytest.mark.verifies("dpulr2024:erm", "dpulr2024:eq19", "dpulr2024:alg1.L204")
 def test_for_a_quadratic_loss_the_proxy_has_the_gradient_of_the_mean_loss_for_its_mean():
-    """36 draws with the correct moments give the expectation without error. The gradient is by differences."""
+    """For a quadratic loss, the proxy has the gradient of the mean loss as its mean.
+
+    36 draws with the correct moments give the expectation without error. The gradient is by differences.
+    """
     rng = np.random.default_rng(3)
     net = mlp([3, 2], identity, loss=squared_error, rng=rng)
     x, y = rng.normal(size=(4, 3)), rng.normal(size=(4, 2))
@@ -133,7 +135,7 @@ def test_for_a_quadratic_loss_the_proxy_has_the_gradient_of_the_mean_loss_for_it
     by_W = np.reshape(slopes(lambda w: mean_loss(w.reshape(2, 3), net.b[1]), net.W[1].ravel(), 1e-5), (2, 3))
     np.testing.assert_allclose(dW[1], by_W, atol=1e-9)
     np.testing.assert_allclose(db[1], slopes(lambda b: mean_loss(net.W[1], b), net.b[1], 1e-5), atol=1e-9)
-    # noise below a linear layer: the loss is quadratic in it, with a Hessian that is not the identity
+    # with noise below a linear layer, the loss is quadratic in the noise, with a Hessian that is not the identity
     net = mlp([2, 2, 3], identity, loss=squared_error, rng=rng)
     x, y = rng.normal(size=(4, 2)), rng.normal(size=(4, 3))
     z, h = forward(net, x)
@@ -143,7 +145,10 @@ def test_for_a_quadratic_loss_the_proxy_has_the_gradient_of_the_mean_loss_for_it
 
 @pytest.mark.verifies("dpulr2024:eq4", "dpulr2024:alg1.L203", "dpulr2024:alg1.L200-202", "dpulr2024:modules")
 def test_the_transpose_of_the_jacobian_times_noise_times_loss():
-    """K = 2 draws by hand through the whole network, with the Jacobian d z^1 / d (W, b) by differences."""
+    """The proxy is the transposed Jacobian times noise times loss, by hand, for K = 2 draws through the whole network.
+
+    The Jacobian d z^1 / d (W, b) is by differences.
+    """
     net, x, y = class_net([3, 2, 4], 1, 5)
     z, h = forward(net, x)
     sigma, zeta = 0.4, np.array([[0.3, -0.2], [0.1, 0.5]])
@@ -160,9 +165,9 @@ def test_the_transpose_of_the_jacobian_times_noise_times_loss():
     for zeta_k in zeta:
         a = net.W[2] @ np.tanh(z[1][0] + zeta_k) + net.b[2]
         loss = special.logsumexp(a) - a @ y[0]
-        total += J.T @ zeta_k * loss / sigma**2 / 2  # J itself has the wrong shape: line 203's comment
+        total += J.T @ zeta_k * loss / sigma**2 / 2  # J itself has the wrong shape: a comment in line 203
     np.testing.assert_allclose(np.concatenate([W.ravel(), b]), total, rtol=1e-9)
-    # at the output layer the noise enters the logits: the only way in which it can learn
+    # at the output layer, noise can only enter the logits; otherwise this layer cannot learn
     top = proxy(net, 2, z, h, y, sigma=sigma, K=1, rng=Draws(np.ones((1, 1, 4))))
     assert np.allclose(top, class_loss_at(net, z, y, sigma) / sigma)
 
@@ -177,7 +182,7 @@ def class_loss_at(net, z, y, shift):
 
 @pytest.mark.verifies("dpulr2024:thm3", "dpulr2024:eq4", "dpulr2024:eq15")
 def test_the_mean_is_the_gradient_of_the_smoothed_loss():
-    """Its value by 80^2 nodes, differences of the smoothed loss by W, and the code's draws within 6 sigma."""
+    """The mean is the gradient of the smoothed loss: 80^2 nodes, differences by W, and our draws within 6 sigma."""
     sigma = 0.5
     mean, cov = zL(tanh_loss, W1 @ X1, sigma, 80)
     printed_mean = [[0.041297518863, -0.082595037726], [-0.419549977243, 0.839099954486]]
@@ -200,7 +205,10 @@ def test_the_mean_is_the_gradient_of_the_smoothed_loss():
 
 @pytest.mark.verifies("dpulr2024:thm3", "dpulr2024:modules")
 def test_noise_in_all_layers_and_in_one_smooth_the_loss_in_two_ways():
-    """v1 = w x, v2 = 1.3 tanh(v1 + z1) + z2, loss log(1 + e^-v2): each estimate is correct for its own objective."""
+    """Noise in all layers and noise in one smooth the loss in two ways; each estimate is correct for its loss.
+
+    v1 = w x, v2 = 1.3 tanh(v1 + z1) + z2, and the loss is log(1 + e^-v2).
+    """
     t, p = np.polynomial.hermite_e.hermegauss(60)
     p, sigma, w = p / p.sum(), 0.5, 0.4
 
@@ -222,7 +230,10 @@ def test_noise_in_all_layers_and_in_one_smooth_the_loss_in_two_ways():
 @pytest.mark.verifies("dpulr2024:eq12")
 @pytest.mark.parametrize("R", [1, 2, 5])
 def test_the_condition_of_theorem_3_needs_bounded_parameters(R):
-    """v = theta, |theta| <= R, L = 1, sigma = 1: the integral of sup |f'(xi - theta)| is (2R + 4) phi(1)."""
+    """The condition of Theorem 3 needs bounded parameters: the integral of sup |f'(xi - theta)| is (2R + 4) phi(1).
+
+    Here v = theta, |theta| <= R, L = 1, sigma = 1.
+    """
     step = 1e-3
     xi = np.arange(-R - 12, R + 12, step)
     slope = np.abs(xi * stats.norm.pdf(xi))
@@ -232,7 +243,10 @@ def test_the_condition_of_theorem_3_needs_bounded_parameters(R):
 
 @pytest.mark.verifies("dpulr2024:eq14")
 def test_moving_the_noise_into_the_argument():
-    """E h(v + zeta) for h = |zeta| above 0.3 and 0 below, on both sides of the substitution."""
+    """Moving the noise into the argument changes no expectation, for h = |zeta| above 0.3 and 0 below.
+
+    We compare both sides of the substitution for E h(v + zeta).
+    """
     v, sigma = 0.7, 0.6
 
     def h(x):
@@ -248,7 +262,10 @@ def test_moving_the_noise_into_the_argument():
 @pytest.mark.verifies("dpulr2024:eq15")
 @pytest.mark.slow
 def test_the_density_of_the_shifted_noise_by_the_parameters():
-    """grad_theta f(xi - W x) = -J^T grad f, and equation 16 with the integral carried out."""
+    """The derivative of the shifted noise's density f(xi - W x) by the parameters is -J^T grad f.
+
+    So equation 16 holds after integration.
+    """
     sigma, xi = 0.5, np.array([0.9, 0.1])
 
     def density(v):
@@ -259,7 +276,7 @@ def test_the_density_of_the_shifted_noise_by_the_parameters():
     gradient = -zeta / sigma**2 * density(W1 @ X1)
     np.testing.assert_allclose(by_W, -np.outer(gradient, X1), atol=1e-9)
     box = [(-4, 4)] * 2
-    for k in range(2):  # -int h(xi) grad_k f(xi - v) dxi is the k-th entry of the mean of zeta L / sigma^2
+    for k in range(2):  # -int h(xi) grad_k f(xi - v) dxi is entry k of the mean of zeta L / sigma^2
         value = integrate.nquad(
             lambda a, b, k=k: (
                 float(tanh_loss(W1 @ X1 + np.array([a, b])))
@@ -290,7 +307,10 @@ def test_the_bias_falls_as_sigma_squared_where_the_loss_is_smooth():
 
 @pytest.mark.verifies("dpulr2024:prop2")
 def test_at_a_jump_of_the_loss_the_mean_diverges():
-    """L = 1 for v > 0, v = 0: E zL / sigma^2 = phi(0) / sigma, by quadrature, so nothing converges."""
+    """At a jump of the loss, the mean diverges: for L = 1 for v > 0 at v = 0, E zL / sigma^2 = phi(0) / sigma.
+
+    The value is by quadrature. So nothing converges.
+    """
     for sigma, mean in ((0.1, 3.989422804), (0.01, 39.89422804)):
         value = integrate.quad(lambda t, s=sigma: t / s**2 * stats.norm.pdf(t, scale=s), 0, 12 * sigma)[0]
         assert value == pytest.approx(mean, rel=1e-8)
@@ -301,7 +321,10 @@ def test_at_a_jump_of_the_loss_the_mean_diverges():
 
 @pytest.mark.verifies("dpulr2024:eq17")
 def test_the_expansion_leaves_a_remainder_of_third_order():
-    """z^2 is read as z^T H z. The error falls by 8 if z is halved. As a vector of squares, it has no value here."""
+    """The expansion leaves a remainder of third order: if z is halved, the error falls by 8.
+
+    z^2 is read as z^T H z. As a vector of squares, it has no value here.
+    """
     v = W1 @ X1
     g = slopes(tanh_loss, v, 1e-5)
     H = np.array([slopes(lambda p, k=k: slopes(tanh_loss, p, 1e-4)[k], v, 1e-4) for k in range(2)])
@@ -314,7 +337,10 @@ def test_the_expansion_leaves_a_remainder_of_third_order():
 
 @pytest.mark.verifies("dpulr2024:eq20", "dpulr2024:eq21", "dpulr2024:eq22", "dpulr2024:eq24", "dpulr2024:prop3")
 def test_the_covariance_for_a_quadratic_loss():
-    """Exact by 8^2 nodes. The printed loss in place of its square, and 1 / sigma for 1 / sigma^2, are far off."""
+    """The covariance for a quadratic loss is exact by 8^2 nodes; the printed version is far off.
+
+    The paper prints the loss in place of its square, and 1 / sigma in place of 1 / sigma^2.
+    """
     loss, g, H = QUADRATIC
     u, w = nodes(8, 2)
     for sigma, first, second, missed, dropped in (
@@ -336,14 +362,17 @@ def test_the_covariance_for_a_quadratic_loss():
         assert np.abs(cov - with_square).max() == pytest.approx(dropped, abs=1e-9)  # the term in sigma^2
         values = z * quadratic(z)[:, None]
         crossed = (values / sigma * w[:, None]).T @ (values / sigma**2) - sigma * np.outer(g, g)
-        np.testing.assert_allclose(crossed, sigma * cov, atol=1e-11)  # equation 20 as printed: sigma times too small
+        np.testing.assert_allclose(crossed, sigma * cov, atol=1e-11)  # equation 20 as printed: too small by sigma
     leading = zL(quadratic, np.zeros(2), 1e-3, 8)[1] / (loss**2 / 1e-6)
     np.testing.assert_allclose(leading, np.eye(2), atol=3e-6)  # equation 24
 
 
 @pytest.mark.verifies("dpulr2024:eq22")
 def test_third_derivatives_leave_the_bracket_alone():
-    """Cubic terms of the loss enter the covariance only at sigma^2. The bracket is the rest of cross-entropy."""
+    """Third derivatives leave the bracket unchanged: cubic terms of the loss enter the covariance only at sigma^2.
+
+    The bracket is the rest of cross-entropy.
+    """
     v = V3
     p = np.exp(v) / np.exp(v).sum()
     g, H, loss = p - np.eye(3)[0], np.diag(p) - np.outer(p, p), float(class_loss(v))
@@ -357,7 +386,10 @@ def test_third_derivatives_leave_the_bracket_alone():
 
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 def test_the_leading_covariance_is_too_small_for_a_convex_loss_and_too_large_for_a_bump():
-    """Smallest eigenvalue over loss^2 / sigma^2: cross-entropy of three classes, and L = exp(-z^2 / 2)."""
+    """The leading covariance is too small for a convex loss and too large for a bump, by the smallest eigenvalue.
+
+    It is divided by loss^2 / sigma^2. The losses are the cross-entropy of three classes, and L = exp(-z^2 / 2).
+    """
     for sigma, ratio in ((0.05, 1.00390), (0.2, 1.06290), (0.5, 1.40893), (1.0, 2.79266), (2.0, 9.25629)):
         smallest = np.linalg.eigvalsh(zL(class_loss, V3, sigma, 30)[1])[0]
         assert smallest / (float(class_loss(V3)) ** 2 / sigma**2) == pytest.approx(ratio, abs=1e-5)
@@ -369,7 +401,10 @@ def test_the_leading_covariance_is_too_small_for_a_convex_loss_and_too_large_for
 
 @pytest.mark.verifies("dpulr2024:clt")
 def test_the_average_tends_to_a_normal_law_and_keeps_a_bounded_side():
-    """L = 1 + z, sigma = 1: zL = z + z^2, with its cumulants in fractions. At every K, the average is at least -1/4."""
+    """The average tends to a normal law and keeps a bounded side: for L = 1 + z and sigma = 1, it is at least -1/4.
+
+    zL = z + z^2 has its cumulants in fractions. The bound -1/4 holds for every K.
+    """
     normal = [Fraction(math.prod(range(1, k, 2))) if k % 2 == 0 else Fraction(0) for k in range(9)]
 
     def moment(n):  # E (z + z^2)^n
@@ -383,7 +418,8 @@ def test_the_average_tends_to_a_normal_law_and_keeps_a_bounded_side():
     assert float(third) / 3**1.5 == pytest.approx(2.694301, abs=1e-6)
     assert fourth / variance**2 - 3 == Fraction(32, 3)
     assert min(z + z * z for z in np.linspace(-2, 2, 4001)) == pytest.approx(-0.25, abs=1e-12)
-    # so the divergence of the average from its own shift by any c > 0 is infinite: mass below -1/4 + c has no partner
+    # so the divergence of the average from its shift by any c > 0 is infinite: the mass below -1/4 + c has no
+    # counterpart
     side = math.sqrt(0.02)
     assert stats.norm.cdf(-0.5 + side) - stats.norm.cdf(-0.5 - side) > 0.09  # P(-1/4 <= z + z^2 < -1/4 + 0.02)
 
@@ -393,9 +429,10 @@ def test_the_average_tends_to_a_normal_law_and_keeps_a_bounded_side():
 
 @pytest.mark.verifies("dpulr2024:eq26", "dpulr2024:eq8", "dpulr2024:alg1.L198")
 def test_the_controller_bounds_the_leading_covariance_of_the_averages_before_the_clip():
-    """Every example's J by differences, its own loss, and the sum of 6 x 6 matrices.
+    """The controller bounds the leading covariance of the averages before the clip.
 
-    The least eigenvalue is the target.
+    We compute every example's J by differences, its own loss, and the sum of 6 x 6 matrices. The least eigenvalue is
+    the target.
     """
     net, x, y = class_net([2, 2, 3], 5, 11)
     z, _ = forward(net, x)
@@ -405,7 +442,7 @@ def test_the_controller_bounds_the_leading_covariance_of_the_averages_before_the
     for x_i, loss_i in zip(x, loss, strict=True):
         J = slopes(lambda t, x_i=x_i: t[:4].reshape(2, 2) @ x_i + t[4:], theta, 1e-3).T
         total += loss_i**2 * J.T @ J
-        with_one_loss += loss[0] ** 2 * J.T @ J  # equation 26 prints one loss for all examples
+        with_one_loss += loss[0] ** 2 * J.T @ J  # equation 26 prints a single loss for all examples
     K, C, sigma_0 = 10, 0.5, 4.0
     sigma = printed.controller(net, 1, x, loss, K=K, C=C, sigma_0=sigma_0)
     assert np.linalg.eigvalsh(total / sigma**2 / K)[0] == pytest.approx((sigma_0 * C) ** 2, rel=1e-8)
@@ -413,7 +450,7 @@ def test_the_controller_bounds_the_leading_covariance_of_the_averages_before_the
     state = {}
     printed.dp_ulr(net, x, y, **PRINTED | {"C": C}, rng=np.random.default_rng(0), state=state)
     assert state["sigma"][0] == pytest.approx(sigma, rel=1e-12)
-    # one more example never lowers it, and a copy of the data doubles sigma^2: the covariance does not grow with n
+    # another example never lowers it, and a copy of the data doubles sigma^2, so the covariance does not grow with n
     fewer = printed.controller(net, 1, x[:4], loss[:4], K=K, C=C, sigma_0=sigma_0)
     twice = printed.controller(net, 1, np.tile(x, (2, 1)), np.tile(loss, 2), K=K, C=C, sigma_0=sigma_0)
     assert fewer <= sigma
@@ -433,7 +470,10 @@ def test_adding_a_semi_definite_matrix_never_lowers_the_least_eigenvalue_and_nee
 
 @pytest.mark.verifies("dpulr2024:eq27", "dpulr2024:rank-claim", "dpulr2024:L256")
 def test_the_jacobian_of_a_linear_layer_with_channels():
-    """v = x W^T for 2 channels, 4 features, 3 outputs, by differences: blocks x^T x of rank 2; a 1x1 convolution."""
+    """The Jacobian of a linear layer with channels has blocks x^T x of rank 2, by differences.
+
+    v = x W^T has 2 channels, 4 features, 3 outputs. We also test a 1x1 convolution.
+    """
     rng = np.random.default_rng(6)
     x, W = rng.normal(size=(2, 4)), rng.normal(size=(3, 4))
     J = slopes(lambda w: (x @ w.reshape(3, 4).T).ravel(), W.ravel(), 1e-3).T  # (2 * 3, 3 * 4)
@@ -441,10 +481,10 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
         assert J[3 * k + l, 4 * m + n] == pytest.approx(x[k, n] if l == m else 0, abs=1e-10)  # both counted from 0
     np.testing.assert_allclose(J.T @ J, np.kron(np.eye(3), x.T @ x), atol=1e-9)
     assert np.linalg.matrix_rank(x.T @ x) == 2
-    assert np.linalg.matrix_rank(J.T @ J, tol=1e-8) == 6 < 12  # d_theta = 12 > d_v = 6: no full rank from one example
-    # counted from 1, the last entry would be number H_out H_in + H_in of a row of H_out H_in
+    assert np.linalg.matrix_rank(J.T @ J, tol=1e-8) == 6 < 12  # d_theta = 12 > d_v = 6: one example is not enough
+    # counted from 1, the last entry would have number H_out H_in + H_in in a row of H_out H_in
     assert 3 * 4 + 4 > 3 * 4
-    # with the bias the block has order 5: as many examples as exceed features / channels are just enough
+    # with the bias, the block has order 5; as many examples as exceed features / channels are enough
     net = Net((4, 2, 1), [(Conv2d(3, 1), relu), (Dense(2),)], rng=rng)  # 4 features, 2 positions of one kernel
     h = rng.normal(size=(3, 4, 2, 1))
     assert printed.controller(net, 1, h, np.ones(3), K=1, C=1, sigma_0=1) > 0  # 3 > 4 / 2
@@ -454,7 +494,10 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
 
 @pytest.mark.verifies("dpulr2024:rank-claim", "dpulr2024:asm1", "dpulr2024:L256")
 def test_when_the_batch_has_full_rank():
-    """Four features and a bias: four generic examples give rank 4 of 5, five are enough, and equal inputs never are."""
+    """When the batch has full rank: with four features and a bias, four generic examples give rank 4 of 5.
+
+    Five examples are enough, and equal inputs never are.
+    """
     net, x, _ = class_net([4, 3], 5, 4)
     loss = np.linspace(1, 2, 5)
     with pytest.raises(ValueError, match="order 5, but rank 4"):
@@ -462,10 +505,10 @@ def test_when_the_batch_has_full_rank():
     assert printed.controller(net, 1, x, loss, K=1, C=1, sigma_0=1) > 0
     dead = np.tile(x, (200, 1))
     dead[:, 2] = 0
-    for inputs in (np.tile(x[:1], (50, 1)), dead):  # equal inputs under any labels; an input that is always 0
+    for inputs in (np.tile(x[:1], (50, 1)), dead):  # equal inputs with any labels; an input that is always 0
         with pytest.raises(ValueError, match="gives no noise for layer 1"):
             printed.controller(net, 1, inputs, np.ones(len(inputs)), K=1, C=1, sigma_0=1)
-    with pytest.raises(ValueError, match="gives no noise for layer 1"):  # no loss: a matrix of zeros
+    with pytest.raises(ValueError, match="gives no noise for layer 1"):  # without loss, the matrix is 0
         printed.controller(net, 1, x, np.zeros(5), K=1, C=1, sigma_0=1)
     perfect = zero_net(4, 2)
     perfect.b[1][:] = 800, 0
@@ -475,7 +518,10 @@ def test_when_the_batch_has_full_rank():
 
 @pytest.mark.verifies("dpulr2024:asm1")
 def test_no_batch_of_mnist_has_full_rank_at_the_first_layer(data_home):
-    """67 pixels are 0 in all 60,000 images, so the matrix of order 785 has rank at most 718."""
+    """No batch of MNIST has full rank at the first layer: 67 pixels are 0 in all 60,000 images.
+
+    So the matrix of order 785 has rank at most 718.
+    """
     images = data.load("mnist", data_home).x_train.reshape(60000, 784)
     assert (images == 0).all(axis=0).sum() == 67
     x = images[:500] / 255.0
@@ -490,7 +536,10 @@ def spectrum(net, l, h, loss):
 
 @pytest.mark.verifies("dpulr2024:noise-redundancy")
 def test_most_directions_get_far_more_noise_than_the_least():
-    """The paper's MLP on 500 packaged images at its start: the largest eigenvalue is 10^4 to 10^6 times the least."""
+    """Most directions get far more noise than the least: the largest eigenvalue is 10^4 to 10^6 times the least.
+
+    We use the paper's MLP with its first weights on 500 packaged images.
+    """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:500].reshape(500, 784) / 255.0, np.eye(10)[small.y_train[:500]]
     net = mlp([784, 128, 64, 32, 10], gelu, rng=np.random.default_rng(0))
@@ -512,7 +561,10 @@ def test_most_directions_get_far_more_noise_than_the_least():
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 @pytest.mark.slow
 def test_noise_on_the_parameters_has_the_identity_for_its_jacobian():
-    """64 examples of loss log 10: sigma = sqrt(64) log 10 / (4 sqrt K), which is small only for large K."""
+    """Noise on the parameters has the identity as its Jacobian: sigma = sqrt(64) log 10 / (4 sqrt K).
+
+    There are 64 examples of loss log 10. This sigma is small only for large K.
+    """
     net = zero_net(3, 10)
     x, y = np.random.default_rng(0).normal(size=(64, 3)), np.eye(10)[[0] * 64]
     for K, sigma in ((1, 4.605170186), (100, 0.4605170186), (10_000, 0.04605170186)):
@@ -527,9 +579,9 @@ def test_noise_on_the_parameters_has_the_identity_for_its_jacobian():
 @pytest.mark.verifies("dpulr2024:virtual-linear")
 @pytest.mark.parametrize("labels, rank", [((5, 5), 0), ((5, 6), 2)])
 def test_noise_on_the_parameters_has_full_rank_if_and_only_if_one_loss_is_not_0(labels, rank):
-    """Two weights read (1, 2) and (3, -1).
+    """Noise on the parameters has full rank if and only if one loss is not 0.
 
-    The output weight is 0, the output bias 5. Moments are Gauss-Hermite sums.
+    Two weights read (1, 2) and (3, -1). The output weight is 0, the output bias 5. Moments are Gauss-Hermite sums.
     """
     x, y = np.array([[1.0, 2], [3, -1]]), np.array(labels, dtype=float)[:, None]
     net = mlp([2, 1, 1], identity, loss=squared_error, rng=np.random.default_rng(0))
@@ -550,7 +602,7 @@ def test_noise_on_the_parameters_has_full_rank_if_and_only_if_one_loss_is_not_0(
 
 
 def covariance_of_extra_noise(x, loss, sigma, K, target):
-    """The covariance of the added noise for one output, read from the map from normals to noise."""
+    """The covariance of the additional noise for one output, read from the map from normal samples to noise."""
     net = mlp([x.shape[1], x.shape[1] + 1], identity, rng=np.random.default_rng(0))
     weight = loss / (sigma * math.sqrt(K))
     W, b = printed._extra_noise(net, 1, x, weight, target, Draws(np.eye(x.shape[1] + 1)))
@@ -561,14 +613,17 @@ def covariance_of_extra_noise(x, loss, sigma, K, target):
 @pytest.mark.verifies("dpulr2024:extra-noise")
 @pytest.mark.parametrize("m", [2, 6])
 def test_the_extra_noise_as_printed_is_no_covariance_and_set_to_0_it_leaves_directions_bare(m):
-    """sigma_0^2 C^2 - lambda / K is negative if an example is loud, with more examples than inputs and with fewer."""
+    """The printed matrix of the additional noise is no covariance; set to 0, it leaves directions without noise.
+
+    sigma_0^2 C^2 - lambda / K is negative if an example is loud, with more examples than inputs and with fewer.
+    """
     lam, K = np.array([400.0, 2000, 0, 160]), 10
     assert (16 - lam / K).tolist() == [-24, -184, 16, 0]
     rng = np.random.default_rng(m)
     x, loss, sigma = rng.normal(size=(m, 3)), np.linspace(1, 3, m), 0.2
     x[0] *= 40
     rows = np.concatenate([x, np.ones((m, 1))], axis=1) * loss[:, None] / sigma
-    own, Q = np.linalg.eigh(rows.T @ rows)  # before the clip, K = 1
+    own, Q = np.linalg.eigh(rows.T @ rows)  # before the clip, with K = 1
     as_printed = 16 - own / K
     assert as_printed.min() < -100
     clamped = (Q * np.maximum(as_printed, 0)) @ Q.T
@@ -582,7 +637,10 @@ AUDIT_2 = ((4, 6.2073), (8, 15.6279), (16, 36.9202), (32, 84.7150), (128, 425.56
 @pytest.mark.verifies("dpulr2024:extra-noise", "dpulr2024:thm2")
 @pytest.mark.parametrize("outputs, shown", AUDIT_2)
 def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
-    """Others read e_1, the target R e_2. Without it, column 2 is N(0, 16 I); with it, no noise and norm at most C."""
+    """A loud example removes the additional noise: without it, column 2 is N(0, 16 I).
+
+    The other examples read e_1, the target R e_2. With the target, column 2 has no noise and a norm of at most C.
+    """
     included = theorems.inclusion_probability(q=0.2, N_B=10, N=50)
     others = np.tile([1.0, 0, 0], (10, 1))
     loud = np.vstack([others, [[0, 1e4, 0]]])
@@ -601,9 +659,10 @@ def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
 @pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:extra-noise")
 def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
-    """This holds instead: full variance in every direction for any batch. `dp_ulr_sound` adds such noise.
+    """Noise that subtracts nothing does not depend on the examples: full variance in every direction for any batch.
 
-    6 entries, 4000 runs: a sample's least eigenvalue is above 0.67 of the true one except in one case in 10^9 and more.
+    `dp_ulr_sound` adds such noise. With 6 entries and 4000 runs, a sample's least eigenvalue is above 0.67 of the true
+    one except in one case in 10^9 and more.
     """
     net, x, y = class_net([3, 2], 6, 1)
     x[0] *= 1e4
@@ -623,7 +682,10 @@ def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
 
 @pytest.mark.verifies("dpulr2024:alg1.L191-193", "dpulr2024:alg1.L195")
 def test_the_rate_and_the_threshold_are_two_numbers():
-    """Line 195 prints q = N_B / N, where every second draw is rejected. At N_B = qN / 2, hardly any draw is."""
+    """The rate and the threshold are two numbers, although line 195 prints q = N_B / N.
+
+    With this rate, every second draw is rejected. At N_B = qN / 2, hardly any draw is rejected.
+    """
     for B, accepted, mean in (
         (64, 0.516650565515, 70.16603),
         (200, 0.509450505710, 211.05139),
@@ -641,9 +703,10 @@ def test_the_rate_and_the_threshold_are_two_numbers():
 
 @pytest.mark.verifies("dpulr2024:alg1.L205", "dpulr2024:alg1.L208")
 def test_every_layer_is_clipped_to_C_and_the_step_divided_by_the_threshold():
-    """One example and a tiny C: each layer has norm C / N_B, and all four together 2 C / N_B.
+    """Every layer is clipped to C and the step is divided by the threshold.
 
-    The direction has no eta.
+    For one example and a tiny C, each layer has norm C / N_B, and all four together 2 C / N_B. The direction has no
+    eta.
     """
     net, x, y = class_net([1, 2, 2, 2, 3], 1, 9)
     C, N_B = 1e-6, 5
@@ -664,7 +727,10 @@ def test_neither_rule_reports_a_cost():
 
 @pytest.mark.verifies("dpulr2024:efficiency")
 def test_the_work_of_the_repeats():
-    """Multiplications counted in the maps: 110,912 forward, 13,248 for each repeat of all layers, none for the clip."""
+    """The repeats take 13,248 multiplications for each repeat of all layers, and the forward pass 110,912.
+
+    The clip takes none. The layers' maps count them.
+    """
     work = []
 
     class Counted(Dense):
@@ -682,12 +748,15 @@ def test_the_work_of_the_repeats():
     printed.dp_ulr(net, x, y, **PRINTED | {"K": 100}, remedy="eigenvectors", sigma=1.0, rng=np.random.default_rng(0))
     assert sum(work) == once + 100 * 13248
     assert 100 * 13248 / once == pytest.approx(11.9446, abs=1e-4)
-    assert 4 * 100 * once / (100 * 13248) == pytest.approx(33.488, abs=1e-3)  # whole forward passes instead
+    assert 4 * 100 * once / (100 * 13248) == pytest.approx(33.488, abs=1e-3)  # for whole forward passes instead
 
 
 @pytest.mark.verifies("dpulr2024:A5-claims")
 def test_with_equation_8_the_noise_before_the_clip_does_not_depend_on_the_repeats():
-    """Equal losses: an estimate's covariance is l^2 / (K sigma^2) = C^2 sigma_0^2 / n, for any K."""
+    """With equation 8, the noise before the clip does not depend on K: the covariance is C^2 sigma_0^2 / n.
+
+    All losses are equal, so an estimate's covariance is l^2 / (K sigma^2) = C^2 sigma_0^2 / n, for any K.
+    """
     net = zero_net(2, 3)
     x, y = np.zeros((25, 2)), np.eye(3)[[0] * 25]
     for K in (1, 100, 10_000):
@@ -699,7 +768,10 @@ def test_with_equation_8_the_noise_before_the_clip_does_not_depend_on_the_repeat
 
 @pytest.mark.verifies("dpulr2024:eq24")
 def test_the_first_term_of_the_variance_dominates_unless_the_loss_is_0():
-    """For l_0 + g z with Gaussian z, by the moments of z: cov = l_0^2 / sigma^2 I + g g^T + |g|^2 I."""
+    """The first term of the variance dominates unless the loss is 0: cov = l_0^2 / sigma^2 I + g g^T + |g|^2 I.
+
+    The loss is l_0 + g z with Gaussian z, and we use the moments of z.
+    """
     linear = {"g": np.array([0.7, -0.4]), "H": np.zeros((2, 2))}
     for sigma in (1.0, 0.01):
         covariance = variances.proxy_covariance(loss=0.0, sigma=sigma, **linear)

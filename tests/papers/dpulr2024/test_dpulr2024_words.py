@@ -1,6 +1,6 @@
 """The sentences of "Forward Learning with Differential Privacy" on its numbers, other methods and its limits.
 
-Printed accuracies are copied from the paper, and expectations over the noise are quadratures.
+We copy printed accuracies from the paper. Expectations over the noise are quadratures.
 """
 
 import itertools
@@ -78,12 +78,12 @@ TABLE_C1 = [
 ]
 
 
-# --- what the text says of its tables --------------------------------------------------------------------------
+# --- what the text says about its tables -----------------------------------------------------------------------
 
 
 @pytest.mark.verifies("dpulr2024:claims")
 def test_competitive_performance_in_print():
-    """DP-ULR is more accurate in 8 of 15 cells, by 1.008 points on average."""
+    """In print, DP-ULR is more accurate than DP-SGD in 8 of 15 cells, by 1.008 points on average."""
     gaps = [round(row[1] - row[3], 2) for m in BATCHES for row in TABLE_1[m]]
     assert [gap for m in BATCHES for gap in ahead(str(m))] == gaps
     assert sum(gap > 0 for gap in gaps) == 8
@@ -108,7 +108,10 @@ def test_larger_batches_are_better_for_dp_ulr_and_not_always_worse_for_dp_sgd():
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:tableC1")
 def test_the_printed_training_accuracies_and_the_spreads_that_the_bands_name():
-    """Means next to the other transcription, and the smallest and the largest standard deviation of all columns."""
+    """The printed training accuracies agree with another transcription, and the bands name their spreads.
+
+    The spreads are the smallest and the largest standard deviation of all columns.
+    """
     for m, table in TABLE_1.items():
         for s, row in zip(SIGMA_0, table, strict=True):
             for rule, mean in (("DP-ULR printed", row[0]), ("DP-SGD", row[2])):
@@ -131,7 +134,10 @@ def test_the_printed_training_accuracies_and_the_spreads_that_the_bands_name():
 
 @pytest.mark.verifies("dpulr2024:exp-gap")
 def test_training_accuracy_of_runs_stands_beside_the_printed():
-    """By hand: three seeds, one of them from an earlier version that did not measure it."""
+    """The report has the training accuracy of runs next to the printed one, for three seeds by hand.
+
+    One of the seeds is from an earlier version that did not measure it.
+    """
     key = {"batch": "64", "rule": "DP-SGD", "sigma_0": "8", "reading": "chosen"}
     plain = {"privacy": {}, "history": [{"epoch": 1, "test_accuracy": 0.5}, {"epoch": 2, "test_accuracy": 0.375}]}
     measured = [
@@ -166,7 +172,7 @@ def test_validation_and_training_accuracy_differ_little_in_print():
 
 @pytest.mark.verifies("dpulr2024:exp-adam")
 def test_adam_and_sgd_for_dp_sgd_in_our_runs():
-    """The default is better in batches of 64 at sigma_0 = 1 and of 500 at 8, and Adam in those of 500 at 1.
+    """For DP-SGD in our runs, SGD is better in batches of 64 at sigma_0 = 1 and of 500 at 8; Adam in those of 500 at 1.
 
     The sound rule, which uses Adam, is as accurate as DP-SGD with Adam.
     """
@@ -202,7 +208,10 @@ def test_adam_and_sgd_for_dp_sgd_in_our_runs():
 @pytest.mark.verifies("dpulr2024:exp-poisson")
 @pytest.mark.slow
 def test_poisson_and_shuffled_batches_teach_alike():
-    """DP-SGD at sigma_0 = 1 on the packaged images, five seeds each. Means are within two points, and both learned."""
+    """Poisson and shuffled batches have mean accuracies within two points for DP-SGD, and both learn.
+
+    We use sigma_0 = 1, the packaged images and five seeds for each.
+    """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train.reshape(-1, 784) / 255.0, np.eye(10)[small.y_train]
     x_test, C, m = small.x_test.reshape(-1, 784) / 255.0, 1.0, 250
@@ -229,7 +238,10 @@ def test_poisson_and_shuffled_batches_teach_alike():
 
 @pytest.mark.verifies("dpulr2024:lim-losses")
 def test_losses_are_extreme_where_accuracy_is_high():
-    """Mean losses are above that of an untrained network, log 10, at 80 % and 90 % of images classified correctly."""
+    """Losses are extreme even if accuracy is high: mean losses exceed an untrained network's, log 10.
+
+    80 % and 90 % of the images are classified correctly.
+    """
     found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-table1-paper")}
     told = {}
     for cell in (
@@ -242,10 +254,10 @@ def test_losses_are_extreme_where_accuracy_is_high():
         told[cell] = round(fifth["train_loss"], 2), round(100 * fifth["test_accuracy"], 2)
     assert list(told.values()) == [(13.68, 80.61), (1.29, 90.16), (0.80, 87.03), (0.97, 89.22)]
     assert math.log(10) == pytest.approx(2.302585, abs=1e-6)
-    # The mean is 13.68 with four fifths correct. If the losses of correct ones were 0, the others' would be 70 on
-    # average.
+    # The mean is 13.68 with four fifths correct. If the losses of correctly classified images were 0, the others' would
+    # be 70 on average.
     assert 13.68 / (1 - 0.8061) > 70
-    # The worst share that a loss of sqrt(n) times the others' takes: it alone brings half of the sum of squares.
+    # The largest share of a loss of sqrt(n) times the others': it alone is half of the sum of squares.
     n = 500
     assert n / (n + (n - 1)) == pytest.approx(0.5005, abs=1e-4)
 
@@ -253,7 +265,10 @@ def test_losses_are_extreme_where_accuracy_is_high():
 @pytest.mark.verifies("dpulr2024:lim-losses")
 @pytest.mark.nightly
 def test_most_losses_are_near_zero_and_some_very_high(data_home):
-    """The run of DP-ULR as printed in batches of 500 at sigma_0 = 1, five epochs, all its training losses."""
+    """Most losses are near zero and some very high, for all training losses of a run of DP-ULR as printed.
+
+    Batch size 500, sigma_0 = 1, five epochs.
+    """
     from nfa.experiments.prepare import prepare
     from nfa.experiments.run import limited
 
@@ -273,7 +288,10 @@ def test_most_losses_are_near_zero_and_some_very_high(data_home):
 @pytest.mark.verifies("dpulr2024:exp-eps")
 @pytest.mark.parametrize("B, closed, exact", [(64, 0.5423, 0.2007), (200, 0.8175, 0.3570), (500, 1.2067, 0.5693)])
 def test_the_closed_form_and_the_exact_sum(B, closed, exact):
-    """Both from the definitions: the binomial sum over orders, and 2 q^2 alpha / 16 where the conditions hold."""
+    """The closed form and the exact sum are those of the definitions.
+
+    The exact sum is the binomial sum over orders. The closed form is 2 q^2 alpha / 16 where its conditions hold.
+    """
     q, T, log_delta = B / 60_000, math.ceil(25 * 60_000 / B), math.log(1e5)
     orders = np.arange(2, 257)
 
@@ -302,7 +320,10 @@ def test_the_closed_form_and_the_exact_sum(B, closed, exact):
 @pytest.mark.verifies("dpulr2024:exp-eps")
 @pytest.mark.parametrize("q", [1 / 1000, 1 / 300, 1 / 120])
 def test_the_closed_form_is_no_bound_at_noise_1(q):
-    """E (1 - q + q L)^16 under N(0, s^2) by the trapezoid rule: above 2 q^2 alpha / s^2 at s = 1, below it at s = 4."""
+    """The closed form is no bound at noise 1: E (1 - q + q L)^16 is above 2 q^2 alpha / s^2 at s = 1.
+
+    At s = 4, it is below. The expectation under N(0, s^2) is by the trapezoid rule.
+    """
     alpha, u = 16, np.linspace(-60, 90, 150_001)
     for sigma, holds in ((1.0, False), (4.0, True)):
         ratio = np.logaddexp(np.log1p(-q), np.log(q) + (2 * u - 1) / (2 * sigma**2))
@@ -315,11 +336,11 @@ def log_normal(mean, std):
     return lambda u: -(((u - mean) / std) ** 2) / 2 - math.log(2 * math.pi * std**2) / 2
 
 
-# --- what the text says of its estimates -----------------------------------------------------------------------
+# --- what the text says about its estimates --------------------------------------------------------------------
 
 
 def gaussian_mean(f, v, sigma):
-    """E f(v + z) for z ~ N(0, sigma^2), with a break at v + z = 0."""
+    """E f(v + z) for z ~ N(0, sigma^2), if f has a break at v + z = 0."""
 
     def density(z):
         return f(v + z, z) * stats.norm.pdf(z, scale=sigma)
@@ -333,7 +354,10 @@ V, SIGMA = 0.3, 0.5
 
 @pytest.mark.verifies("dpulr2024:eq4-mean", "dpulr2024:nondifferentiable")
 def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
-    """L = (1{v + z > 0} - 1)^2: the proxy's mean is -phi(0.6) / 0.5, and the derivative is 0 at every z except one."""
+    """The proxy of a step function has another mean than the derivative: -phi(0.6) / 0.5 instead of 0.
+
+    L = (1{v + z > 0} - 1)^2, and its derivative is 0 at every z except one.
+    """
     want = gaussian_mean(lambda u, z: z * (float(u > 0) - 1) ** 2 / SIGMA**2, V, SIGMA)
     assert want == pytest.approx(-0.666449, abs=1e-6)
 
@@ -341,7 +365,7 @@ def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
         return gaussian_mean(lambda u, z: (float(u > 0) - 1) ** 2, v, SIGMA)
 
     assert (smoothed(V + 1e-4) - smoothed(V - 1e-4)) / 2e-4 == pytest.approx(want, abs=1e-8)
-    for f, slope in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):  # kinks do not matter
+    for f, slope in ((abs, np.sign), (lambda u: u**2, lambda u: 2 * u)):  # kinks make no difference
         mean = gaussian_mean(lambda u, z, f=f: z * f(u) / SIGMA**2, V, SIGMA)
         assert mean == pytest.approx(gaussian_mean(lambda u, z, d=slope: d(u), V, SIGMA), abs=1e-10)
     assert gaussian_mean(lambda u, z: np.sign(u), V, SIGMA) == pytest.approx(0.451494, abs=1e-6)
@@ -349,7 +373,7 @@ def test_the_proxy_of_a_step_has_another_mean_than_the_derivative_has():
 
 @pytest.mark.verifies("dpulr2024:nondifferentiable", "dpulr2024:eq4-mean")
 def test_the_rule_learns_below_a_step_where_backpropagation_does_not():
-    """The same with the rules: 100,000 draws, false alarm 1e-9."""
+    """The rule learns below a step function, but backpropagation does not; 100,000 draws, false alarm 1e-9."""
     layers = [(Dense(1, bias=False), step), (Dense(1, bias=False),)]
     net = Net((1,), layers, loss=squared_error, rng=np.random.default_rng(0))
     net.W[1][:], net.W[2][:] = V, math.sqrt(2)  # squared_error halves, so (h - 1)^2
@@ -363,7 +387,10 @@ def test_the_rule_learns_below_a_step_where_backpropagation_does_not():
 
 @pytest.mark.verifies("dpulr2024:L220")
 def test_the_error_of_the_estimate_has_its_least_at_a_sigma_above_0():
-    """Bias and variance by Gauss-Hermite sums: the minimum is near 1 for K = 100 and near 0.5 for K = 10,000."""
+    """The error of the estimate is least at a sigma above 0: near 1 for K = 100 and near 0.5 for K = 10,000.
+
+    Bias and variance are Gauss-Hermite sums.
+    """
     t, w = np.polynomial.hermite_e.hermegauss(80)
     u = np.array(list(itertools.product(t, t)))
     weight = np.outer(w, w).ravel() / w.sum() ** 2
@@ -385,8 +412,8 @@ def test_the_error_of_the_estimate_has_its_least_at_a_sigma_above_0():
     sigmas = (0.05, 0.2, 0.5, 1, 2)
     for K, want in ((100, (5.963, 1.535, 0.692, 0.439, 0.533)), (10_000, (0.596, 0.154, 0.0708, 0.159, 0.479))):
         assert [error(s, K) for s in sigmas] == pytest.approx(want, rel=2e-3)
-    # The rule's own estimate at sigma = 0.5, K = 100, for 4000 copies of one example. A square of two nearly normal
-    # entries has a standard deviation of at most sqrt(2) its mean, so the band of 14 % fails once in 10^9.
+    # The rule's own estimate at sigma = 0.5, K = 100, for 4000 copies of one example. The square of two nearly normal
+    # entries has a standard deviation of at most sqrt(2) times its mean, so the band of 14 % fails once in 10^9.
     net = mlp([2, 2, 3], tanh, rng=np.random.default_rng(0))
     net.W[1][:], net.W[2][:], net.b[1][:], net.b[2][:] = W1, W2, 0, 0
     x, y = np.tile([1.0, -2.0], (4000, 1)), np.eye(3)[[1] * 4000]
@@ -398,10 +425,13 @@ def test_the_error_of_the_estimate_has_its_least_at_a_sigma_above_0():
 
 @pytest.mark.verifies("dpulr2024:lim-cost")
 def test_the_copies_that_an_estimate_needs():
-    """For l_0 + g z: d l_0^2 / sigma^2 + (d + 1) |g|^2 over K, by fourth moments of normals."""
+    """The number of copies that an estimate needs: d l_0^2 / sigma^2 + (d + 1) |g|^2 over K, for l_0 + g z.
+
+    We use the fourth moments of normals.
+    """
     g, loss, sigma = np.array([0.7, -0.4]), 1.3, 0.3
     d, g2 = 2, 0.65
-    # E z_a z_b z_c z_e sums over pairings, so E |z|^2 (g z)^2 = (d + 2) sigma^4 |g|^2, less the mean's |g|^2
+    # E z_a z_b z_c z_e sums over pairings, so E |z|^2 (g z)^2 = (d + 2) sigma^4 |g|^2; the mean's |g|^2 is subtracted
     want = d * loss**2 / sigma**2 + (d + 2) * g2 - g2
     got = np.trace(proxy_covariance(loss=loss, g=g, H=np.zeros((2, 2)), sigma=sigma))
     assert got == pytest.approx(want, rel=1e-12)
@@ -418,7 +448,10 @@ def test_the_copies_that_an_estimate_needs():
 
 @pytest.mark.verifies("dpulr2024:joint-loss")
 def test_clipped_derivatives_of_a_joint_loss_all_move_with_one_record():
-    """L = (sum v)^2: each proxy has the mean 2 sum v. One record changes all ten signs, and their sum moves by 20 C."""
+    """One record changes all clipped derivatives of a joint loss: for L = (sum v)^2, their sum moves by 20 C.
+
+    Each proxy has the mean 2 sum v. The record changes all ten signs.
+    """
     t, w = np.polynomial.hermite_e.hermegauss(4)
     sums = []
     for last in (1.0, -19.0):
@@ -434,7 +467,11 @@ def test_clipped_derivatives_of_a_joint_loss_all_move_with_one_record():
 
 @pytest.mark.verifies("dpulr2024:joint-loss")
 def test_the_clip_limits_a_loss_that_is_a_sum_and_no_joint_loss():
-    """sum v^2 has the derivatives 2 v, of which a record changes one. (sum v)^2 changes all, by up to 2 C each."""
+    """The clip limits the effect of a record on a loss that is a sum, but not on a joint loss.
+
+    sum v^2 has the derivatives 2 v, of which a record changes one. For (sum v)^2, a record changes all of them, each by
+    up to 2 C.
+    """
     rng, n, C = np.random.default_rng(0), 10, 1.0
     moved = []
     for _ in range(500):
@@ -453,9 +490,9 @@ def test_the_clip_limits_a_loss_that_is_a_sum_and_no_joint_loss():
 @pytest.mark.verifies("dpulr2024:efficiency")
 @pytest.mark.parametrize("convolution", [False, True])
 def test_one_backward_pass_has_the_norms_of_all_examples(convolution):
-    """DP-SGD has as many backward passes as SGD, a layer at a time with the whole batch.
+    """DP-SGD has as many backward passes as SGD, one layer at a time with the whole batch.
 
-    Its clips equal those one by one.
+    Its clips equal those of one example at a time.
     """
     calls, rng = [], np.random.default_rng(0)
 
@@ -485,14 +522,14 @@ def test_one_backward_pass_has_the_norms_of_all_examples(convolution):
     )
 
 
-# --- what the text says of covariance, batches and cost --------------------------------------------------------
+# --- what the text says about covariance, batches and cost -----------------------------------------------------
 
 
 @pytest.mark.verifies("dpulr2024:noise-redundancy")
 def test_the_clip_takes_away_the_level_that_the_controller_ensures():
-    """The norm of a clipped vector is at most C, so its variance in some direction is at most C^2 / d.
+    """The clip removes the variance that the controller ensures: in some direction it is at most C^2 / d.
 
-    Also by draws.
+    The norm of a clipped vector is at most C. We also test draws.
     """
     got = clipped_variance(variance=16.0, d=1024, C=1.0)
     assert got == pytest.approx(1 / 1024, rel=1e-9)
@@ -503,7 +540,10 @@ def test_the_clip_takes_away_the_level_that_the_controller_ensures():
 
 @pytest.mark.verifies("dpulr2024:L258")
 def test_a_direction_without_noise_gives_a_record_away():
-    """Column 3 of the estimates is 0 in every draw, but never if a record with an entry there is in the batch."""
+    """A direction without noise reveals a record: column 3 of the estimates is 0 in every draw without this record.
+
+    It is never 0 if a record with an entry in this column is in the batch.
+    """
     net = mlp([3, 2], identity, rng=np.random.default_rng(0))
     x, y = np.array([[1.0, 2, 0], [0, 1, 0], [3, 1, 0]]), np.eye(2)[[0, 1, 0]]
     more = np.vstack([x, [0, 0, 1]]), np.vstack([y, [1, 0]])
@@ -517,9 +557,9 @@ def test_a_direction_without_noise_gives_a_record_away():
 
 @pytest.mark.verifies("dpulr2024:ulr-gap")
 def test_the_noise_of_ulr_comes_with_the_examples():
-    """Examples that read 0 bring no noise.
+    """The noise of ULR comes from the examples: examples that read 0 bring no noise.
 
-    One example that does not is visible in every draw, and nothing bounds it.
+    An example that does not read 0 is visible in every draw, and nothing bounds it.
     """
     net = Net((1,), [(Dense(2, bias=False),)], init="zeros", rng=np.random.default_rng(0))
     x, y = np.array([[0.0], [0.0], [1.0]]), np.eye(2)[[0, 1, 0]]
@@ -537,7 +577,10 @@ def test_the_noise_of_ulr_comes_with_the_examples():
 
 @pytest.mark.verifies("dpulr2024:L286")
 def test_costs_of_steps_and_of_layers_add_up():
-    """One Gaussian in as many coordinates as there are releases, its divergence by quadrature along the difference."""
+    """Costs of steps and of layers add up: one Gaussian in as many coordinates as there are releases, by quadrature.
+
+    The quadrature is along the difference.
+    """
 
     def divergence(multiplier):
         return renyi_density(log_normal(0.0, multiplier), log_normal(1.0, multiplier), alpha=2)
@@ -554,7 +597,10 @@ def test_costs_of_steps_and_of_layers_add_up():
 
 @pytest.mark.verifies("dpulr2024:impairment-text")
 def test_the_impairment_vanishes_for_a_share_of_the_mean_batch_and_not_at_the_mean():
-    """By the binomial law of scipy: its share of the bound over N, for N_B = qN / 2, 0.9 qN and qN."""
+    """The impairment vanishes for a share of the mean batch, but not at the mean, by scipy's binomial law.
+
+    We compute its share of the bound over N, for N_B = qN / 2, 0.9 qN and qN.
+    """
     want = {0.5: (2.151e-6, 7.556e-27, 9.157e-108), 0.9: (10.53, 0.9577, 8.874e-4), 1.0: (31.20, 15.82, 7.965)}
     for share, row in want.items():
         for N, ratio in zip((10_000, 40_000, 160_000), row, strict=True):
@@ -569,7 +615,10 @@ def test_the_impairment_vanishes_for_a_share_of_the_mean_batch_and_not_at_the_me
 @pytest.mark.verifies("dpulr2024:eq41")
 @pytest.mark.parametrize("sigma, divergence", [(4.0, 6.437e-6), (8.0, 1.574e-6)])
 def test_where_rejection_is_rare_the_bound_is_four_times_the_divergence(sigma, divergence):
-    """N(0, s^2) from (1 - q) N(0, s^2) + q N(1, s^2) at q = 0.01 by quadrature: 3.8 to 4 times."""
+    """If rejection is rare, the bound is 3.8 to 4 times the divergence, by quadrature.
+
+    The laws are N(0, s^2) and (1 - q) N(0, s^2) + q N(1, s^2), at q = 0.01.
+    """
     q = 0.01
 
     f0, own = log_normal(0.0, sigma), log_normal(1.0, sigma)
@@ -585,7 +634,10 @@ def test_where_rejection_is_rare_the_bound_is_four_times_the_divergence(sigma, d
 
 @pytest.mark.verifies("dpulr2024:eq41")
 def test_the_bound_fails_for_the_family_of_theorem_4_and_holds_without_the_records_covariance():
-    """All batches of 50 records by size, their mixtures integrated: 0.0631160 where the record has variance 160."""
+    """The bound fails for the family of Theorem 4, and holds without the record's covariance.
+
+    We integrate the mixtures of all batches of 50 records by size: 0.0631160 if the record has variance 160.
+    """
     q, N, N_B = 0.2, 50, 5
     size = np.arange(N + 1)
     p = stats.binom.pmf(size, N, q)
@@ -610,7 +662,10 @@ def test_the_bound_fails_for_the_family_of_theorem_4_and_holds_without_the_recor
 
 @pytest.mark.verifies("dpulr2024:B-premise")
 def test_the_noise_of_one_batch_is_not_enough_for_another():
-    """Ten examples of loss 1 beside one of 1000, a layer that reads [h; 1] = e_1 or e_2 in turn, by eigenvalues."""
+    """The noise of one batch is not enough for another, by eigenvalues.
+
+    Ten examples have loss 1 and one has 1000. A layer reads [h; 1] = e_1 or e_2 in turn.
+    """
     net = mlp([1, 1], identity, rng=np.random.default_rng(0))
     h, loss = np.zeros((11, 1)), np.array([1000.0] + [1.0] * 10)
     h[0::2] = 2.0
@@ -623,7 +678,8 @@ def test_the_noise_of_one_batch_is_not_enough_for_another():
     for keep in (np.arange(11), np.arange(1, 11)):
         sigma = controller(net, 1, h[keep], loss[keep], **of)
         assert least(rows[keep], loss[keep], sigma) == pytest.approx(16, rel=1e-8)
-    # The same examples in two batches: noise on the parameters makes it plain, J = I and the sum of squared losses.
+    # The same examples in two batches; noise on the parameters shows it most simply, with J = I and the sum of squared
+    # losses.
     whole, quiet = (loss**2).sum(), (loss[1:] ** 2).sum()
     assert 16 * quiet / whole == pytest.approx(1.6e-4, rel=1e-4)
     assert (16 / quiet, 16 / whole) == (1.6, pytest.approx(1.6e-5, rel=1e-4))
@@ -631,7 +687,10 @@ def test_the_noise_of_one_batch_is_not_enough_for_another():
 
 @pytest.mark.verifies("dpulr2024:C1-reasons")
 def test_the_imbalance_grows_with_the_model_and_falls_with_the_batch():
-    """Eigenvalues of the rows loss [h; 1] in layer 4 at the start, as the controller reads them."""
+    """The imbalance grows with the model and falls with the batch size, by eigenvalues in layer 4.
+
+    The weights are the first ones. The rows are loss [h; 1], as the controller reads them.
+    """
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:500].reshape(500, 784) / 255.0, np.eye(10)[small.y_train[:500]]
 
@@ -673,7 +732,10 @@ def test_parameters_against_outputs():
 
 @pytest.mark.verifies("dpulr2024:sec2.2")
 def test_dp_sgd_clips_each_gradient_and_moves_by_its_bound():
-    """Record by record: a record of length above C moves the sum by C if it is added, by 2 C against its opposite."""
+    """DP-SGD clips each gradient: a record with a norm above C moves the sum by C if it is added.
+
+    Replacing it by its opposite moves the sum by 2 C. We test record by record.
+    """
     net = mlp([2, 2], identity, rng=np.random.default_rng(0))
     net.W[1][:], net.b[1][:] = 0, 0
     x, y = np.array([[3.0, 4], [3, 4], [0.1, 0]]), np.eye(2)[[0, 1, 0]]
@@ -685,7 +747,7 @@ def test_dp_sgd_clips_each_gradient_and_moves_by_its_bound():
 
     each = []
     for i in range(3):
-        g = np.concatenate([np.outer(0.5 - y[i], x[i]).ravel(), 0.5 - y[i]])  # softmax of (0, 0) less the label
+        g = np.concatenate([np.outer(0.5 - y[i], x[i]).ravel(), 0.5 - y[i]])  # softmax of (0, 0) minus the label
         each.append(g * min(1, C / np.linalg.norm(g)) / m)
     np.testing.assert_allclose(mean([0, 1, 2]), sum(each), rtol=1e-12)
     how = {"C": C, "m": m, "sigma": 0.3, "sampling": "poisson", "sampling_rate": 0.1}
@@ -702,7 +764,10 @@ def test_dp_sgd_clips_each_gradient_and_moves_by_its_bound():
 
 @pytest.mark.verifies("dpulr2024:memorise")
 def test_a_network_repeats_random_labels_and_a_private_one_does_not():
-    """100 images with random labels. No image predicts its label, so a repeated label is a memorised one."""
+    """A network learns random labels by heart, and a private one does not.
+
+    There are 100 images with random labels. No image predicts its label, so a repeated label is a memorised one.
+    """
     small = data.load("fashion-mnist-small")
     x = small.x_train[:100].reshape(100, 784) / 255.0
     labels = np.random.default_rng(0).integers(10, size=100)
@@ -717,4 +782,4 @@ def test_a_network_repeats_random_labels_and_a_private_one_does_not():
     assert repeated(bp, 100) == 100
     noisy = partial(dp_sgd.dp_sgd, C=1.0, sigma=20 / 100, m=100)
     private = [repeated(partial(noisy, rng=np.random.default_rng(seed)), 300) for seed in range(3)]
-    assert private == pytest.approx([12, 21, 18], abs=3)  # processors round otherwise
+    assert private == pytest.approx([12, 21, 18], abs=3)  # other processors round differently

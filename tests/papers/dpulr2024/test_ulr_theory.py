@@ -41,9 +41,9 @@ def digits(got, want, decimals):
 
 
 def impairment_mpmath(N, q, N_B):
-    """The term as printed, from exact binomials with enough digits for 1 - P."""
+    """The term as printed, from exact binomials, with enough digits for 1 - P."""
     with mpmath.workdps(40 if N > 1000 else 800):
-        q = mpmath.mpf(q)  # the float itself
+        q = mpmath.mpf(q)  # exactly the float's value
         p = [mpmath.binomial(N, k) * q**k * (1 - q) ** (N - k) for k in range(N_B)]
         return q * p[-1] / (1 - mpmath.fsum(p))
 
@@ -62,7 +62,7 @@ def impairment_mpmath(N, q, N_B):
     ],
 )
 def test_the_impairment(N, q, N_B, want):
-    """TV1, and the printed formula in 40 digits."""
+    """The impairment has the ledger's values (TV1), and those of the printed formula in 40 digits."""
     got = impairment(q=q, N_B=N_B, N_bar=N)
     assert got == pytest.approx(want, rel=2e-14 if N < 100 else 5e-12)
     assert got == pytest.approx(float(impairment_mpmath(N, q, N_B)), rel=5e-12)
@@ -70,7 +70,10 @@ def test_the_impairment(N, q, N_B, want):
 
 @pytest.mark.parametrize("N, q, N_B", [(1, 0.5, 1), (7, 0.9, 7), (30, 1e-12, 30), (30, 0.999, 2), (200, 0.01, 150)])
 def test_the_impairment_far_from_the_paper(N, q, N_B):
-    """Cases in which 1 - P would be 0 in floats, or nearly 1, and the share of a record, which has the same sum."""
+    """The impairment is correct far from the paper's sizes, where 1 - P would be 0 in floats, or nearly 1.
+
+    The share of a record has the same sum.
+    """
     want = impairment_mpmath(N, q, N_B)
     assert impairment(q=q, N_B=N_B, N_bar=N) == pytest.approx(float(want), rel=1e-11)
     share = inclusion_probability(q=q, N_B=N_B, N=N)
@@ -83,7 +86,7 @@ def test_the_impairment_far_from_the_paper(N, q, N_B):
 @pytest.mark.verifies("dpulr2024:eq39", "dpulr2024:eq31", "dpulr2024:f1-split")
 @pytest.mark.parametrize("N, q, N_B, want", [(12, 0.2, 2, 1.05686171534), (10, 0.15, 1, 1.03677028949)])
 def test_the_ratio_of_the_normalisers(N, q, N_B, want):
-    """TV5: c_0 / c_1 by enumeration of the batches of N and of N + 1 records."""
+    """The ratio of the normalisers c_0 / c_1 is that of the batches of N and of N + 1 records, enumerated (TV5)."""
     c_0, c_1 = (1 / accepted_subsets(n, q, N_B)[2] for n in (N, N + 1))
     digits(c_0 / c_1, want, 11)
     assert 1 + impairment(q=q, N_B=N_B, N_bar=N) == pytest.approx(c_0 / c_1, rel=1e-12)
@@ -91,7 +94,10 @@ def test_the_ratio_of_the_normalisers(N, q, N_B, want):
 
 @pytest.mark.verifies("dpulr2024:eq40")
 def test_the_impairment_falls_with_the_number_of_records():
-    """This also holds if N_B is more than q N, so it does not need the condition on N_B."""
+    """The impairment falls with the number of records, also if N_B is more than q N.
+
+    So this does not need the condition on N_B.
+    """
     got = [impairment(q=0.1, N_B=5, N_bar=N) for N in range(5, 301)]
     assert (np.diff(got) < 0).all()
 
@@ -108,7 +114,7 @@ def test_the_impairment_falls_with_the_number_of_records():
     ],
 )
 def test_acceptance_and_inclusion(N, q, N_B, accepted, share):
-    """TV2 and TV6."""
+    """Acceptance and inclusion have the ledger's values (TV2, TV6)."""
     if accepted:
         assert acceptance(q=q, N_B=N_B, N=N) == pytest.approx(accepted, rel=1e-11)
     if share:
@@ -117,7 +123,7 @@ def test_acceptance_and_inclusion(N, q, N_B, accepted, share):
 
 @pytest.mark.verifies("dpulr2024:fig2", "dpulr2024:rejection-text")
 def test_the_ratio_of_figure_2():
-    """TV3: alpha = 1.1, sigma_0 = 4, to the four digits of the ledger."""
+    """The ratio of figure 2 has the ledger's four digits (TV3): alpha = 1.1, sigma_0 = 4."""
     for q, N, N_B, want in (
         (0.01, 1000, 5, 13.94),
         (0.01, 1000, 9, 122.8),
@@ -147,7 +153,10 @@ def test_the_ratio_of_figure_2():
     ],
 )
 def test_a_threshold_at_the_mean_makes_the_first_term_dominate(B, steps, spent, ratios, share, largest):
-    """E7, if line 195 is taken literally and q = N_B / N: the addition, and the necessary distance below N_B."""
+    """A threshold at the mean makes the first term dominate, with the numbers of E7.
+
+    This takes line 195 literally, so q = N_B / N. The numbers are the addition, and the necessary distance below N_B.
+    """
     assert steps * impairment(**PAPER[B]) == pytest.approx(spent, rel=2e-4)
     for alpha, ratio, most in zip((1.1, 8), ratios, largest, strict=True):
         settings = {"alpha": alpha, "q": B / 60_000, "sigma_0": 4.0, "N": 60_000}
@@ -161,7 +170,7 @@ def test_a_threshold_at_the_mean_makes_the_first_term_dominate(B, steps, spent, 
 
 
 def conditions(alpha, q, sigma):
-    """The two of the theorem, as printed."""
+    """The two conditions of the theorem, as printed."""
     A = mpmath.log(1 + 1 / (q * (alpha - 1)))
     first = sigma**2 * A / 2 - 2 * mpmath.log(sigma) - alpha
     over = sigma**2 * A**2 / 2 - mpmath.log(5) - 2 * mpmath.log(sigma)
@@ -180,7 +189,10 @@ def conditions(alpha, q, sigma):
     ],
 )
 def test_the_largest_order(q, sigma, which, want):
-    """TV4: the root of the active condition, in 30 digits. Both hold below it, and one fails above."""
+    """The largest order is the root of the active condition, in 30 digits (TV4).
+
+    Below it both conditions hold, and above it one fails.
+    """
     got = largest_order(q=q, sigma=sigma)
     assert got == pytest.approx(want, rel=1e-13)
     with mpmath.workdps(30):
@@ -193,7 +205,7 @@ def test_the_largest_order(q, sigma, which, want):
 
 
 def test_the_first_condition_at_a_fifth():
-    """TV4: at q = 1/5 and sigma = 4 the first condition alone would allow 4.426."""
+    """At q = 1/5 and sigma = 4, the first condition alone would allow the order 4.426 (TV4)."""
     with mpmath.workdps(30):
         root = mpmath.findroot(lambda a: conditions(a, mpmath.mpf(1) / 5, 4)[0], 4.4)
     assert float(root) == pytest.approx(4.42635270263737, rel=1e-12)
@@ -201,7 +213,10 @@ def test_the_first_condition_at_a_fifth():
 
 @pytest.mark.verifies("dpulr2024:def4", "dpulr2024:eq31", "dpulr2024:f1-split")
 def test_the_laws_by_enumeration():
-    """Every batch of 7 records and of 8 with its probability, for a function that distinguishes sizes."""
+    """The laws are those of an enumeration of every batch of 7 records and of 8.
+
+    The function distinguishes sizes of batches.
+    """
     N, q, N_B = 7, 0.3, 3
 
     def f(others, there):
@@ -226,7 +241,10 @@ def test_the_laws_by_enumeration():
     ],
 )
 def test_where_only_x_matters(alpha, without, with_x):
-    """TV7: f = 1{x in the batch}, N = 40, q = 0.2, N_B = 8, sigma = 4; it is a Poisson batch of rate q'."""
+    """If only x matters, f = 1{x in the batch}, the mechanism is a Poisson batch of rate q' (TV7).
+
+    Here N = 40, q = 0.2, N_B = 8, sigma = 4.
+    """
     f0, f1 = (log_density(law, sigma=4.0) for law in rejection_laws(lambda k, there: there, N=40, q=0.2, N_B=8))
     assert renyi_density(f0, f1, alpha=alpha) == pytest.approx(without, rel=1e-11)
     assert renyi_density(f1, f0, alpha=alpha) == pytest.approx(with_x, rel=1e-11)
@@ -248,7 +266,7 @@ FAMILIES = {
 
 
 def renyi_on_a_grid(p, q, sigma, alpha):
-    """Renyi divergence of two mixtures by the trapezium rule, whose error falls as exp(-2 pi^2 sigma^2 / h^2)."""
+    """Renyi divergence of two mixtures by the trapezium rule. The error falls as exp(-2 pi^2 sigma^2 / h^2)."""
     low, high = min(p[0].min(), q[0].min()), max(p[0].max(), q[0].max())
     h = sigma / 20
     v = np.arange(low - 2 * alpha - 14 * sigma, high + 2 * alpha + 14 * sigma, h)[:, None]
@@ -260,9 +278,10 @@ def renyi_on_a_grid(p, q, sigma, alpha):
 @pytest.mark.verifies("dpulr2024:thm1", "dpulr2024:eq37")
 @pytest.mark.slow
 def test_theorem_1_holds_in_both_directions_wherever_it_was_tried():
-    """Five families of sensitivity 1, eight (N, q, N_B), two sigmas, three orders: at most 0.29 of the bound.
+    """Theorem 1 holds in both directions in every test: the divergence is at most 0.29 of the bound.
 
-    The order D from D' also satisfies Equation 37, the ratio of the normalisers and the divergence of Poisson batches.
+    We test five families of sensitivity 1, eight (N, q, N_B), two sigmas and three orders. The order D from D' also
+    satisfies Equation 37, with the ratio of the normalisers and the divergence of Poisson batches.
     """
     largest = [0.0, 0.0]
     sizes = ((5, 0.2, 1), (20, 0.2, 4), (40, 0.2, 8), (40, 0.2, 4), (60, 0.1, 3), (100, 0.05, 5), (100, 0.05, 1))
@@ -292,7 +311,10 @@ def test_the_grid_agrees_with_adaptive_quadrature():
 
 @pytest.mark.verifies("dpulr2024:thm1", "dpulr2024:rejection-text")
 def test_the_first_term_cannot_be_left_out():
-    """E7: f = |J without x| - 1{x}, N = 100, q = 0.05, N_B = 5, sigma = 4, alpha = 8: 0.00294091 > 0.0025."""
+    """The first term cannot be left out (E7): 0.00294091 > 0.0025 for f = |J without x| - 1{x}.
+
+    Here N = 100, q = 0.05, N_B = 5, sigma = 4, alpha = 8.
+    """
     f0, f1 = rejection_laws(FAMILIES["difference"](5), N=100, q=0.05, N_B=5)
     got = renyi_on_a_grid(f1, f0, 4.0, 8)
     digits(got, 0.00294091, 8)
@@ -308,7 +330,10 @@ def test_the_first_term_cannot_be_left_out():
 
 @pytest.mark.verifies("dpulr2024:dpsgd-gamma")
 def test_the_second_term_alone_is_right_for_poisson_batches_under_the_conditions():
-    """Exact / closed form is about a quarter for q up to 1/5 and sigma >= 4. At sigma = 1/2, it is 3.35 and more."""
+    """The second term alone is a bound for Poisson batches under the conditions: the exact value is a quarter of it.
+
+    This is for q up to 1/5 and sigma >= 4. At sigma = 1/2, the ratio is 3.35 and more.
+    """
     ratios = []
     for q, sigma in itertools.product((64 / 60_000, 1 / 120, 0.05, 0.2), (4.0, 5.0, 8.0, 16.0)):
         for alpha in (2, largest_order(q=q, sigma=sigma)):
@@ -316,7 +341,7 @@ def test_the_second_term_alone_is_right_for_poisson_batches_under_the_conditions
             ratios.append(renyi_on_a_grid(*laws, sigma, alpha) / (2 * q**2 * alpha / sigma**2))
     assert 0.24 < min(ratios) < max(ratios) < 0.27
     q = 64 / 60_000
-    for alpha, want in ((2, 3.35), (4, 319), (8, 1.1e5)):  # binomial sums: alpha is an integer
+    for alpha, want in ((2, 3.35), (4, 319), (8, 1.1e5)):  # binomial sums, because alpha is an integer
         terms = (
             math.comb(alpha, k) * q**k * (1 - q) ** (alpha - k) * math.exp(2 * k * (k - 1)) for k in range(alpha + 1)
         )
@@ -338,7 +363,7 @@ def test_the_second_term_alone_is_right_for_poisson_batches_under_the_conditions
     ],
 )
 def test_the_epsilon_that_theorem_2_gives(sigma_0, N_B, want, order):
-    """TV18: q = 1/120, 3,000 steps, delta = 1e-5.
+    """Theorem 2 gives the ledger's epsilon (TV18): q = 1/120, 3,000 steps, delta = 1e-5.
 
     This is only the claim, because Theorem 2 is false for Algorithm 1.
     """
@@ -358,7 +383,10 @@ def test_the_epsilon_that_theorem_2_gives(sigma_0, N_B, want, order):
 
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_the_best_order_of_theorem_2_lies_inside_where_steps_are_many():
-    """a + s alpha + log(1/delta) / (alpha - 1), s = 2 T q^2 / sigma_0^2, is least at 1 + sqrt(log(1/delta) / s)."""
+    """With many steps, the best order of Theorem 2 is inside: 1 + sqrt(log(1/delta) / s), s = 2 T q^2 / sigma_0^2.
+
+    It is the minimum of a + s alpha + log(1/delta) / (alpha - 1).
+    """
     settings = {"T": 1_000_000, "q": 1 / 120, "sigma_0": 4.0, "N_B": 500, "N_bar": 60_000}
     epsilon, alpha = claimed_dp_ulr_epsilon(delta=1e-5, **settings)
     assert alpha == pytest.approx(1 + math.sqrt(math.log(1e5) * 16 * 120**2 / 2e6), rel=1e-13)
@@ -370,7 +398,7 @@ def test_the_best_order_of_theorem_2_lies_inside_where_steps_are_many():
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:alg1.L195")
 @pytest.mark.parametrize("B, steps, at_mean, below", [(64, 23438, 2.953, 0.822), (200, 7500, 2.204, 0.826)])
 def test_the_epsilon_that_theorem_2_gives_the_paper(B, steps, at_mean, below):
-    """E7, sigma_0 = 4: N_B at the mean q N, and at 0.8 of it."""
+    """Theorem 2 gives the paper's setting the epsilons of E7 at sigma_0 = 4: N_B at the mean q N, and at 0.8 of it."""
     for N_B, want in ((B, at_mean), (int(0.8 * B), below)):
         got, _ = claimed_dp_ulr_epsilon(delta=1e-5, T=steps, q=B / 60_000, sigma_0=4.0, N_B=N_B, N_bar=60_000)
         assert got == pytest.approx(want, rel=1e-3)
@@ -378,7 +406,10 @@ def test_the_epsilon_that_theorem_2_gives_the_paper(B, steps, at_mean, below):
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:extra-noise")
 def test_the_claims_of_the_audits_and_the_closed_form_of_the_second():
-    """TV19: Theorem 2's claims about audits 1 and 3. Audit 2 by hand: eps >= 15.63 with 8 outputs, 425.6 with 128."""
+    """The audits test the claims of TV19, which are Theorem 2's for audits 1 and 3.
+
+    Audit 2 by hand: eps >= 15.63 with 8 outputs, 425.6 with 128.
+    """
     one = {"delta": 1e-5, "T": 1, "q": 0.2, "sigma_0": 4.0}
     claim, order = claimed_dp_ulr_epsilon(N_B=10, N_bar=50, **one)
     assert claim == pytest.approx(3.8590850440725, rel=1e-12)
@@ -388,7 +419,7 @@ def test_the_claims_of_the_audits_and_the_closed_form_of_the_second():
     assert stats.chi2.logcdf(1 / 16, 8) == pytest.approx(-17.0659843974424, rel=1e-13)
     share = inclusion_probability(q=0.2, N_B=10, N=50)
     for outputs, want in ((4, 6.2074), (8, 15.628), (16, 36.920), (32, 84.715), (128, 425.57)):
-        # P(chi2 <= u) = (u / 2)^a e^{-u / 2} / Gamma(a + 1) (1 + ...): in logarithms, as at 128 it is below floats
+        # P(chi2 <= u) = (u / 2)^a e^{-u / 2} / Gamma(a + 1) (1 + ...); in logarithms, because at 128 it is below floats
         a, u = outputs / 2, 1 / 16
         log_p = a * math.log(u / 2) - u / 2 - special.gammaln(a + 1) + math.log(special.hyp1f1(1, a + 1, u / 2))
         assert math.log(share - 1e-5) - log_p == pytest.approx(want, rel=5e-5)
@@ -400,7 +431,10 @@ def test_the_claims_of_the_audits_and_the_closed_form_of_the_second():
     [(8, 0.08, 0.0760424684762469, 1), (8, 2.0, 0.124996552214808, 1), (30, 16 / 500, 14.650455846814, 500)],
 )
 def test_the_variance_of_a_clipped_normal(d, variance, want, times):
-    """TV12, and the mean of min(r, C)^2 by quadrature. 500 examples of noise 16 / 500 in 30 dimensions keep 14.65."""
+    """The variance of a clipped normal has the ledger's values (TV12), which are means of min(r, C)^2 by quadrature.
+
+    500 examples of noise 16 / 500 in 30 dimensions keep 14.65.
+    """
     got = clipped_variance(variance=variance, d=d, C=1.0)
     assert times * got == pytest.approx(want, rel=1e-13)
     r = stats.chi(d, scale=math.sqrt(variance))
@@ -415,7 +449,10 @@ def test_the_variance_of_a_clipped_normal(d, variance, want, times):
     [(100_480, 4.98e-3, 1_607_680), (8256, 6.06e-2, 132_096), (2080, 0.240, 33_280), (330, 1.515, 5280)],
 )
 def test_no_layer_of_the_paper_keeps_the_variance_that_theorem_2_needs(d, at_500, needed):
-    """E1: after the clip, n examples have at most n C^2 / d in the least direction, and sigma_0 = 4 needs 16 C^2."""
+    """No layer of the paper keeps the variance that Theorem 2 needs (E1): 16 C^2 for sigma_0 = 4.
+
+    After the clip, n examples have at most n C^2 / d in the least direction.
+    """
     for n in BATCHES:
         most = max(n * clipped_variance(variance=v, d=d, C=1.0) for v in np.geomspace(1e-8, 1e8, 33))
         assert most <= n / d * (1 + 1e-12) < 16
@@ -439,7 +476,10 @@ def with_its_own_covariance(q, variance, added):
     [(160, 2, 0.094314255583057, math.inf), (16, 1.5, 0.0118420161451355, 0.0300410515229168)],
 )
 def test_theorem_4_drops_the_covariance_of_the_record(added, alpha, d01, d10):
-    """TV8: the least pair at q = 0.2 and sigma = 4, above the bound of Theorem 4 for the instance N = 50, N_B = 5."""
+    """Theorem 4 omits the covariance of the record: TV8 is above its bound for the instance N = 50, N_B = 5.
+
+    TV8 is the least pair at q = 0.2 and sigma = 4.
+    """
     f0, f1 = with_its_own_covariance(0.2, 16.0, added)
     assert renyi_density(f0, f1, alpha=alpha) == pytest.approx(d01, rel=1e-10)
     assert renyi_density(f1, f0, alpha=alpha) == pytest.approx(d10, rel=1e-10)
@@ -452,7 +492,10 @@ def test_theorem_4_drops_the_covariance_of_the_record(added, alpha, d01, d10):
 
 @pytest.mark.verifies("dpulr2024:thm4", "dpulr2024:eq32", "dpulr2024:eq32b")
 def test_theorem_4_holds_where_the_record_brings_no_covariance():
-    """The corrected statement: with Sigma_x = 0 the translate is a translate, and the bound holds in both orders."""
+    """Theorem 4 holds if the record brings no covariance, Sigma_x = 0, in both orders, as in the corrected statement.
+
+    Then the translate of the proof is a translate.
+    """
     f0, f1 = with_its_own_covariance(0.2, 16.0, 0.0)
     for alpha in (1.5, 2, 4):
         bound = rejection_renyi(alpha=alpha, q=0.2, sigma=4.0, N_B=5, N_bar=50)
@@ -461,7 +504,10 @@ def test_theorem_4_holds_where_the_record_brings_no_covariance():
 
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_theorem_4_in_epsilon_and_delta():
-    """E4: a record of variance 16,000 is visible: 361 times the bound at q = 0.01; delta(50) = 0.1476 at q = 0.2."""
+    """Theorem 4 in epsilon and delta (E4): a record of variance 16,000 is visible.
+
+    The divergence is 361 times the bound at q = 0.01, and delta(50) = 0.1476 at q = 0.2.
+    """
     f0, f1 = with_its_own_covariance(0.01, 16.0, 1.6e4)
     got = renyi_density(f0, f1, alpha=2)
     digits(got, 0.009037, 6)
@@ -471,13 +517,13 @@ def test_theorem_4_in_epsilon_and_delta():
     digits(hockey_stick_density(f1, f0, epsilon=50, lower=-2000, upper=2000), 0.1476, 4)
 
 
-# --- what an accountant says ------------------------------------------------------------------------------------
+# --- epsilons of an accountant ----------------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("dpulr2024:dpsgd-gamma", "dpulr2024:fig3")
 @pytest.mark.parametrize(
     "B, sigma_0, steps, want",
-    [  # TV15 as corrected: 0.13086 and 0.06032 of 64 at a grid of 1e-5; at 1e-4 the first would be 0.13245
+    [  # TV15 as corrected: 0.13086 and 0.06032 for 64, with a grid of 1e-5; with 1e-4, the first would be 0.13245
         (64, 8.0, 23_438, 0.06031),
         (200, 8.0, 7500, 0.11281),
         pytest.param(64, 4.0, 23_438, 0.13085, marks=pytest.mark.slow),
@@ -487,7 +533,7 @@ def test_theorem_4_in_epsilon_and_delta():
     ],
 )
 def test_the_tight_epsilon_of_the_sound_rule(B, sigma_0, steps, want):
-    """Poisson batches, delta = 1e-5, add-remove, by composed privacy losses."""
+    """The tight epsilon of the sound rule, by composed privacy losses: Poisson batches, delta = 1e-5, add-remove."""
     how = {"adjacency": "add-remove", "sampling": "poisson", "sampling_rate": B / 60_000}
     released = mechanism(sigma_0=sigma_0, C=1.0, m=B, **how)
     found = tight([(released, steps)], delta=1e-5).epsilon
@@ -500,13 +546,16 @@ def test_the_tight_epsilon_of_the_sound_rule(B, sigma_0, steps, want):
     [(8, 2.5599307178363855), (4, 5.6795868550975666), (2, 13.206712240451983), (1, 33.10373233592249)],
 )
 def test_25_releases_of_each_record(sigma_0, want):
-    """TV16: shuffled batches, each record once in an epoch, 25 epochs: one Gaussian release, multiplier sigma_0 / 5."""
+    """25 releases of each record are one Gaussian release with multiplier sigma_0 / 5 (TV16).
+
+    The batches are shuffled, with each record once in an epoch, for 25 epochs.
+    """
     assert epsilon_gaussian(delta=1e-5, noise_multiplier=sigma_0 / 5) == pytest.approx(want, rel=1e-10)
 
 
 @pytest.mark.verifies("dpulr2024:prop1")
 def test_the_best_order_of_proposition_1():
-    """TV17: gamma = 0.05 alpha at delta = 1e-5."""
+    """The best order of Proposition 1 has the ledger's value (TV17): gamma = 0.05 alpha at delta = 1e-5."""
     found = optimize.minimize_scalar(
         lambda a: float(rdp.mironov2017(np.array([a]), np.array([0.05 * a]), delta=1e-5)[0]),
         bounds=(1.01, 100),
@@ -518,12 +567,15 @@ def test_the_best_order_of_proposition_1():
 
 
 def test_what_one_more_example_does_to_the_variance_of_a_fixed_batch():
-    """TV22: N(0, 65/64 I) from N(0, I) in the 100,480 dimensions of the first layer."""
+    """One more example changes the variance of a fixed batch: N(0, 65/64 I) and N(0, I) differ clearly (TV22).
+
+    They are in the 100,480 dimensions of the first layer.
+    """
     one = renyi_gaussian(np.zeros(1), np.array([[65 / 64]]), np.zeros(1), np.eye(1), alpha=2)
     assert 100_480 * one == pytest.approx(12.2671225124175, rel=1e-9)
 
 
-# --- what is refused --------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------
 
 GOOD = {"alpha": 2.0, "q": 0.1, "sigma": 4.0, "N_B": 3, "N_bar": 60}
 
@@ -580,13 +632,19 @@ def test_numbers_out_of_range_are_refused(call):
 
 
 def test_orders_beyond_the_conditions_have_no_bound():
-    """The theorem does not cover them. With small q and sigma 4, some orders remain."""
+    """Orders beyond the conditions have no bound, because the theorem does not cover them.
+
+    With small q and sigma 4, some orders remain.
+    """
     assert rejection_renyi(**{**GOOD, "alpha": 1e6}) == math.inf
     for q, sigma in itertools.product((1e-9, 1e-4, 0.2), (4.0, 40.0, 4000.0)):
         assert 1 < largest_order(q=q, sigma=sigma) < math.inf
 
 
 def test_a_threshold_at_a_rounded_mean_is_within_the_theorem():
-    """q = N_B / N_bar, whose product with N_bar rounds to either side of N_B."""
+    """A threshold at a rounded mean is within the theorem, for q = N_B / N_bar.
+
+    The product of q with N_bar rounds to either side of N_B.
+    """
     for N_B in range(1, 12_001, 97):
         assert rejection_renyi(alpha=1.5, q=N_B / 60_000, sigma=4.0, N_B=N_B, N_bar=60_000) < math.inf

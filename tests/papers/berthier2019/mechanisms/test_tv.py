@@ -433,7 +433,7 @@ def test_what_epsilon_and_delta_allow_a_test():
     p = np.array([delta, 0, (1 - delta) * right, (1 - delta) * (1 - right)])
     q = np.array([0, delta, (1 - delta) * (1 - right), (1 - delta) * right])
     assert total_variation(p, q) == pytest.approx(testing.dp_to_tv(epsilon=eps, delta=delta), rel=1e-14)
-    false_positive, true_positive = (rates[1:] for rates in testing.roc_of_laws(p, q))  # without the test that says 0
+    false_positive, true_positive = (rates[1:] for rates in testing.roc_of_laws(p, q))  # without the test answering 0
     assert 1 - true_positive == pytest.approx(testing.dp_trade_off(false_positive, epsilon=eps, delta=delta), abs=1e-14)
     assert testing.dp_trade_off([0.0, 0.5], epsilon=1e4).tolist() == [1.0, 0.0]
 
