@@ -1,4 +1,4 @@
-"""Certificates: files that refute a statement with only Python's standard library, exactly or rounded outwards."""
+"""Certificates: files that refute a statement with only Python's standard library, exactly or with outward rounding."""
 
 import ast
 import contextlib
@@ -18,7 +18,7 @@ FILES = sorted((ROOT / "nfa" / "papers").glob("*/certificates/*"))
 NAMES = [f"{path.parent.parent.name}/{path.stem}" for path in FILES]
 LINES, SECONDS = 80, 2.0
 LAST = re.compile(r"refuted: claimed .+, .*at least .+")
-MAY = {  # imports of a certificate: whole numbers, fractions, and decimals, whose functions round correctly
+MAY = {  # imports that a certificate may have: whole numbers, fractions, and decimals, which round correctly
     "fractions": {"Fraction"},
     "decimal": {"Context", "ROUND_CEILING", "ROUND_FLOOR"},
     "math": {"ceil", "comb", "factorial", "isqrt"},
@@ -33,7 +33,7 @@ def judged(*verdicts):
     return [item for item in ledger.items() if item.verdict in verdicts]
 
 
-# --- which statements have one
+# --- which statements have a certificate
 
 
 def test_files_and_items_name_one_another():
@@ -48,7 +48,11 @@ def test_files_and_items_name_one_another():
 
 
 def test_every_refutation_has_one_or_the_reason_why_not():
-    """Every false item, and every conditional one, because one of its readings may fail. No other item has a reason."""
+    """Every refutation has a certificate, or the reason why it has none.
+
+    A refutation is a false item, or a conditional one, because one of its readings may fail. No other item has a
+    reason.
+    """
     without = {item.id for item in judged("false", "conditional") if not item.certificate}
     reasons = {item.id: item.uncertified for item in ledger.items() if item.uncertified}
     assert without == set(reasons), "say why in the field uncertified"
@@ -61,13 +65,16 @@ def test_the_main_finding_on_each_paper_has_one():
         assert certificates.text(ledger.find(name)).startswith('"""')
 
 
-# --- what each of them is
+# --- what a certificate is
 
 
 @each
 @pytest.mark.posix("counts the time of processors that a process took")
 def test_it_refutes_without_anything_else(path, tmp_path):
-    """Isolated, without site-packages, in an empty folder: so only the standard library is available, and not nfa."""
+    """A certificate refutes its statement without anything else: isolated, without site-packages, in an empty folder.
+
+    So only the standard library is available, and not nfa.
+    """
     import resource
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -80,7 +87,10 @@ def test_it_refutes_without_anything_else(path, tmp_path):
 
 @each
 def test_it_is_short_and_exact(path):
-    """It has at most 80 lines. Floating-point numbers are only printed. Imports are exact or round correctly."""
+    """A certificate is short and exact: at most 80 lines, and floating-point numbers are only printed.
+
+    Its imports are exact or round correctly.
+    """
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
     assert len(source.splitlines()) <= LINES
@@ -102,7 +112,7 @@ def test_none_is_a_module_of_nfa():
 
 
 def outcome(tree):
-    """Run a certificate in this process: ("", its output), or the sentence with which it ends and its output."""
+    """Run a certificate in this process: ("", its output), or its last sentence and its output."""
     out = io.StringIO()
     try:
         with contextlib.redirect_stdout(out):
@@ -136,7 +146,7 @@ def numeric(value):
 
 
 def altered(value):
-    """Other numbers to replace it, with large changes first."""
+    """Other numbers that can replace it, with large changes first."""
     one = Fraction(value)
     others = [10 * one, one / 10, 2 * one, one / 2, one + 1, one - 1, -one, Fraction(0)]
     if isinstance(value, int):
@@ -175,7 +185,7 @@ def check(path, at, value, tree):
 
 @each
 def test_a_wrong_counterexample_fails(path):
-    """Some change of the first number makes the certificate fail with a sentence."""
+    """Some change of the first number of a counterexample makes the certificate fail with a sentence."""
     source = path.read_text(encoding="utf-8")
     at = next(numbers(source))
     assert any(check(path, at, *change) for change in with_changes(source, at))
@@ -184,7 +194,7 @@ def test_a_wrong_counterexample_fails(path):
 @pytest.mark.slow
 @each
 def test_every_wrong_number_fails(path):
-    """For every number, some change does. Each change fails with a sentence, or the result still refutes."""
+    """For every number, some change makes the certificate fail with a sentence; otherwise it still refutes."""
     source = path.read_text(encoding="utf-8")
     found = [[check(path, at, *change) for change in with_changes(source, at)] for at in numbers(source)]
     assert all(map(any, found))
@@ -193,7 +203,7 @@ def test_every_wrong_number_fails(path):
 
 
 def test_an_altered_number_by_hand():
-    """Noise that is less than the hypothesis needs, noise that is enough, and an event that shows too little."""
+    """Altered numbers by hand: noise below the hypothesis, sufficient noise, and an event with too little evidence."""
     path = next(path for path in FILES if path.stem == "prop2_2")
     source = path.read_text(encoding="utf-8")
     for right, wrong, sentence in (

@@ -1,4 +1,4 @@
-"""The names in the papers' headers: every experiment and audit exists, and a wrong line is refused in one sentence."""
+"""The names in the papers' headers: every experiment and audit exists. A wrong line is refused in one sentence."""
 
 import sys
 import tomllib

@@ -1,4 +1,4 @@
-"""`--only`: the chosen runs of an item, the texts about them, and that all other runs are left alone."""
+"""`--only`: the chosen runs of an item, and the texts about them. All other runs stay unchanged."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def tiny(tmp_path, monkeypatch):
     return experiment
 
 
-# Which runs
+# Which runs are chosen
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def tiny(tmp_path, monkeypatch):
         ("ohana2021:table1", "paper", {"rule": "DRTP"}, 1),
         ("ours:equal-epsilon", "paper", {"rule": "DP-DFA, corrected (lee2020),joint DFA", "epsilon": "3"}, 2 * 2),
         ("ours:screen", "paper", {"changed": "no momentum, steps ten times"}, 2),
-        ("berthier2019:fig11", "paper", {"reading": "L = 0.5, regulariser unclipped"}, 3),  # and L = 0.5 is another
+        ("berthier2019:fig11", "paper", {"reading": "L = 0.5, regulariser unclipped"}, 3),  # L = 0.5 is another one
         ("ours:screen", "paper", {"changed": "as chosen,Adam, 0.001"}, 4),
     ],
 )
@@ -110,7 +110,7 @@ def test_a_key_that_comes_twice_has_the_values_of_both():
     assert options(["sigma = 0", "rule=DP-BP", "sigma=0.01, 0.05"]) == {"sigma": "0,0.01, 0.05", "rule": "DP-BP"}
 
 
-# What is run, and what is said of it
+# What is run, and the texts about it
 
 
 def test_only_the_chosen_runs_are_made_and_spoken_of(tiny, tmp_path):
@@ -138,7 +138,7 @@ def test_the_rest_is_made_later_and_finished_runs_stay(tiny, tmp_path):
     assert in_folder(out) == in_folder(whole)
     assert (out / "dfa-seed1.json").stat().st_mtime_ns == made
     assert (out / "REPORT.md").read_text().startswith("# A tiny table\n")
-    again = reproduce("ohana2021:table1", seeds=1, out=out, only={"rule": "BP"}, resume=False)  # the other is kept
+    again = reproduce("ohana2021:table1", seeds=1, out=out, only={"rule": "BP"}, resume=False)  # the other stays
     assert (len(again.rows), (out / "dfa-seed1.json").stat().st_mtime_ns) == (1, made)
 
 
@@ -225,11 +225,11 @@ def test_without_an_item_a_choice_is_refused(capsys):
     assert "give an item, a paper or the word all" in " ".join(err.split())
 
 
-# Notes and pictures of every item, with a part of its runs alone
+# Notes and pictures of every item, with some of its runs
 
 
 def of_committed(experiment, scale, folder):
-    """Cells and records. If nothing is committed, each record is one of another item."""
+    """Cells and records. If an item has no committed records, its records are those of another item."""
     other, one = DONORS[experiment.id.startswith("ours:")]
     found = {record["cell"]: record for record in records.in_folder(ROOT / "results" / (folder or other))}
     trained = []
@@ -245,8 +245,11 @@ def of_committed(experiment, scale, folder):
     "item, variant, scale, folder", [*TRAINED, ("ours:cnn-trials", "published", "paper", "ours-cnn-trials")]
 )
 def test_report_and_picture_hold_with_one_value_of_a_key_alone(item, variant, scale, folder, tmp_path, monkeypatch):
-    """The first and the last value of every key. A warning from the drawing code would fail the test too."""
-    # This takes long, and does not depend on the rows.
+    """Report and picture work with one value of a key alone: the first and the last value of every key.
+
+    A warning from the drawing code would also fail the test.
+    """
+    # slow, and independent of the rows
     monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)
     experiment = index.find(item, variant)
     trained = of_committed(experiment, scale, folder)

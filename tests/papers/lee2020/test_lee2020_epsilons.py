@@ -47,7 +47,7 @@ def of(rows, **key):
 @pytest.mark.parametrize("n", DATA.values())
 @pytest.mark.parametrize("name", [name for name, reading in READINGS.items() if "steps" not in reading])
 def test_the_accountant_gives_the_same(name, n):
-    """Whole numbers of steps, composed by the accountant from mechanisms written out here."""
+    """The accountant gives the same epsilons for whole numbers of steps, from mechanisms that this test writes out."""
     for caption in CAPTIONS:
         m, S = {"CNN": (512, 3), "FC": (128, 2)}[caption["net"]]
         poisson = name == "Poisson"
@@ -74,7 +74,7 @@ def test_the_accountant_gives_the_same(name, n):
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4", "lee2020:acct")
 @pytest.mark.parametrize(
     "column, cut, rounded, farthest",
-    [  # E3; the farthest value as a multiple of print
+    [  # the ledger's E3; the farthest value as a multiple of print
         ("ours", 23, 13, 0.0065),
         ("lemma 3", 5, 4, 0.66),
         ("steps n/m", 14, 5, 0.007),
@@ -92,7 +92,10 @@ def test_how_many_captions_each_reading_gives(rows, column, cut, rounded, farthe
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_the_rows_and_their_verdicts(rows):
-    """Fashion-MNIST without the misprint, and nothing of CIFAR-10, whose values are 9 to 14 % above print."""
+    """The rows have their verdicts: Fashion-MNIST without the misprint, and no row of CIFAR-10.
+
+    The values of CIFAR-10 are 9 to 14 % above print.
+    """
     assert [row["data"] for row in rows] == ["Fashion-MNIST"] * 24 + ["CIFAR-10"] * 24
     outside = [row for row in rows[:24] if row["verdict"] != "inside"]
     assert [(r["figure"], r["epochs"], r["paper"], r["verdict"]) for r in outside] == [
@@ -104,7 +107,7 @@ def test_the_rows_and_their_verdicts(rows):
     assert min(above) == pytest.approx(0.0907, abs=5e-5)
     assert max(above) == pytest.approx(0.1417, abs=5e-5)
     assert all(row["verdict"].startswith("outside") for row in rows[24:])
-    for here, there in zip(rows[:24], rows[24:], strict=True):  # the caption is the same
+    for here, there in zip(rows[:24], rows[24:], strict=True):  # the caption is the same in both
         assert [here[k] for k in ("net", "sigma", "epochs", "paper")] == [
             there[k] for k in ("net", "sigma", "epochs", "paper")
         ]
@@ -121,7 +124,7 @@ def test_24_values_take_less_than_a_second():
     assert time.perf_counter() - began < 1
 
 
-# Nearly exact values
+# nearly exact values
 
 
 def amplified_profile(epsilons, *, sampling_rate, noise_multiplier):
@@ -134,10 +137,13 @@ def amplified_profile(epsilons, *, sampling_rate, noise_multiplier):
 @pytest.mark.verifies("lee2020:def1")
 @pytest.mark.parametrize("seed", range(6))
 def test_no_small_data_set_exceeds_the_amplified_profile(seed):
-    """Every batch of 2 of 4 records on a line, one replaced: mixtures of 6 Gaussians, divergence by quadrature."""
+    """No small data set exceeds the amplified profile, by quadrature of mixtures of 6 Gaussians.
+
+    We use every batch of 2 of 4 records on a line, and replace one record.
+    """
     rng = np.random.default_rng(seed)
     z = float(rng.uniform(0.4, 3))
-    values = np.append(rng.uniform(-0.5, 0.5, 3), 0.5)  # any two at most 1 apart, the sensitivity
+    values = np.append(rng.uniform(-0.5, 0.5, 3), 0.5)  # any two records differ by at most 1, the sensitivity
     other = np.append(values[:3], -0.5)
 
     def sums(records):
@@ -159,7 +165,10 @@ def test_no_small_data_set_exceeds_the_amplified_profile(seed):
 
 @pytest.mark.verifies("lee2020:def1")
 def test_the_amplified_profile_is_attained_where_one_record_stands_out():
-    """P = (1 - q) N(0, 1) + q N(1/z, 1) and N(0, 1), by quadrature. P is first for epsilon >= 0, and second below."""
+    """One record that stands out attains the amplified profile: P = (1 - q) N(0, 1) + q N(1/z, 1) and N(0, 1).
+
+    We use quadrature. P is first for epsilon >= 0, and second below.
+    """
     q, z = 0.3, 0.8
 
     def mixture(x):
@@ -176,9 +185,10 @@ def test_the_amplified_profile_is_attained_where_one_record_stands_out():
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_every_printed_epsilon_is_a_true_upper_bound(rows):
-    """Nearly exact values come from a program that shares no code with ours.
+    """Every printed epsilon is a true upper bound of the nearly exact values.
 
-    Their margins to the printed ones are tested.
+    The nearly exact values come from a program that shares no code with ours. We test their margins to the printed
+    values.
     """
     known = {
         ("CNN", "0.01", 50): 1.9966,
@@ -212,7 +222,10 @@ def below_by_dp_accounting(pair, steps):
 
 
 def test_an_admissible_pair_is_below_the_nearly_exact_value():
-    """Poisson under add-remove is the loss of one explicit pair, so it is a lower bound, by dp-accounting alone."""
+    """An admissible pair is below the nearly exact value: Poisson under add-remove is the loss of one explicit pair.
+
+    So it is a lower bound. dp-accounting alone computes it.
+    """
     for net, S, m, sigma, steps in (("CNN", 3, 512, 0.01, 5850), ("FC", 2, 128, 0.05, 23400)):
         setting = {"law": "gaussian", "sensitivity": S / m, "noise_std": sigma, "sampling_rate": m / 60000}
         step = Mechanism(adjacency="replace-one", sampling="without-replacement", **setting)
@@ -222,7 +235,7 @@ def test_an_admissible_pair_is_below_the_nearly_exact_value():
         assert below < above < epsilon([(step, steps)], delta=1e-5, conversion="canonne2020").epsilon, net
 
 
-# The door for what is computed
+# The command for computed items
 
 
 def test_found_by_its_name_and_by_the_statement_it_is_about():
@@ -330,7 +343,7 @@ def test_a_folder_of_training_runs_is_refused(nfa, tmp_path):
     assert len(list((tmp_path / "mine").iterdir())) == 1
 
 
-# The results we stand by
+# The published results
 
 
 def test_the_results_are_those_of_the_code(rows):

@@ -1,4 +1,4 @@
-"""Figures 2 to 4 of Lee & Kifer: their cells and thresholds, the privacy in records, and the reports."""
+"""Figures 2 to 4 of Lee & Kifer: their cells and thresholds, the privacy statements of records, and the reports."""
 
 import math
 import warnings
@@ -111,7 +111,7 @@ def test_activations_differ_between_rules_in_the_cnn_unless_a_reading_makes_them
 
 @pytest.mark.parametrize(
     "experiment, key, tau_h",
-    [  # ledger, E4 and E8
+    [  # values of the ledger, E4 and E8
         (FIG4, {"data": "Fashion-MNIST"}, 9.4765976164),
         (FIG4, {"data": "Fashion-MNIST", "reading": "printed"}, 25.6405189883),
         (FIG4, {"data": "CIFAR-10"}, 9.2636372761),
@@ -134,7 +134,10 @@ def test_the_hybrid_gives_every_layer_its_share():
 @pytest.mark.parametrize("experiment", [FIG2, FIG4])
 @pytest.mark.parametrize("rule", ["DP-BP", "DP-DFA", "hybrid"])
 def test_replacing_a_record_moves_the_average_by_S_over_m_and_no_more(experiment, rule):
-    """The mechanism of the rule itself, with the matrices of the run as they are, in single precision."""
+    """Replacing a record changes the average by at most S / m, by the mechanism of the rule itself.
+
+    It uses the matrices of the run unchanged, in single precision.
+    """
     if experiment is FIG4 and rule == "hybrid":
         return
     cell = of(experiment, "demo", rule=rule, sigma="0.01")
@@ -157,12 +160,15 @@ def test_rounding_never_raises_a_threshold(value):
     assert value * (1 - 1e-5) < figures.rounded_down(value) <= value
 
 
-# --- what records say of privacy -----------------------------------------------------------------------------
+# --- what records state about privacy --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
-    """One epoch of the demo's Figure 4, without privacy and at sigma = 0.01, with plain NumPy. Nothing is compiled."""
+    """One epoch of the demo's Figure 4, without privacy and at sigma = 0.01.
+
+    It uses plain NumPy, so nothing is compiled.
+    """
     folder = tmp_path_factory.mktemp("short")
     found = []
     for cell in FIG4.cells("demo", [1]):
@@ -191,7 +197,7 @@ def test_records_state_the_epsilon_of_the_data_that_were_used(short_runs):
     assert "guarantee" not in by_rule["BP", "sound"]
     printed = by_rule["DP-DFA", "printed"]
     assert printed["guarantee"]["epsilon"] > 10 * expected
-    # m times the corrected sensitivity at 25.64, from the letters: the output layer and two sigmoid layers
+    # m times the corrected sensitivity at 25.64, by the formula for the output layer and two sigmoid layers
     moved = 0.2 * math.sqrt(1 + 25.6405**2) * math.sqrt(1 + 2 * (0.25 * 0.9) ** 2)
     assert printed["mechanism"]["sensitivity"] * 128 == pytest.approx(moved, rel=1e-6)
 
@@ -239,7 +245,7 @@ def test_reasons_why_nothing_can_be_compared(experiment, scale, data, why):
 def test_the_20000_jpeg_copies_of_cifar_10_are_not_comparable(experiment, key, data_home):
     cell = of(experiment, "paper", rule="DP-DFA", sigma="0.05", **key)
     settings = cell.settings
-    if experiment is FIG3:  # the network does not matter here, and a small one is quick
+    if experiment is FIG3:  # any network will do here, and a small one is quick
         settings = replace(settings, architecture="3072-5-10", rule="bp", rule_settings={}, adjacency=None, delta=None)
     parts = prepare(settings)
     data = {"note": parts.dataset.note, "name": parts.dataset.name, "train": parts.batches.n}
@@ -249,11 +255,11 @@ def test_the_20000_jpeg_copies_of_cifar_10_are_not_comparable(experiment, key, d
         assert parts.mechanism.sampling_rate == 128 / 20000
 
 
-# --- what reports say ----------------------------------------------------------------------------------------
+# --- texts of reports ----------------------------------------------------------------------------------------
 
 
 def runs_of(figure="fig4", epochs=300, images=60_000, **accuracies):
-    """Cells and records from RULE__READING__SIGMA=percent, or a list (one per seed), as far as notes read them.
+    """Cells and records from RULE__READING__SIGMA=percent, or a list (one per seed), with the entries that notes read.
 
     Their accuracy increases linearly to the last epoch.
     """
@@ -308,7 +314,10 @@ def test_gains_are_points_ahead_of_dp_bp_where_there_is_noise():
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-gap")
 def test_over_several_seeds_each_is_held_against_the_run_of_its_own_seed():
-    """By hand: -5, -4, -6 points, with mean -5 and deviation 1. Student's quantile with two degrees is 4.3027."""
+    """With several seeds, each run is compared with the run of its own seed: -5, -4, -6 points have mean -5.
+
+    By hand, the deviation is 1. Student's quantile with two degrees is 4.3027.
+    """
     found = claims_in_words.accuracies(
         runs_of(
             BP__sound__n=[88.0, 87.0],
@@ -319,7 +328,7 @@ def test_over_several_seeds_each_is_held_against_the_run_of_its_own_seed():
     (gain,) = claims_in_words.gains(found).values()
     assert (gain.mean, gain.n) == (-5.0, 3)
     assert gain.half == pytest.approx(4.3027 / math.sqrt(3), abs=1e-4)
-    (cost,) = claims_in_words.cost_of_privacy(found).values()  # seeds 1 and 2 alone: 8 and 17
+    (cost,) = claims_in_words.cost_of_privacy(found).values()  # seeds 1 and 2 alone give 8 and 17
     assert (cost.mean, cost.n) == (12.5, 2)
     assert cost.half == pytest.approx(12.7062 * 4.5, abs=1e-3)
 
@@ -362,7 +371,10 @@ WHOLE = {
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-clip-bias", "lee2020:claim-epochs")
 def test_whole_runs_are_spoken_of_as_whole_runs():
-    """A line to 82.27 % is at 40 % after 146 of 300 epochs, one to 78.1 % after 154: ceil(40 / mean * 300)."""
+    """The text speaks of whole runs as whole runs: a line to 82.27 % is at 40 % after 146 of 300 epochs.
+
+    A line to 78.1 % is at 40 % after 154 epochs: ceil(40 / mean * 300).
+    """
     text = "\n".join(claims_in_words.notes("fig4", runs_of(**WHOLE)))
     assert (
         "Not seen here. At the same sensitivity, DP-DFA is more accurate in 0 of 1 comparisons, and by 10 points or"
@@ -447,7 +459,7 @@ def test_the_printed_sensitivity_is_refused_by_name():
     assert claims_in_words.refusal().endswith("no upper bound. Use the corrected sensitivity (`lee2020:sens-total`).")
 
 
-# --- what stands below and above the panels ------------------------------------------------------------------
+# --- texts below and above the panels ------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-hybrid")
@@ -465,7 +477,7 @@ def test_the_claim_in_words_stands_below_the_picture_and_in_its_place_where_it_i
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4")
 def test_printed_epsilons_are_those_of_the_captions():
-    """They are those in the text of the paper, written here independently of the experiment's file."""
+    """Printed epsilons are those of the captions, which this test copies from the paper independently."""
     cnn = {50: 4.43, 100: 6.43, 150: 8.07, 200: 9.49}
     fc = {50: 1.03, 100: 1.46, 150: 1.8, 200: 2.1, 250: 2.35, 300: 2.59}
     assert figures.printed_epsilons("fig2")["0.01"] == figures.printed_epsilons("fig3")["0.01"] == cnn
@@ -474,7 +486,7 @@ def test_printed_epsilons_are_those_of_the_captions():
 
 
 def drawn(experiment, runs, monkeypatch):
-    """The figure that the experiment draws for these runs, instead of the file."""
+    """The figure that the experiment draws for these runs, instead of the figure's file."""
     kept = []
     monkeypatch.setattr(pictures, "save_figure", lambda figure, path: kept.append(figure))
     experiment.picture("figure.png", [], runs)
@@ -487,7 +499,7 @@ def texts(figure):
 
 
 def with_mechanism(runs, n, m=128, S=2.0):
-    """Each private record with the mechanism of a direction of sensitivity S/m, on n records."""
+    """Each private record with a mechanism: a direction of sensitivity S/m, on n records."""
     for cell, record in runs:
         record["steps"] = len(record["history"]) * (n // m)
         if "guarantee" in record["privacy"]:
@@ -499,9 +511,9 @@ def with_mechanism(runs, n, m=128, S=2.0):
 
 @pytest.mark.verifies("lee2020:fig4")
 def test_our_epsilons_stand_above_the_panel_and_the_printed_ones_in_brackets(monkeypatch):
-    """On 60,000 records, our rounded-up epsilon is a hundredth above the truncated caption.
+    """Our epsilons are above the panel, and the printed ones in brackets.
 
-    On 20,000, it is far larger.
+    On 60,000 records, our rounded-up epsilon is 0.01 above the truncated caption. On 20,000 records, it is far larger.
     """
     runs = with_mechanism(runs_of(**WHOLE), 60_000)
     found = texts(drawn(FIG4, runs, monkeypatch))
@@ -527,7 +539,10 @@ def test_short_runs_have_no_printed_epsilon_and_one_seed_no_band(monkeypatch):
 
 
 def test_seeds_of_unequal_length_have_a_band_as_far_as_all_go(monkeypatch):
-    """40 and 25 epochs of DP-BP: mean and band for 25, then the longer run as a thin line. The axis has its length."""
+    """Seeds of different lengths have a band for the epochs that all of them have, and then a thin line.
+
+    DP-BP has 40 and 25 epochs: mean and band for 25, then the longer run. The axis has the longer run's length.
+    """
     long = runs_of(DP_BP__sound__001=[80.0, 70.0], epochs=40)
     short = runs_of(DP_BP__sound__001=[80.0, 70.0], epochs=25)
     figure = drawn(FIG4, with_mechanism([long[0], short[1]], 60_000), monkeypatch)
@@ -543,12 +558,12 @@ def test_seeds_of_unequal_length_have_a_band_as_far_as_all_go(monkeypatch):
     assert axes.get_xlim() == (0, 40)
 
 
-# --- the whole of it -----------------------------------------------------------------------------------------
+# --- whole figures -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(params=[pytest.param(FIG2, marks=pytest.mark.slow), FIG4], ids=["fig2", "fig4"])
 def tiny_figure(request, tmp_path, monkeypatch):
-    """A figure with all cells of its small scale, replaced by runs of a second on the tiny data."""
+    """A figure with all cells of its small scale, replaced by runs on the tiny data that take a second."""
     path = write_data(tmp_path / "tiny.npz")
     private = {"rule": "dp_sgd", "adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement"}
 
@@ -611,7 +626,7 @@ def test_bad_input_is_one_sentence(arguments, words, capsys, tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-# --- the results we stand by ---------------------------------------------------------------------------------
+# --- the published results -----------------------------------------------------------------------------------
 
 RESULTS = ROOT / "results"
 STANDING = [FIG2, FIG4]
@@ -648,7 +663,10 @@ def test_table_and_report_are_those_of_the_records(experiment):
 
 @pytest.mark.parametrize("experiment", STANDING)
 def test_epsilons_follow_from_batches_noise_and_S_alone(experiment):
-    """Records that share S spend as much as a mechanism of sensitivity S/m, written out here, on their data."""
+    """Epsilons depend only on batches, noise and S: records with the same S spend as much as one written-out mechanism.
+
+    The mechanism has sensitivity S/m on the records' data.
+    """
     m_paper, S, _ = PRINTED_SIZES[experiment.id.partition(":")[2]]
     for cell, record in standing(experiment)[0]:
         guarantee = record["privacy"].get("guarantee")

@@ -1,4 +1,4 @@
-"""The readings that compare DP-DFA with DP-BP: the changes in each, the proved epsilons, and the notes."""
+"""The readings that compare DP-DFA with DP-BP: what each changes, the proved epsilons, and the notes."""
 
 import math
 import warnings
@@ -25,7 +25,10 @@ CELLS = {tuple(cell.key.values()): cell for cell in CLAIM_GAIN.cells("small", [1
 
 
 def own(reading, rule, sigma="0.01"):
-    """The settings of a rule under a reading, or of the first reading if the reading does not change the rule."""
+    """The settings of a rule under a reading.
+
+    If the reading does not change the rule, they are those of the first reading.
+    """
     return CELLS.get((reading, rule, sigma), CELLS[gain.BASE, rule, sigma]).settings
 
 
@@ -68,7 +71,10 @@ def test_every_run_is_another_and_every_reading_has_both_rules_or_the_firsts(sca
 
 @pytest.mark.parametrize("reading", [name for name in gain.READINGS if name != gain.BASE])
 def test_a_reading_changes_what_its_name_says_and_nothing_else(reading):
-    """By hand: names of settings that differ from the first reading, for DP-BP and for DP-DFA."""
+    """A reading changes what its name says and nothing else, for DP-BP and DP-DFA.
+
+    By hand: the names of the settings that differ from the first reading.
+    """
     network = {"architecture", "activation"}
     rule = {"rule_settings"}
     expected = {
@@ -119,15 +125,15 @@ def test_clips_and_noise_of_dp_bp_are_what_the_readings_say():
     }
 
 
-# --- thresholds and what is proved ---------------------------------------------------------------------------
+# --- thresholds and proved epsilons --------------------------------------------------------------------------
 
 
 def moved(tau_e, tau_h, *, gamma=0.25, beta=0.9, top=1.0):
-    """m times the replace-one sensitivity, from the letters: two hidden layers, and a top that learns from top e."""
+    """m times the replace-one sensitivity, by the formula: two hidden layers, and a top that learns from top e."""
     return 2 * tau_e * math.sqrt(1 + tau_h**2) * math.sqrt(2 * (gamma * beta) ** 2 + top**2)
 
 
-OF_THE_LETTERS = {  # reading: m times the sensitivity of DP-DFA as the reading has it
+OF_THE_LETTERS = {  # reading: m times the sensitivity of DP-DFA under this reading
     "as Figure 4 here": 2.0,
     "printed tau_h, gamma 1/4": moved(0.1, 25.6405),
     "printed tau_h, gamma 1": moved(0.1, 6.33658),
@@ -151,14 +157,17 @@ OF_THE_LETTERS = {  # reading: m times the sensitivity of DP-DFA as the reading 
 
 
 def statement(settings) -> Statement:
-    """The privacy statement of a run on the embedded images in place of its own data."""
+    """The privacy statement of a run with the embedded images in place of its own data."""
     return prepare(replace(settings, dataset="fashion-mnist-small")).privacy
 
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:sens-total")
 @pytest.mark.parametrize("reading", OF_THE_LETTERS)
 def test_what_one_record_can_move_in_dp_dfa_is_what_the_reading_says(reading):
-    """By the mechanism of the rule with the run's own matrices, in single precision. tau_h has six truncated digits."""
+    """The sensitivity of DP-DFA is what the reading states, by the mechanism of the rule with the run's own matrices.
+
+    The matrices have single precision. tau_h has six truncated digits.
+    """
     step = statement(own(reading, "DP-DFA")).mechanism
     S = OF_THE_LETTERS[reading]
     assert S * (1 - 2e-5) <= step.sensitivity * 128 <= S * (1 + 1e-6)
@@ -167,7 +176,7 @@ def test_what_one_record_can_move_in_dp_dfa_is_what_the_reading_says(reading):
 
 @pytest.mark.parametrize("tau_e, tau_h", [(0.02, 47.6359), (0.05, 19.0324), (0.2, 4.65848), (0.5, 1.62241)])
 def test_tau_h_of_another_tau_e_is_the_closed_form(tau_e, tau_h):
-    """sqrt((1/tau_e)^2 / (1 + 2 * 0.225^2) - 1), by hand."""
+    """tau_h for another tau_e is the closed form sqrt((1/tau_e)^2 / (1 + 2 * 0.225^2) - 1), by hand."""
     found = own(f"tau_e = {tau_e}", "DP-DFA").rule_settings
     assert found["tau_e"] == tau_e
     assert found["tau_h"] == pytest.approx(tau_h, rel=2e-5)
@@ -187,7 +196,10 @@ def test_a_threshold_that_stays_is_that_of_the_first_reading():
 
 
 def test_matrices_that_are_not_normalised_move_more():
-    """Standard normal 128 x 10 and 256 x 10 have norms near sqrt(n) + sqrt(10). The mechanism uses them unchanged."""
+    """Matrices that are not normalised have a larger sensitivity, because the mechanism uses them unchanged.
+
+    Standard normal 128 x 10 and 256 x 10 have norms near sqrt(n) + sqrt(10).
+    """
     step = statement(own("B not normalised", "DP-DFA")).mechanism
     low, high = (
         0.2
@@ -205,7 +217,7 @@ def test_what_dp_bp_spends_follows_from_clip_and_noise(reading, factor):
     assert other.sensitivity / other.noise_std == pytest.approx(factor * first.sensitivity / first.noise_std, rel=1e-12)
 
 
-# --- what is told --------------------------------------------------------------------------------------------
+# --- reported results ----------------------------------------------------------------------------------------
 
 
 def rows(**accuracies):
@@ -247,9 +259,9 @@ def test_gains_are_points_ahead_of_dp_bp_on_the_images_held_out():
     assert loose == {
         "gain": 11.0, "relative": 13.8, "DP-BP": 79.0, "DP-DFA": 90.0, "epsilons": ("7.12", "9212.37"), "fair": False,
     }  # fmt: skip
-    assert not found["top layer's error not clipped"]["0.05"]["fair"]  # nothing proved is less
+    assert not found["top layer's error not clipped"]["0.05"]["fair"]  # no proved epsilon is smaller
     assert [found["both tanh"][sigma]["gain"] for sigma in ("0.01", "0.05")] == [1.0, 6.0]
-    assert found["both tanh"]["0.01"]["fair"]  # a hundredth is how far both are rounded up
+    assert found["both tanh"]["0.01"]["fair"]  # the two epsilons are rounded up by up to 0.01
     assert found["both tanh"]["0.05"]["relative"] == 12.0
 
 
@@ -288,12 +300,12 @@ def test_the_report_says_where_none_does():
     assert "- DP-DFA is more accurate than DP-BP at some noise under 0 of 1 readings." in text
 
 
-# --- the whole of it -----------------------------------------------------------------------------------------
+# --- whole experiments ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
-    """All cells of the small scale, replaced by very short runs on the tiny data, with the rule of each."""
+    """All cells of the small scale, replaced by very short runs of their rules on the tiny data."""
     path = write_data(tmp_path / "tiny.npz")
     private = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement", "validation": 0.1}
 
@@ -328,7 +340,7 @@ def test_it_is_found_by_its_id_and_alias():
     assert index.find("lee2020:claim-gain") is index.find("lee2020:claim-10-20%") is CLAIM_GAIN
 
 
-# --- the results we stand by ---------------------------------------------------------------------------------
+# --- the published results -----------------------------------------------------------------------------------
 
 KEPT = [(scale, folder) for scale in SCALES if (folder := ROOT / "results" / f"lee2020-claim-gain-{scale}").exists()]
 kept = pytest.mark.parametrize("scale, folder", KEPT, ids=[scale for scale, _ in KEPT])
@@ -363,7 +375,10 @@ def test_table_and_report_are_those_of_the_records(scale, folder):
 
 @kept
 def test_what_is_proved_follows_from_noise_and_sensitivity_alone(scale, folder):
-    """Epsilon of the readings at S = 2, by a mechanism written out here, and of DP-BP at its clip."""
+    """The proved epsilon depends only on noise and sensitivity: the readings at S = 2, and DP-BP at its clip.
+
+    The test writes out the mechanism.
+    """
     for cell, record in standing(scale, folder):
         reading, rule = cell.key["reading"], cell.key["rule"]
         if rule == "DP-BP":
@@ -434,7 +449,10 @@ def test_which_readings_give_ten_points_and_what_they_spend(small):
 
 @pytest.mark.verifies("lee2020:claim-gain")
 def test_no_other_reading_gives_any_gain(small):
-    """If a reading does not change a rule, the first reading is used. Only the pairs named above are ahead."""
+    """No other reading gives any gain: only the pairs named above are ahead.
+
+    If a reading does not change a rule, we use the first reading.
+    """
     leads = {dfa for _, dfa, *_ in LEADS if not dfa.startswith("both")}
     for reading in {reading for reading, *_ in small} - leads:
         for sigma in ("0.01", "0.05"):
@@ -463,7 +481,11 @@ WHOLE = [
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-fc")
 def test_the_leads_of_other_activations_are_gone_after_300_epochs(small):
-    """The two of `LEADS` that prove as much are ahead after 25 epochs, and 5 points or more behind DP-BP after 300."""
+    """After 300 epochs, the leads of other activations are gone.
+
+    The two of `LEADS` that prove as much are ahead after 25 epochs. After 300 epochs, they are 5 points or more behind
+    DP-BP.
+    """
     whole = of_committed("paper")
     assert len(whole) == 12
     for bp, dfa, *points in WHOLE:
@@ -475,7 +497,7 @@ def test_the_leads_of_other_activations_are_gone_after_300_epochs(small):
         for sigma in ("0.01", "0.05"):
             assert small[dfa, "DP-DFA", sigma][0] > small[bp, "DP-BP", sigma][0]
             assert whole[dfa, "DP-DFA", sigma][0] < whole[bp, "DP-BP", sigma][0] - 5
-    for reading in ("both tanh", "both ReLU"):  # here the gap is no smaller than after 25 epochs
+    for reading in ("both tanh", "both ReLU"):  # here the gap is at least as large as after 25 epochs
         for sigma in ("0.01", "0.05"):
             late, early = (run[reading, "DP-DFA", sigma][0] - run[reading, "DP-BP", sigma][0] for run in (whole, small))
             assert late < early < 0

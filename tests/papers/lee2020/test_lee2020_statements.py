@@ -1,4 +1,4 @@
-"""Statements of Lee & Kifer (2020), Sections 4 and 5: the ledger's numbers for them, by independent methods."""
+"""Statements of Lee & Kifer (2020), Sections 4 and 5: the ledger's numbers, computed by independent methods."""
 
 import functools
 import itertools
@@ -43,7 +43,7 @@ from tests.oracles.private_rules import dp_dfa_by_records, entries, norm
 from tests.project.tree import ROOT
 
 RESULTS = ROOT / "results" / "lee2020-sens-total"
-HUGE = 1e9  # a clip that clips nothing
+HUGE = 1e9  # a bound that no norm exceeds
 FLIP = np.array([1.0, -1.0]) / math.sqrt(2)
 rng = np.random.default_rng
 
@@ -58,7 +58,10 @@ def digits(got, want, decimals=10):
 
 @pytest.mark.verifies("lee2020:clip")
 def test_the_printed_clip_at_0_and_the_norm_of_a_matrix():
-    """min(c, ||v||) v / ||v|| is nan at v = 0. The unit matrix has spectral norm 1, and its entries' norm is 2."""
+    """The printed clip min(c, ||v||) v / ||v|| is nan at v = 0; the norm of a matrix is the spectral norm.
+
+    The unit matrix has spectral norm 1, and the norm of its entries is 2.
+    """
     v = np.zeros(3)
     with np.errstate(invalid="ignore"):
         assert np.isnan(min(1.0, np.linalg.norm(v)) * v / np.linalg.norm(v)).all()
@@ -71,9 +74,10 @@ def test_the_printed_clip_at_0_and_the_norm_of_a_matrix():
 @pytest.mark.verifies("lee2020:gamma")
 @pytest.mark.parametrize("K", [2, 3, 10])
 def test_slopes_of_the_softmax(K):
-    """Its Jacobian by central differences: diagonal entries up to 1/4, spectral norm up to 1/2, at (1/2, 1/2, 0 ...).
+    """The derivative of the softmax has diagonal entries up to 1/4 and spectral norm up to 1/2.
 
-    The rule uses 1/4 for gamma_L if the top layer learns from e * y_hat (1 - y_hat).
+    The Jacobian is by central differences. The largest values are at (1/2, 1/2, 0 ...). The rule uses 1/4 for gamma_L
+    if the top layer learns from e * y_hat (1 - y_hat).
     """
 
     def jacobian(z, step=1e-5):
@@ -96,14 +100,17 @@ def test_slopes_of_the_softmax(K):
 @pytest.mark.verifies("lee2020:A1-A2", "lee2020:A10-A11")
 @pytest.mark.parametrize("L", [2, 3, 6])
 def test_the_printed_loops_draw_one_matrix_that_nothing_uses_and_use_one_that_nothing_draws(L):
-    """Line A1 draws B^1..B^L, and lines A10 to A12 read B^{l+1} for l = L..1. Figure 1 (b) has only B^2..B^L."""
+    """The printed loops draw one matrix that nothing uses, and use one that nothing draws.
+
+    Line A1 draws B^1..B^L, and lines A10 to A12 read B^{l+1} for l = L..1. Figure 1 (b) has only B^2..B^L.
+    """
     drawn, read = set(range(1, L + 1)), {l + 1 for l in range(L, 0, -1)}
     assert (drawn - read, read - drawn) == ({1}, {L + 1})
     net = mlp([5] * L + [3], ops.tanh, rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
-    ours = {l + 1 for l in range(L + 1) if B[l] is not None}  # B[l] feeds layer l, the printed B^{l+1}
+    ours = {l + 1 for l in range(L + 1) if B[l] is not None}  # B[l] feeds layer l and is the printed B^{l+1}
     figure = {int(matrix[2:-1]) + 1 for matrix, _ in feedback.wiring("dfa", L).values() if matrix.startswith("B")}
-    assert ours == figure == drawn & read  # the reading l = 2..L; that of l = 2..L+1 has one for the top layer, too
+    assert ours == figure == drawn & read  # the reading l = 2..L; l = 2..L+1 has one for the top, too
     assert figure | {L + 1} == read
     assert all(B[l].shape == (net.W[l].shape[0], 3) for l in range(1, L))
 
@@ -111,10 +118,11 @@ def test_the_printed_loops_draw_one_matrix_that_nothing_uses_and_use_one_that_no
 @pytest.mark.verifies("lee2020:A3-A5")
 @pytest.mark.parametrize("m, steps, share", [(512, 117, 0.6331), (128, 468, 0.6319)])
 def test_how_many_records_an_epoch_of_fresh_batches_sees(m, steps, share):
-    """One epoch of the sampler at the paper's sizes: the records seen, a share with standard deviation below 0.002.
+    """An epoch of fresh batches sees the expected share of the records, at the paper's sizes.
 
-    The indicators of records are not independent, but draws without replacement make them negatively correlated. A
-    correct program fails with probability below 2e-9 (6 standard deviations; seeds are fixed).
+    The share has a standard deviation below 0.002. The indicators of records are not independent, but draws without
+    replacement make them negatively correlated. A correct program fails with probability below 2e-9 (6 standard
+    deviations; seeds are fixed).
     """
     sampler = WithoutReplacement(np.zeros((60000, 1)), np.zeros((60000, 1)), m, Streams(0))
     assert sampler.steps_per_epoch == steps
@@ -124,7 +132,10 @@ def test_how_many_records_an_epoch_of_fresh_batches_sees(m, steps, share):
 
 @pytest.mark.verifies("lee2020:A6-A8")
 def test_the_forward_pass_is_not_clipped():
-    """A tau_h that scales down all inputs leaves the error unchanged, as the top bias shows."""
+    """The forward pass is not clipped: a tau_h that scales down all inputs leaves the error unchanged.
+
+    The top bias shows the error.
+    """
     net, x, y, B = fix_a()
     small, large = (
         dp_dfa(net, x, y, B=B, m=4, sigma=0.0, tau_e=0.1, tau_h=tau_h, rng=rng(0)) for tau_h in (1e-3, HUGE)
@@ -133,7 +144,7 @@ def test_the_forward_pass_is_not_clipped():
     assert norm(small[0][3]) < 0.01 * norm(large[0][3])
 
 
-TOPS = [  # the top layer's ||dW||, ||db|| on FIX-A: A, E, D with beta = 1, D with beta = 0.9
+TOPS = [  # the top layer's ||dW||, ||db|| on fixture A: A, E, D with beta = 1, D with beta = 0.9
     ({}, 0.0270289470, 0.0278048785),
     ({"beta_top": 0.9}, 0.0243260523, 0.0250243907),
     ({"top": "slope"}, 0.0057593453, 0.0059277869),
@@ -144,7 +155,10 @@ TOPS = [  # the top layer's ||dW||, ||db|| on FIX-A: A, E, D with beta = 1, D wi
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 @pytest.mark.parametrize("top, weights, biases", TOPS)
 def test_the_readings_of_the_top_layer_on_fix_a(top, weights, biases):
-    """Rule and loops agree. The layers below do not depend on the reading."""
+    """For the readings of the top layer on fixture A, rule and loops agree.
+
+    The layers below do not depend on the reading.
+    """
     net, x, y, B = fix_a()
     settings = {"m": 4, "tau_e": 0.1, "tau_h": 1.2}
     by_loops = dp_dfa_by_records(net, x, y, B, **settings, **top)
@@ -156,12 +170,11 @@ def test_the_readings_of_the_top_layer_on_fix_a(top, weights, biases):
 @pytest.mark.verifies("lee2020:A10-A11")
 @pytest.mark.parametrize("K, low, high", [(2, 0.48, 0.52), (3, 0.23, 0.27), (4, 0.09, 0.12), (10, 0.0, 0.0)])
 def test_a_random_matrix_above_the_top_layer_repels_its_bias_from_the_optimum(K, low, high):
-    """Near y_hat = (1/K ...), the bias moves by -B J b, with the softmax's Jacobian J.
+    """A random matrix above the top layer moves its bias away from the optimum.
 
-    It returns if all eigenvalues > 0.
-
-    There are 20,000 standard normal B. For K = 2, the one eigenvalue on vectors of sum 0 is as often positive as not,
-    and the share has standard deviation 0.0035. None of 20,000 at K = 10 means that the share is below 0.0014
+    Near y_hat = (1/K ...), the bias moves by -B J b, with the softmax's Jacobian J. The bias returns if all eigenvalues
+    > 0. There are 20,000 standard normal B. For K = 2, the one eigenvalue on vectors of sum 0 is as often positive as
+    not, and the share has standard deviation 0.0035. None of 20,000 at K = 10 means that the share is below 0.0014
     (confidence 1 - 1e-12).
     """
     sums_0 = np.linalg.svd(np.eye(K) - 1 / K)[0][:, : K - 1]
@@ -171,7 +184,10 @@ def test_a_random_matrix_above_the_top_layer_repels_its_bias_from_the_optimum(K,
 
 
 def learned(reading, seed, steps=250):
-    """Test accuracy in percent of 784-128-256-10 on the embedded images, no noise, tau_h = 25.6405, Adam at 1e-3."""
+    """Test accuracy in percent of 784-128-256-10 on the embedded images, without noise.
+
+    tau_h is 25.6405, and the optimizer is Adam with learning rate 1e-3.
+    """
     known, r, f = data.load("fashion-mnist-small"), rng(seed), np.float32
     x, x_test = ((part.reshape(len(part), 784) / 255).astype(f) for part in (known.x_train, known.x_test))
     y = np.eye(10, dtype=f)[known.y_train]
@@ -198,7 +214,10 @@ def learned(reading, seed, steps=250):
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:A1-A2", "lee2020:A10-A11")
 def test_which_readings_of_the_top_layer_learn():
-    """After 250 steps on the 6,000 embedded images, A and D pass 60 %, and B and C stay below 40 % (10 % is chance)."""
+    """Of the readings of the top layer, A and D learn, and B and C do not.
+
+    After 250 steps on the 6,000 embedded images, A and D are above 60 %, and B and C below 40 % (10 % is chance).
+    """
     found = {reading: learned(reading, seed) for seed in (0, 1) for reading in "AD"}
     assert min(found.values()) > 60, found
     found = {reading: learned(reading, seed) for seed in (0, 1) for reading in "BC"}
@@ -208,7 +227,8 @@ def test_which_readings_of_the_top_layer_learn():
 def in_place(net, x, y, B, *, order, eta, ell=0, keep=True):
     """One step of Algorithm 1 that overwrites W[l], b[l] on the way through the layers, without noise and clip.
 
-    Layers up to ell get the hybrid's signal through W[l+1]: that of the forward pass (keep), or the current one.
+    Layers up to ell get the hybrid's signal through W[l+1]. This matrix is that of the forward pass (keep), or the
+    current one.
     """
     W, b = [None, *(w.copy() for w in net.W[1:])], [None, *(v.copy() for v in net.b[1:])]
     z, h = forward(net, x)
@@ -226,7 +246,10 @@ def in_place(net, x, y, B, *, order, eta, ell=0, keep=True):
 
 @pytest.mark.verifies("lee2020:A13", "lee2020:hybrid-conv")
 def test_the_order_of_the_layers_matters_in_the_hybrid_alone():
-    """DP-DFA gives one step in both orders. The hybrid reads W^{l+1}, which the loop from the top has overwritten."""
+    """The order of the layers matters only in the hybrid, because it reads W^{l+1}.
+
+    The loop from the top has overwritten W^{l+1}. DP-DFA gives the same step in both orders.
+    """
     net, x, y, B = fix_a()
     start, eta = entries((net.W, net.b)), 0.5
     rule = {"B": B, "m": 4, "sigma": 0.0, "tau_e": HUGE, "tau_h": HUGE, "rng": rng(0)}
@@ -241,7 +264,7 @@ def test_the_order_of_the_layers_matters_in_the_hybrid_alone():
 
 @pytest.mark.verifies("lee2020:adam")
 def test_adam_reads_the_direction_alone():
-    """Two different networks, and two batches of which only one released direction remains, give the same step."""
+    """Adam reads only the direction: networks and batches with the same released direction give the same step."""
     directions = [rng(t).normal(size=(2, 3)) for t in range(5)]
     steps = []
     for seed in (1, 2):
@@ -258,7 +281,10 @@ def test_adam_reads_the_direction_alone():
 
 @pytest.mark.verifies("lee2020:sens-zeta", "lee2020:sens-xi")
 def test_the_top_layer_moves_by_more_than_the_printed_sensitivity_of_a_layer():
-    """y_hat = (1/2, 1/2), a record of norm 1, gamma = 1/4 and beta = 0.9: 1 / 0.225 = 4.44 times as much."""
+    """The top layer's change exceeds the printed sensitivity of a layer by a factor of 1 / 0.225 = 4.44.
+
+    y_hat = (1/2, 1/2), a record of norm 1, gamma = 1/4 and beta = 0.9.
+    """
     net = mlp([1, 2], ops.sigmoid, rng=rng(0))
     net.W[1][:], net.b[1][:] = 0, 0
     a, b = (
@@ -274,9 +300,10 @@ def test_the_top_layer_moves_by_more_than_the_printed_sensitivity_of_a_layer():
 
 @pytest.mark.verifies("lee2020:sens-zeta", "lee2020:sens-xi")
 def test_the_last_equals_sign_is_a_supremum_and_not_every_matrix_comes_near():
-    """B = 0.9 u (1 ...
+    """The last equals sign is a supremum, and not every matrix comes near it.
 
-    1) / sqrt(K) has spectral norm 0.9, and B e = 0 for every error of a softmax, so nothing moves.
+    For example, B = 0.9 u (1 ... 1) / sqrt(K) has spectral norm 0.9, but B e = 0 for every error of a softmax, so
+    nothing moves.
     """
     net, r = mlp([4, 5, 3], ops.tanh, rng=rng(0)), rng(1)
     B = 0.9 * np.outer(r.normal(size=5), np.ones(3))
@@ -285,7 +312,7 @@ def test_the_last_equals_sign_is_a_supremum_and_not_every_matrix_comes_near():
     dW, db = dp_dfa(net, x, y, B=[None, B, None], m=3, sigma=0.0, tau_e=0.1, tau_h=1.0, rng=rng(0))
     assert np.linalg.norm(B, 2) == pytest.approx(0.9, rel=1e-12)
     assert norm(dW[1], db[1]) < 1e-16
-    # a drawn matrix: the largest ||B e|| over errors of sum 0, of its norm
+    # the largest ||B e|| over errors of sum 0, as a share of the norm of a drawn matrix
     drawn = feedback.draw(lee2020_fc_fmnist(rng=rng(0)), law="spectral", scale=0.9, rng=rng(0))
     shares = [np.linalg.norm(M @ (np.eye(10) - 0.1), 2) / 0.9 for M in drawn[1:3]]
     assert 0.9 < min(shares) < max(shares) < 1
@@ -304,7 +331,7 @@ def of(rows, **key):
     return found
 
 
-RATIOS = [  # the change from one label, divided by the printed value; sigmoid with gamma = 1/4, tanh with gamma = 1
+RATIOS = [  # the change from one label divided by the printed value; sigmoid with gamma = 1/4, tanh with gamma = 1
     ("worst sigmoid", "e", 3, 2.6927734414),
     ("worst sigmoid", "e", 4, 2.3850097704),
     ("worst sigmoid", "e", 5, 2.1795910818),
@@ -317,7 +344,10 @@ RATIOS = [  # the change from one label, divided by the printed value; sigmoid w
 @pytest.mark.verifies("lee2020:sens-total")
 @pytest.mark.parametrize("setting, top, L, ratio", RATIOS)
 def test_the_real_rule_attains_the_recorded_ratios(rows, setting, top, L, ratio):
-    """By the norm of the difference of two directions, which does not depend on either formula."""
+    """The rule attains the recorded ratios, by the norm of the difference of two directions.
+
+    This norm does not depend on either formula.
+    """
     found = of(rows, setting=setting, top=top, L=L)
     printed = 2 * 0.225 * 0.1 * math.sqrt(2 * L)
     assert found["attained"] / printed == pytest.approx(ratio, rel=1e-6)
@@ -326,7 +356,10 @@ def test_the_real_rule_attains_the_recorded_ratios(rows, setting, top, L, ratio)
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_than_a_hidden_one(rows):
-    """This is the condition that the paper does not state, tested by the changes of the rule itself."""
+    """The printed formula is a bound if the output layer changes by no more than a hidden layer.
+
+    The paper does not state this condition. We test it by the changes of the rule itself.
+    """
     moved_by = {"e": 1.0, "0.9 e": 0.9, "e y(1-y)": 0.25, "0.9 e y(1-y)": 0.225}  # in place of gamma beta
     worst = [entry for entry in rows if entry["setting"] in ("worst sigmoid", "worst tanh")]
     assert len(worst) == 12
@@ -337,7 +370,11 @@ def test_the_printed_formula_is_a_bound_where_the_output_layer_moves_no_more_tha
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_certificates_network_moves_by_the_bound_and_the_entry_tells_both_numbers():
-    """Four sigmoid units with output 1/2, by the rule itself. The entry had only a network that moves by less."""
+    """The certificate's network changes by the bound, and the ledger's entry has both numbers.
+
+    It has four sigmoid units with output 1/2, and we use the rule itself. The entry once had only a network with a
+    smaller change.
+    """
     net, B = two_labels(2, 4, ops.sigmoid, 0.0)
     moves = moved(net, B, np.ones((1, 1)), tau_h=1.0)
     assert moves == pytest.approx(0.2899137803, abs=5.1e-11)
@@ -364,7 +401,11 @@ def test_no_row_moves_by_more_than_the_corrected_sensitivity(rows):
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_with_one_gamma_for_all_layers_the_printed_formula_is_a_bound_for_sigmoid_and_not_for_tanh():
-    """Printed over corrected for sigmoid, corrected over printed for tanh. beta = 0.9 understates the output layer."""
+    """With one gamma for all layers, the printed formula is a bound for sigmoid, but not for tanh.
+
+    We compute printed over corrected for sigmoid, and corrected over printed for tanh. beta = 0.9 understates the
+    output layer.
+    """
     for L, sigmoid, tanh in ((3, 1.485, 1.0384), (4, 1.677, 1.0289), (5, 1.835, 1.0232)):
         printed = claimed_dfa_sensitivity(L=L, m=1, gamma=1.0, beta=0.9, tau_e=0.1, tau_h=1.0)
         true = [
@@ -382,7 +423,10 @@ def test_with_one_gamma_for_all_layers_the_printed_formula_is_a_bound_for_sigmoi
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_the_paper_network_cannot_move_by_more_than_3_446():
-    """At tau_h = 25.64, sigmoids stay below 1, so layers 2 and 3 read at most sqrt(128) and 16. No clip is active."""
+    """The paper's network changes by at most 3.446, because sigmoids stay below 1 at tau_h = 25.64.
+
+    So layers 2 and 3 read at most sqrt(128) and 16. No clip is active.
+    """
     net, B, _, tau_h = paper_network()
     digits(tau_h, 25.6405189883)
     most = corrected_dfa_sensitivity(
@@ -391,7 +435,7 @@ def test_the_paper_network_cannot_move_by_more_than_3_446():
     digits(most, 3.4459481037)
     r, found = rng(0), []
     y = np.eye(10)
-    for _ in range(20):  # large weights and biases that saturate some of the units
+    for _ in range(20):  # large weights and biases, so that some units saturate
         for l in (1, 2, 3):
             net.W[l][:] = r.normal(size=net.W[l].shape) * r.choice([0.0, 0.1, 1.0])
             net.b[l][:] = r.normal(size=net.b[l].shape) + r.choice([0.0, 5.0, 20.0])
@@ -403,7 +447,10 @@ def test_the_paper_network_cannot_move_by_more_than_3_446():
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:fig4")
 def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
-    """At S = 3.446, not 2, Fashion-MNIST: those of sigma = 0.05 stay true, and 57 to 203 is proved for sigma = 0.01."""
+    """If the printed formula set tau_h, Fashion-MNIST's printed epsilons of sigma = 0.05 stay true.
+
+    S is then 3.446 instead of 2. For sigma = 0.01, 57 to 203 is proved.
+    """
     nearest = epsilons.READINGS[epsilons.NEAREST] | {"sensitivity_factor": 3.4459481037 / 2}
     known = {"0.05": [0.826, 1.208, 1.511, 1.773, 2.008, 2.223], "0.01": [57.41, 90.43, 120.45, 148.92, 176.38, 203.14]}
     for caption in epsilons.CAPTIONS[3:]:
@@ -417,9 +464,10 @@ def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
 
 @pytest.mark.verifies("lee2020:sens-layerwise")
 def test_one_index_for_layers_of_two_kinds():
-    """tanh, tanh, sigmoid, sigmoid, output, as the CNN's order of activations. With l a sigmoid layer, it is no bound.
+    """One index for layers of two kinds gives no bound if l is a sigmoid layer.
 
-    In units of 2 tau_e sqrt(1 + tau_h^2) / m: sqrt(5) 0.9 = 2.0125, sqrt(5) 0.225 = 0.5031, and the true 1.6496.
+    The layers are tanh, tanh, sigmoid, sigmoid, output, as in the CNN. In units of 2 tau_e sqrt(1 + tau_h^2) / m:
+    sqrt(5) 0.9 = 2.0125, sqrt(5) 0.225 = 0.5031, and the true 1.6496.
     """
     layers = [(Dense(400), ops.tanh)] * 2 + [(Dense(4), ops.sigmoid)] * 2 + [(Dense(2),)]
     net = Net((1,), layers, rng=rng(0))
@@ -470,7 +518,7 @@ def test_the_experiment_is_found_and_draws(tmp_path, rows):
 
 @pytest.mark.verifies("lee2020:hybrid-sens")
 def test_one_tau_h_for_the_hybrids_dense_layers():
-    """6.633 keeps every layer within its share.
+    """One tau_h for the hybrid's dense layers: 6.633 keeps every layer within its share.
 
     11.0267 has the correct total, but the output layer exceeds its share.
     """
@@ -489,18 +537,18 @@ def test_one_tau_h_for_the_hybrids_dense_layers():
     digits(common, 11.0266934399)
     assert hybrid_sensitivity(dense, tau_h=common, **known) == pytest.approx(3, rel=1e-12)
     assert of_layer(dense[2], common) > 1.6 * share > 1.6 * of_layer(dense[0], common)
-    assert math.sqrt(384) < each[0]  # 384 sigmoid units never reach the bound of the layer that reads them
+    assert math.sqrt(384) < each[0]  # 384 sigmoid units never reach the bound of the layer above them
 
 
 @pytest.mark.verifies("lee2020:conv-dfa")
 @pytest.mark.parametrize("P, share", [(64, 0.458), (196, 0.432), (576, 0.4195), (784, 0.419)])
 @pytest.mark.slow
 def test_the_bias_of_a_convolution_under_a_drawn_matrix(P, share):
-    """B of 64 channels and P positions drawn as in the paper, with derivatives free in [0, 1]. A search, not a proof.
+    """The bias of a convolution under a drawn matrix stays far below the bound sqrt(P) ||B||: 0.42 to 0.46 of it.
 
-    The best derivatives for an error keep the positive or the negative terms of each channel. The best error for given
-    derivatives is the top singular vector of a 64 x 10 matrix. Alternating from 10 starts gives 0.42 to 0.46 of the
-    bound sqrt(P) ||B||.
+    B has 64 channels and P positions and is drawn as in the paper. The derivatives are free in [0, 1]. This is a
+    search, not a proof. The best derivatives for an error keep the positive or the negative terms of each channel. The
+    best error for given derivatives is the top singular vector of a 64 x 10 matrix. We alternate from 10 starts.
     """
     r, best = rng(0), 0.0
     B = r.standard_normal((64 * P, 10))
@@ -522,14 +570,17 @@ def test_the_bias_of_a_convolution_under_a_drawn_matrix(P, share):
 
 @pytest.mark.verifies("lee2020:exp-common")
 def test_which_inputs_the_two_tau_h_clip():
-    """6,000 embedded Fashion-MNIST images with pixels in [0, 1]: none above 25.64, and 73.9 % above 9.4766."""
+    """tau_h = 25.64 clips none of 6,000 embedded Fashion-MNIST images, and 9.4766 clips 73.9 %.
+
+    The pixels are in [0, 1].
+    """
     images = data.load("fashion-mnist-small").x_train
     sizes = np.sqrt((images.reshape(len(images), -1).astype(float) ** 2).sum(axis=1)) / 255
     assert len(images) == 6000
     digits([sizes.min(), sizes.mean(), sizes.max()], [2.844, 12.167, 22.539], 3)
     assert np.mean(sizes > 25.6405) == 0
     digits(100 * np.mean(sizes > 9.4765976164), 73.9, 1)
-    assert math.sqrt(256) < 25.6405  # nor any layer of at most 256 sigmoid units
+    assert math.sqrt(256) < 25.6405  # nor does it clip any layer of at most 256 sigmoid units
 
 
 CNNS = [(lee2020_cnn, 1460426), (lee2020_cnn_valid, 649418)]
@@ -539,7 +590,7 @@ CIFAR = {"in_shape": (3, 32, 32)}
 @pytest.mark.verifies("lee2020:exp-cnn")
 @pytest.mark.parametrize("make, number", [*CNNS, (functools.partial(lee2020_cnn, **CIFAR), 1832266)])
 def test_the_convolutional_network(make, number):
-    """Parameters are counted layer by layer from the text.
+    """The convolutional network has the paper's number of parameters, counted layer by layer from the text.
 
     The padding determines the inputs of the first dense layer.
     """
@@ -567,7 +618,10 @@ def test_the_fully_connected_networks(make, number):
 @pytest.mark.verifies("lee2020:exp-cnn", "lee2020:exp-fc")
 @pytest.mark.parametrize("net, m, C", [("CNN", 512, 1.5), ("FC", 128, 1.0)])
 def test_the_sensitivity_of_the_experiments_is_that_of_a_clip_at_half(net, m, C):
-    """S / m for the average, S = 3 or 2. DP-BP clips at S / 2, because a replaced record can reverse its gradient."""
+    """The sensitivity of the experiments is S / m for the average, S = 3 or 2, and DP-BP clips at S / 2.
+
+    Replacing a record can reverse its gradient.
+    """
     (caption, *_) = [entry for entry in epsilons.CAPTIONS if entry["net"] == net and entry["sigma"] == "0.01"]
     printed = epsilons.release(caption, epsilons.READINGS[epsilons.NEAREST], 60000)
     settings = {"adjacency": "replace-one", "sampling": "without-replacement", "sampling_rate": m / 60000}

@@ -40,7 +40,7 @@ from tests.project.committed import described
 from tests.project.tree import ROOT
 
 rng = np.random.default_rng
-HUGE = 1e9  # a clip that clips nothing
+HUGE = 1e9  # a bound that no norm exceeds
 
 
 def cosine(a, b):
@@ -59,7 +59,10 @@ def test_a_target_has_one_at_its_class_and_0_elsewhere():
 @pytest.mark.verifies("lee2020:weight-transport")
 @pytest.mark.parametrize("l", [1, 2])
 def test_backpropagation_reads_the_weights_above_a_second_time(l):
-    """The loops of BP with another matrix only in the backward pass: layers up to l move, and layers above do not."""
+    """Backpropagation reads the weights above a second time, in the backward pass, by the loops of BP.
+
+    With another matrix only in this pass, layers up to l change, and layers above do not.
+    """
     net, x, y, _ = fix_a()
     right = bp_by_records(net, x, y)
     other = [None, *(W.copy() for W in net.W[1:])]
@@ -72,9 +75,9 @@ def test_backpropagation_reads_the_weights_above_a_second_time(l):
 
 @pytest.mark.verifies("lee2020:dfa-backward")
 def test_dfa_changes_the_backward_path_alone_and_both_changes_are_needed():
-    """FIX-A.
+    """DFA changes only the backward path, and both of its changes are needed, on fixture A.
 
-    Feedback alignment (only the first change) carries B dz down from layer to layer, which changes layer 1.
+    Feedback alignment has only the first change: it carries B dz down from layer to layer. Layer 1 then differs.
     """
     net, x, y, B = fix_a()
     before = [M.copy() for M in B if M is not None]
@@ -98,7 +101,11 @@ def test_dfa_changes_the_backward_path_alone_and_both_changes_are_needed():
 
 @pytest.mark.verifies("lee2020:alg1-input")
 def test_the_bounds_on_slopes_are_an_input_that_the_accounting_reads_and_the_update_does_not():
-    """A network whose activation states a gamma ten times too large learns alike, and has another sensitivity."""
+    """The accounting uses the bounds on derivatives, but the update does not.
+
+    If an activation states a gamma ten times too large, the network learns in the same way, but its sensitivity
+    differs.
+    """
     net, x, y, B = fix_a()
     loose = net.copy()
     loose.phi = [p and dataclasses.replace(p, gamma_max=10 * p.gamma_max) for p in net.phi]
@@ -110,12 +117,15 @@ def test_the_bounds_on_slopes_are_an_input_that_the_accounting_reads_and_the_upd
     assert wide > 2 * tight
 
 
-# --- privacy, in words -----------------------------------------------------------------------------------------
+# --- sentences on privacy --------------------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("lee2020:dp-mechanism")
 def test_one_mechanism_for_all_layers_costs_what_its_layers_cost_together():
-    """Layers that move by 0.3, 0.4 and 1.2 with one sigma: one Gaussian in all coordinates, or three composed."""
+    """One mechanism for all layers costs as much as the layers together.
+
+    Layers that change by 0.3, 0.4 and 1.2 with one sigma are one Gaussian in all coordinates, or three composed.
+    """
     moves, sigma, alpha = (0.3, 0.4, 1.2), 0.8, 3.0
     one = renyi_gaussian(np.array(moves), sigma**2 * np.eye(3), np.zeros(3), sigma**2 * np.eye(3), alpha=alpha)
     layers = [
@@ -130,7 +140,10 @@ def test_one_mechanism_for_all_layers_costs_what_its_layers_cost_together():
 @pytest.mark.verifies("lee2020:rw-moments", "ohana2021:rw-moments")
 @pytest.mark.parametrize("lam, value", [(1, 2.840213832e-5), (8, 1.0451304820e-3)])
 def test_the_moments_of_the_earlier_accountant_are_renyi_divergences(lam, value):
-    """log E[exp(lambda c)] of the privacy loss c, q = 0.01 and z = 2, by quadrature: lambda D_{lambda + 1}."""
+    """The moments of the earlier accountant are Renyi divergences: log E[exp(lambda c)] is lambda D_{lambda + 1}.
+
+    c is the privacy loss. We use quadrature with q = 0.01 and z = 2.
+    """
     q, z = 0.01, 2.0
 
     def normal(x, mean):
@@ -154,7 +167,10 @@ def test_the_moments_of_the_earlier_accountant_are_renyi_divergences(lam, value)
 
 @pytest.mark.verifies("lee2020:dp-bp")
 def test_private_backpropagation_clips_each_record_and_then_averages():
-    """FIX-A by loops over records. Another label for one of them moves the average by at most 2C/m."""
+    """Private backpropagation clips each record and then averages, by loops over the records of fixture A.
+
+    Another label for one record changes the average by at most 2C/m.
+    """
     net, x, y, _ = fix_a()
     found = entries(dp_sgd.dp_sgd(net, x, y, C=0.05, m=4, sigma=0.0, rng=rng(0)))
     by_loops = entries(dp_sgd_by_records(net, x, y, C=0.05, m=4, clip="joint"))
@@ -168,7 +184,10 @@ def test_private_backpropagation_clips_each_record_and_then_averages():
 
 @pytest.mark.verifies("lee2020:dp-bp")
 def test_private_backpropagation_adds_the_same_noise_to_every_weight_and_bias():
-    """1,000 directions give 52,000 draws of weights and 12,000 of biases. A variance that is 25 % off is detected."""
+    """Private backpropagation adds the same noise to every weight and bias: 1,000 directions have the stated variance.
+
+    They have 52,000 draws of weights and 12,000 of biases. A variance that is 25 % off is detected.
+    """
     net, x, y, _ = fix_a()
     mean = dp_sgd.dp_sgd(net, x, y, C=0.05, m=4, sigma=0.0, rng=rng(0))
     draws = rng(7)
@@ -181,7 +200,10 @@ def test_private_backpropagation_adds_the_same_noise_to_every_weight_and_bias():
 
 @pytest.mark.verifies("lee2020:clip-direction")
 def test_clips_turn_the_mean_unless_they_shrink_all_gradients_alike():
-    """(3, 0) and (0, 1) at C = 1: the cosine of (3, 1) and (1, 1) is 4 / sqrt(20)."""
+    """Clips turn the mean unless they scale all gradients equally.
+
+    (3, 0) and (0, 1) at C = 1: the cosine of (3, 1) and (1, 1) is 4 / sqrt(20).
+    """
     g = np.array([[3.0, 0.0], [0.0, 1.0]])
     assert cosine(clip_l2(g, 1.0).sum(0), g.sum(0)) == pytest.approx(4 / math.sqrt(20), rel=1e-14)
     assert cosine(clip_l2(3 * np.eye(2), 1.0).sum(0), np.ones(2)) == pytest.approx(1, rel=1e-14)
@@ -200,7 +222,10 @@ def test_clips_turn_the_mean_unless_they_shrink_all_gradients_alike():
 @pytest.mark.verifies("lee2020:ingredients")
 @pytest.mark.parametrize("scale", [1.0, 1e3, 1e6])
 def test_clips_a_scaled_matrix_and_noise_need_a_bound_on_slopes_beside_them(scale):
-    """phi(z) = z^2, with h and e clipped and ||B|| = 0.9. One record still moves the update by a multiple of z."""
+    """Clips, a scaled matrix and noise also need a bound on derivatives: for phi(z) = z^2, there is no bound.
+
+    h and e are clipped and ||B|| = 0.9. Still, one record changes the update by a multiple of z.
+    """
     square = Activation("square", np.square, lambda z: 2 * z, 0.0, math.inf)
     net = Net((1,), [(dense.Dense(1), square), (dense.Dense(2),)], rng=rng(0))
     net.W[1][:], net.b[1][:], net.W[2][:], net.b[2][:] = 0, scale, 0, 0
@@ -218,7 +243,10 @@ def test_clips_a_scaled_matrix_and_noise_need_a_bound_on_slopes_beside_them(scal
 
 @pytest.mark.verifies("lee2020:one-term")
 def test_a_record_replaced_changes_one_term_of_the_sums():
-    """The rule on two batches that differ in record 2, compared with the terms of the two records alone, with m = 1."""
+    """Replacing a record changes one term of the sums, by the rule on two batches that differ in record 2.
+
+    We compare the change with the terms of the two records alone, with m = 1.
+    """
     net, x, y, B = fix_a()
     settings = {"B": B, "sigma": 0.0, "tau_e": 0.1, "tau_h": 1.2, "rng": rng(0)}
     x2, y2 = x.copy(), y.copy()
@@ -226,7 +254,7 @@ def test_a_record_replaced_changes_one_term_of_the_sums():
     whole = [entries(dp_dfa.dp_dfa(net, a, b, m=4, **settings)) for a, b in ((x, y), (x2, y2))]
     alone = [entries(dp_dfa.dp_dfa(net, a[2:3], b[2:3], m=1, **settings)) for a, b in ((x, y), (x2, y2))]
     np.testing.assert_allclose(whole[1] - whole[0], (alone[1] - alone[0]) / 4, rtol=0, atol=1e-15)
-    # a network whose first layer subtracts the batch's mean, as batch normalisation does: every term moves
+    # a network in which the first layer subtracts the batch's mean, like batch normalisation: every term changes
     moved = [entries(dp_dfa.dp_dfa(net, a - a.mean(0), b, m=4, **settings)) for a, b in ((x, y), (x2, y2))]
     pair = [entries(dp_dfa.dp_dfa(net, (a - a.mean(0))[2:3], b[2:3], m=1, **settings)) for a, b in ((x, y), (x2, y2))]
     assert norm((moved[1] - moved[0]) - (pair[1] - pair[0]) / 4) > 1e-4
@@ -234,7 +262,10 @@ def test_a_record_replaced_changes_one_term_of_the_sums():
 
 @pytest.mark.verifies("lee2020:same-privacy")
 def test_dp_bp_and_dp_dfa_cost_the_same_where_tau_h_follows_from_a_bound_that_holds():
-    """784-128-256-10, S = 2, sigma = 0.05, 50 epochs: 1.031 for both. With the printed tau_h, the top layer decides."""
+    """DP-BP and DP-DFA cost the same if tau_h follows from a valid bound: epsilon is 1.031 for both.
+
+    784-128-256-10, S = 2, sigma = 0.05, 50 epochs. With the printed tau_h, the top layer decides.
+    """
     net = lee2020_fc_fmnist(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
     scheme = {"adjacency": "replace-one", "sampling": "without-replacement", "sampling_rate": 128 / 60000}
@@ -247,7 +278,7 @@ def test_dp_bp_and_dp_dfa_cost_the_same_where_tau_h_follows_from_a_bound_that_ho
     top = {"top": "slope", "beta_top": 0.9}  # the output layer learns from beta e * y_hat (1 - y_hat)
     slope = dp_dfa.mechanism(net=net, B=B, m=128, sigma=0.05, tau_h=taus[1], **top, **scheme)
     assert slope.sensitivity == pytest.approx(by_bp.sensitivity, rel=1e-6)
-    # one record of the real rule moves m times the average by 3.3282792 at the printed tau_h (lee2020:sens-total)
+    # with the printed tau_h, one record of the real rule changes m times the average by 3.3282792 (lee2020:sens-total)
     reached = dataclasses.replace(by_bp, sensitivity=3.3282792 / 128)
     known = {"bound": "wbk2019:thm27", "conversion": "mironov2017", "delta": 1e-5}
     spent = [epsilon([(step, 50 * 468)], **known).epsilon for step in (by_bp, sound, reached)]
@@ -259,12 +290,15 @@ def test_dp_bp_and_dp_dfa_cost_the_same_where_tau_h_follows_from_a_bound_that_ho
 
 @pytest.mark.verifies("lee2020:hybrid-grad")
 def test_the_gradient_below_is_the_jacobian_times_the_error_signal_above():
-    """A convolution below two dense layers, and dz^{l+1} / dW^1 entry by entry, by central differences (1e-6)."""
+    """The gradient below is the Jacobian times the error signal above, by central differences (1e-6).
+
+    A convolution is below two dense layers. We compute dz^{l+1} / dW^1 entry by entry.
+    """
     net = Net((1, 4, 4), [(dense.Conv2d(2, 3), ops.tanh), (dense.Dense(4), ops.sigmoid), (dense.Dense(3),)], rng=rng(2))
     x, y = batch(net, 2)
     step, total = 1e-5, np.zeros_like(net.W[1])
     _, h = forward(net, x)
-    above = (h[3] - y) @ net.W[3] * h[2] * (1 - h[2])  # delta z^2 by the chain rule, the true gradient by z^2
+    above = (h[3] - y) @ net.W[3] * h[2] * (1 - h[2])  # delta z^2 by the chain rule, which is the true gradient by z^2
     for at in np.ndindex(net.W[1].shape):
         found = []
         for move in (step, -step):
@@ -277,7 +311,7 @@ def test_the_gradient_below_is_the_jacobian_times_the_error_signal_above():
     np.testing.assert_allclose(hybrid(net, x, y, B=B, ell=2)[0][1], total, rtol=0, atol=1e-8)
 
 
-# --- who outperforms whom ----------------------------------------------------------------------------------------
+# --- which rule is more accurate --------------------------------------------------------------------------------
 
 
 def history(name):
@@ -286,7 +320,7 @@ def history(name):
 
 
 def accuracies(figure, reading="sound"):
-    """Final accuracies of the committed runs of seed 1, in percent by the seed, read off the files and their names."""
+    """Final accuracies of the committed runs of seed 1, in percent by seed, read from the files and their names."""
     found = {}
     for path in sorted((ROOT / "results" / f"lee2020-{figure}-small").glob("*-seed1.json")):
         record = json.loads(path.read_text())
@@ -300,7 +334,7 @@ def accuracies(figure, reading="sound"):
 
 
 def points(differences):
-    """The differences alone. They are from one seed and have no interval."""
+    """The differences alone. One seed gives no interval."""
     assert all((one.half, one.n) == (None, 1) for one in differences.values())
     return {place: one.mean for place, one in differences.items()}
 
@@ -322,7 +356,10 @@ def test_what_the_short_runs_of_the_cnn_show():
 
 @pytest.mark.verifies("lee2020:claim-epochs", "lee2020:claim-scratch")
 def test_how_many_epochs_each_rule_needs_in_our_runs():
-    """At sigma = 0.01 and 0.05, DP-BP reaches every level first, except 40 % under one law of the first weights."""
+    """The epochs that each rule needs in our runs: at sigma = 0.01 and 0.05, DP-BP reaches every level first.
+
+    The exception is 40 % under one law of the first weights.
+    """
     reached = {}
     for sigma, reading in (
         ("0.01", "sound"),
@@ -345,7 +382,7 @@ RULES = ("DP-BP", "hybrid", "DP-DFA")
 
 
 def stopped_curves(experiment, folder, *, epochs, images, **wanted):
-    """Test accuracies in percent of a folder of stopped runs: a line of `RULES`, with one column per epoch."""
+    """Test accuracies in percent of a folder of stopped runs: one row for each of `RULES`, one column per epoch."""
     found = {record["cell"]: record for record in records.in_folder(ROOT / "results" / folder)}
     for name, value in wanted.items():
         experiment = only(experiment, "paper", {name: value})
@@ -362,7 +399,10 @@ def stopped_curves(experiment, folder, *, epochs, images, **wanted):
 
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain", "lee2020:claim-scratch")
 def test_the_cnn_after_50_of_its_200_epochs():
-    """All images, sigma = 0.01, one seed: DP-BP, the hybrid and DP-DFA are in this order from the fifth epoch on."""
+    """On the CNN after 50 of its 200 epochs, DP-BP is the most accurate, then the hybrid, then DP-DFA.
+
+    The order is the same from the fifth epoch on. All images, sigma = 0.01, one seed.
+    """
     curves = stopped_curves(FIG2, "lee2020-fig2-paper", epochs=50, images=60_000, sigma="0.01", reading="sound")
     assert {e: tuple(curves[:, e - 1]) for e in (5, 15, 25, 50)} == {
         5: (74.66, 37.03, 8.84),
@@ -375,7 +415,10 @@ def test_the_cnn_after_50_of_its_200_epochs():
 
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain", "lee2020:claim-scratch")
 def test_the_cnn_at_the_most_noise():
-    """All images, sigma = 0.05, 25 epochs, one seed: the hybrid is above chance and still learns, and DP-DFA is not."""
+    """On the CNN with the most noise, the hybrid is above chance and still learns, and DP-DFA is at chance.
+
+    All images, sigma = 0.05, 25 epochs, one seed.
+    """
     curves = stopped_curves(FIG2, "lee2020-fig2-most-noise", epochs=25, images=60_000, sigma="0.05", reading="sound")
     assert {e: tuple(curves[:, e - 1]) for e in (5, 15, 25)} == {
         5: (65.75, 11.15, 10.93),
@@ -388,7 +431,10 @@ def test_the_cnn_at_the_most_noise():
 
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain")
 def test_the_cnn_on_cifar_10():
-    """20,000 images, sigma = 0.01, 25 epochs, one seed: the hybrid is above chance, and DP-DFA is not."""
+    """On the CNN with CIFAR-10, the hybrid is above chance, and DP-DFA is not.
+
+    20,000 images, sigma = 0.01, 25 epochs, one seed.
+    """
     curves = stopped_curves(FIG3, "lee2020-fig3-paper", epochs=25, images=20_000, sigma="0.01", reading="sound")
     assert curves[:, -1].tolist() == [37.36, 20.37, 9.51]
     assert curves[2].max() < 13
@@ -429,7 +475,10 @@ def interval(differences):
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-fc")
 def test_dp_bp_is_ahead_in_each_of_three_seeds(whole, ends_of):
-    """At the end, Student's 95 % interval of the difference, paired by seed, is far from 0."""
+    """DP-BP is ahead in each of three seeds at the end, and the interval of the difference is far from 0.
+
+    It is Student's 95 % interval of the difference, paired by seed.
+    """
     for reading, told, least in (
         ("sound", {"0.01": (-4.27, 0.29), "0.05": (-6.37, 3.18)}, 3),
         ("printed", {"0.01": (-3.67, 0.56), "0.05": (-5.88, 3.06)}, 2.5),
@@ -447,7 +496,10 @@ def test_dp_bp_is_ahead_in_each_of_three_seeds(whole, ends_of):
 
 @pytest.mark.verifies("lee2020:claim-gain", "lee2020:claim-gap", "lee2020:claim-clip-bias")
 def test_dp_bp_is_ahead_on_cifar_10_too():
-    """One seed, 20,000 images, 300 epochs, in percent: by rule, threshold and sigma."""
+    """DP-BP is ahead on CIFAR-10 too, with one seed, 20,000 images and 300 epochs.
+
+    The accuracies are in percent, by rule, threshold and sigma.
+    """
     kept = {record["cell"]: record for record in records.in_folder(ROOT / "results" / "lee2020-fig4-cifar")}
     assert {(record["data"]["train"], len(record["history"])) for record in kept.values()} == {(20_000, 300)}
     chosen = only(FIG4, "paper", {"data": "CIFAR-10"})
@@ -472,7 +524,7 @@ def test_dp_bp_is_ahead_on_cifar_10_too():
         ("DP-DFA", "0.05", "printed"): 24.26,
     }
     text = " ".join(claims_in_words.notes("fig4", runs))
-    assert "40 % after 186 and none." in text  # at 0.05 no level is reached
+    assert "40 % after 186 and none." in text  # with sigma 0.05, no level is reached
     assert "DP-BP -0.98 (sound), DP-DFA +3.02 (sound), DP-DFA +1.18 (printed)" in text
 
 
@@ -505,7 +557,10 @@ WHOLE = {  # epochs of DP-BP and DP-DFA until the mean over the seeds is at LEVE
 @pytest.mark.verifies("lee2020:claim-epochs", "lee2020:claim-scratch", "lee2020:claim-gain")
 @pytest.mark.parametrize("sigma", ["0.01", "0.05"])
 def test_dp_bp_is_ahead_through_the_paper_s_300_epochs(whole, sigma):
-    """This holds for the mean over the seeds at every epoch. DP-BP also reaches each level first."""
+    """DP-BP is ahead through the paper's 300 epochs, for the mean over the seeds at every epoch.
+
+    DP-BP also reaches each level first.
+    """
     curves = {
         rule: np.mean(
             [
@@ -537,7 +592,7 @@ def small_images():
 
 
 def ends(images, phi, seed, rules):
-    """Test accuracy in percent of 784-128-256-10 after 468 steps of Adam; rules are functions of (net, B)."""
+    """Test accuracy in percent of 784-128-256-10 after 468 steps of Adam. The rules are functions of (net, B)."""
     x, y, x_test, labels = images
     found = []
     for make in rules:
@@ -566,7 +621,10 @@ def private_dfa(net, B):
     "phi, least", [(ops.sigmoid, 8), (ops.tanh, 5), (ops.relu, 5)], ids=["sigmoid", "tanh", "relu"]
 )
 def test_dp_bp_is_ahead_of_dp_dfa_with_three_activations(small_images, phi, least):
-    """Embedded images, one epoch's worth of the paper's steps, two seeds, equal S = 2 and sigma = 0.01."""
+    """DP-BP is ahead of DP-DFA with three activations, at equal S = 2 and sigma = 0.01.
+
+    Embedded images, as many steps as one epoch of the paper, two seeds.
+    """
     for seed in (1, 2):
         by_bp, by_dfa = ends(small_images, phi, seed, (private_bp, private_dfa))
         assert by_bp > by_dfa + least
@@ -574,7 +632,10 @@ def test_dp_bp_is_ahead_of_dp_dfa_with_three_activations(small_images, phi, leas
 
 @pytest.mark.slow
 def test_dfa_without_privacy_under_three_activations(small_images):
-    """Embedded images, 468 steps, two seeds: ReLU is as accurate as the sigmoid, two points below tanh. All learn."""
+    """DFA without privacy learns with three activations: ReLU is as accurate as the sigmoid, two points below tanh.
+
+    Embedded images, 468 steps, two seeds.
+    """
     rules = (lambda net, B: partial(dfa, B=B),)
     found = {
         phi.name: np.mean([ends(small_images, phi, seed, rules)[0] for seed in (1, 2)])

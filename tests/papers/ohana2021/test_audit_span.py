@@ -68,7 +68,7 @@ def test_dependent_rows_span_no_more_than_they_do_and_rank_keeps_the_leading_dir
     assert span_attack.span_residuals(v, rows)[0] < 1e-15
     assert span_attack.span_residuals(v, rows, rank=1)[0] == pytest.approx(1)
     threshold = span_attack.span_basis(rows, rank=1)[1]
-    assert threshold == pytest.approx(1e-3 / 5, rel=1e-9)  # singular values 5 and 1e-3
+    assert threshold == pytest.approx(1e-3 / 5, rel=1e-9)  # the singular values are 5 and 1e-3
 
 
 def test_zero_lies_in_every_span_and_nothing_else_in_that_of_zeros():
@@ -79,7 +79,10 @@ def test_zero_lies_in_every_span_and_nothing_else_in_that_of_zeros():
 
 
 def test_the_blind_threshold_bounds_what_an_error_does_to_the_span():
-    """Wedin's bound, twice for the estimate of E: exact rows of rank 4 plus an error, 200 draws."""
+    """The blind threshold bounds the effect of an error on the span, in 200 draws.
+
+    It is Wedin's bound, twice, for the estimate of E. The rows have exact rank 4, plus an error.
+    """
     rng = np.random.default_rng(0)
     for _ in range(200):
         exact = rng.standard_normal((9, 4)) @ rng.standard_normal((4, 12))
@@ -102,7 +105,7 @@ def test_when_divide_and_conquer_gives_up_the_other_method_answers(monkeypatch):
 @pytest.mark.parametrize("floor", ["literal", "signed"])
 @pytest.mark.parametrize("clip_x", [True, False])
 def test_the_attack_reads_what_the_rule_multiplies(floor, clip_x):
-    """With one record, every row of the rule's direction is a multiple of the input that the attack computes."""
+    """The attack reads what the rule multiplies: with one record, every row is a multiple of the computed input."""
     rng = np.random.default_rng(3)
     net = network.mlp([7, 5, 6, 3], ops.tanh, rng=rng)
     B = [None, rng.standard_normal((5, 3)), rng.standard_normal((6, 3)), None]
@@ -133,7 +136,7 @@ def test_directions_read_off_the_weights_are_those_that_were_taken(dtype, moment
             read = update_from_weights(steps, lr=0.01, momentum=momentum)
             assert read.dtype == dtype
             error = np.linalg.norm(read.astype(float) - taken[t - 1][l])
-            arithmetic = 40 * np.finfo(dtype).eps * np.linalg.norm(read)  # v is up to ten directions long
+            arithmetic = 40 * np.finfo(dtype).eps * np.linalg.norm(read)  # v has a norm of up to ten directions
             bound = weights_rounding(steps, lr=0.01, momentum=momentum)
             assert error <= bound + arithmetic
             assert bound <= 20 * error or dtype is np.float64  # the bound is not trivial
@@ -237,8 +240,8 @@ def test_without_a_name_the_embedded_images_serve_where_there_are_no_others(monk
 
 
 def check_attacks(attacks, sigmas):
-    """For every layer, view and sigma, nothing overlaps, and the thresholds alone would have decided correctly."""
-    assert len(attacks) == len(sigmas) * len(VIEWS) * 5  # three layers with the batch known, two without
+    """For every layer, view and sigma, the two ranges do not overlap, and the thresholds alone decide correctly."""
+    assert len(attacks) == len(sigmas) * len(VIEWS) * 5  # three layers if the batch is known, two if not
     for attack in attacks:
         where = (attack.sigma, attack.sees, attack.batch_known, attack.layer)
         assert attack.auc == 1.0, where
@@ -288,7 +291,7 @@ def test_none_of_the_other_59744_images_passes_for_a_member(data_home):
 
 
 def attack_while_training(setting, steps, at):
-    """Train PDFA in float32 and attack three consecutive iterates without a batch, at some steps."""
+    """Train PDFA in float32, and at some steps attack three consecutive iterates without a batch."""
     x, y = setting.x.astype(np.float32), setting.y.astype(np.float32)
     streams = setting.streams
     net, B = setting.net(np.float32)
@@ -330,14 +333,17 @@ def test_momentum_and_longer_training_do_not_help_on_the_full_data(data_home):
 
 
 def test_a_record_that_adds_no_direction_stays_hidden(embedded):
-    """If D' differs only in a label, or in a record that the others span, the span reveals nothing. No false alarm."""
+    """A record that adds no direction stays hidden, without false alarms.
+
+    If D' differs only in a label, or in a record that the others span, the span reveals nothing.
+    """
     images = embedded.batches(0)[0][0]
     net, B = embedded.net(np.float64)
     x, y = embedded.x[images], embedded.y[images]
     settings = {"B": B, "m": 256, "sigma": 0.2, "t": T, "bias": "clipped", **CLIPS}
     other = np.roll(y[0], 1)
     dW, _ = pdfa(net, x, np.concatenate([[other], y[1:]]), rng=np.random.default_rng(0), **settings)
-    twice = np.concatenate([x[1:2], x[1:]])  # record 0 replaced by a copy of record 1
+    twice = np.concatenate([x[1:2], x[1:]])  # a copy of record 1 replaces record 0
     dW_twice, _ = pdfa(net, twice, y, rng=np.random.default_rng(0), **settings)
     for l in (1, 2, 3):
         h = span_attack.layer_input(net, l, x, **CLIPS)
@@ -345,17 +351,17 @@ def test_a_record_that_adds_no_direction_stays_hidden(embedded):
             assert span_attack.update_residual(update, h) <= span_attack.update_threshold(update)
 
 
-# --- what the noise protects ----------------------------------------------------------------------------------
+# --- the protection by noise ----------------------------------------------------------------------------------
 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.parametrize("sigma", [0.5, *(pytest.param(sigma, marks=pytest.mark.slow) for sigma in (0.2, 1.0))])
 def test_labels_are_recovered_as_from_noise_on_each_record(embedded, sigma):
-    """Ten candidates are sqrt(2 / .9) apart, and the error is not ternarised.
+    """Labels are recovered as often as from noise on each record, without the ternary error.
 
-    512 records are within 4 standard errors, plus 3 points because y_hat is not exactly uniform and columns of B are
-    not exactly orthogonal. False alarms are 6e-5 each. A share that is 23 points off is missed with probability below
-    1e-6.
+    Ten candidates are sqrt(2 / .9) apart. 512 records are within 4 standard errors, plus 3 points because y_hat is not
+    exactly uniform and columns of B are not exactly orthogonal. False alarms are 6e-5 each. A share that is 23 points
+    off is missed with probability below 1e-6.
     """
     d = math.sqrt(2 / 0.9)  # y_hat = 1/10: ||y - y'|| = sqrt 2, after the scaling of errors of norm sqrt .9 to 1
     shift = d / math.sqrt(2) / sigma
@@ -377,7 +383,10 @@ def test_at_the_smaller_sigmas_every_label_is_read_and_at_a_large_one_none(embed
 
 
 def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
-    """Averaging hides nothing: without noise, the recovered u is scale(B t(e)) of every single record."""
+    """From the update, we recover what each record adds: without noise, u is scale(B t(e)) of every single record.
+
+    So averaging hides nothing.
+    """
     images = embedded.batches(0)[0][0][:64]
     net, B = embedded.net(np.float64)
     x, y = embedded.x[images], embedded.y[images]
@@ -397,11 +406,10 @@ def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
 
 @pytest.mark.verifies("ours:span-residual")
 def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
-    """The test of Kolmogorov and Smirnov has 4,000 draws on each side.
+    """The law of the residuals is that of drawn matrices.
 
-    It refuses at p < 1e-4, so one false alarm in 10,000 seeds.
-
-    A distance of 0.14 is missed with probability 1e-6.
+    The test of Kolmogorov and Smirnov has 4,000 draws on each side. It refuses at p < 1e-4, so one false alarm in
+    10,000 seeds. A distance of 0.14 is missed with probability 1e-6.
     """
     rng = np.random.default_rng(11)
     f, h = 0.5 * rng.standard_normal((2, 5)), rng.standard_normal((3, 5))
@@ -410,16 +418,15 @@ def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
     law = noisy_residuals(f, basis, noise_std=0.3, trials=4000, rng=rng)
     assert scipy.stats.ks_2samp(drawn, law).pvalue > 1e-4
     other = noisy_residuals(f, basis, noise_std=0.36, trials=4000, rng=rng)
-    assert scipy.stats.ks_2samp(drawn, other).pvalue < 1e-4  # and the test has the power to see 20 %
+    assert scipy.stats.ks_2samp(drawn, other).pvalue < 1e-4  # so the test can detect 20 %
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.4, 1.0, 3.0])
 def test_the_best_tests_auc_is_that_of_the_likelihood_ratio(distance):
-    """20,000 draws a side in three dimensions are within 4 standard errors.
+    """The best test's AUC is that of the likelihood ratio, within 4 standard errors.
 
-    Each is at most 0.0029, and false alarms are 6e-5.
-
-    An area that is 0.026 off is missed with probability 1e-6.
+    There are 20,000 draws on each side, in three dimensions. Each standard error is at most 0.0029, and false alarms
+    are 6e-5. An area that is 0.026 off is missed with probability 1e-6.
     """
     rng = np.random.default_rng(12)
     a, b = np.array([1.0, -2.0, 0.5]), np.array([1.0, -2.0, 0.5]) + distance * np.array([2.0, 1.0, -2.0]) / 3
@@ -440,7 +447,7 @@ def test_isotropic_noise_of_a_tiny_size_hides_nothing_and_of_a_valid_one_all(emb
 
 @pytest.mark.slow
 def test_the_repaired_rule_at_epsilon_3(embedded):
-    """There are at least 2,000 trials a side.
+    """The repaired rule at epsilon 3 has the AUC of its theory, with at least 2,000 trials on each side.
 
     The standard error of an AUC is at most .0092, so .05 is more than 5 of them. An AUC .1 off is missed with
     probability below 1e-6.

@@ -53,7 +53,7 @@ def test_v4_the_matrix_is_above_the_sum_of_its_columns():
     assert column_renyi(D, D2, alpha=1.2, sigma=0.7).sum() == pytest.approx(1.63167791697, rel=1e-11)
     assert column_renyi(D2, D, alpha=1.2, sigma=0.7).sum() == pytest.approx(0.608482688217, rel=1e-11)
     assert matrix_renyi(D, D2, alpha=1.5, sigma=0.7) == matrix_renyi(D2, D, alpha=1.5, sigma=0.7) == math.inf
-    # The order from which on it is infinite: the smaller of the two rows', from generalised eigenvalues.
+    # From this order on, the divergence is infinite: the smaller order of the two rows, from generalised eigenvalues.
     for (_, dphi, h), (_, dphi2, h2), order in ((D, D2, 1.40557545751), (D2, D, 1.46968575893)):
         rows = [
             critical_order(row_covariance(dphi[:, j], h, sigma=0.7), row_covariance(dphi2[:, j], h2, sigma=0.7))
@@ -65,7 +65,10 @@ def test_v4_the_matrix_is_above_the_sum_of_its_columns():
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_v5_columns_of_one_law_each_and_a_matrix_that_tells_the_data_apart():
-    """Three records (1, 1), (1, -1), (1, +-1) without signal: the columns sum to 0, and the claim to 0 up to tau_B."""
+    """Vector V-5: each column has one law, but the matrix reveals the data set.
+
+    Three records (1, 1), (1, -1), (1, +-1) have no signal. So the columns sum to 0, and the claim is 0 up to tau_B.
+    """
     D, D2 = flat([[1, 1], [1, -1], [1, 1]]), flat([[1, 1], [1, -1], [1, -1]])
     for alpha, value in ((1.1, 0.282851757442), (1.5, 0.470003629246), (1.9, 1.07278974253)):
         assert column_renyi(D, D2, alpha=alpha, sigma=1).tolist() == [0, 0]
@@ -73,10 +76,10 @@ def test_v5_columns_of_one_law_each_and_a_matrix_that_tells_the_data_apart():
             assert matrix_renyi(D, D2, alpha=alpha, sigma=sigma) == pytest.approx(value, rel=1e-11)
     for alpha in (2, 2.5, 50):
         assert matrix_renyi(D, D2, alpha=alpha, sigma=1) == math.inf
-    # Equation 17 itself, for n_0 = 2 columns of one row, with saturated records (r = 1): 0.02 at sigma = 10.
+    # Equation 17 itself, for n_0 = 2 columns of one row and saturated records (r = 1): 0.02 at sigma = 10.
     claim = 2 * claimed_column_renyi(alpha=1.5, n_l=1, **bounds(1, m=3, sigma=10))
     assert claim == pytest.approx(0.02, rel=1e-12)
-    # Two records that are equal under D: under D the columns are equal with certainty, and under D' they are not.
+    # Two records are equal under D, so the columns are equal with certainty. Under D', they differ.
     assert matrix_renyi(flat([[1, 1], [1, 1]]), flat([[1, 1], [1, -1]]), alpha=1.001, sigma=1) == math.inf
     assert matrix_renyi(flat([[1, 1], [1, -1]]), flat([[1, 1], [1, 1]]), alpha=1.001, sigma=1) == math.inf
 
@@ -99,7 +102,10 @@ def test_v6_and_v7_labels_only():
 
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A2", "ohana2021:A3")
 def test_v8_an_outlier_among_saturated_records():
-    """255 records c (1, 1) and one c (1, -1) whose label flips; sigma = 0.2, alpha = 2: 100, but the claim is 0.78."""
+    """Vector V-8: with an outlier among saturated records, the divergence is 100, but the claim is 0.78.
+
+    There are 255 records c (1, 1) and one c (1, -1) with the other label under D'; sigma = 0.2, alpha = 2.
+    """
     c = 1 / math.sqrt(2)
     h = c * np.array([[1.0, 1]] * 255 + [[1, -1]])
     u = np.ones((256, 1))
@@ -114,9 +120,9 @@ def test_v8_an_outlier_among_saturated_records():
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.parametrize(("small", "claim"), [(0.99, 0.797), (0.5, 3.149)])
 def test_one_label_among_positive_inputs_and_equal_covariances(small, claim):
-    """255 records c (1, 1), one c (1, small) whose label flips: no signs, the paper's own A.2.
+    """One label among positive inputs and equal covariances: the exact value is 100, although no signs are involved.
 
-    The exact value is 100.
+    There are 255 records c (1, 1), and one c (1, small) with the other label under D'. This is the paper's own A.2.
     """
     h = np.array([[1.0, 1]] * 255 + [[1, small]]) / math.sqrt(2)
     D = np.ones((256, 1)), np.ones((256, 1)), h
@@ -171,7 +177,10 @@ def test_v9_the_printed_formulas_and_the_corrected_one(arguments, want):
 
 @pytest.mark.verifies("ohana2021:prop3", "ours:column-bound")
 def test_v10_the_worst_column_in_the_direction_that_the_proof_leaves_out():
-    """r = 4, m = 256: variances 259 and 256 in 512 rows, equal means. Equation 17's logarithm is exceeded at 69.3."""
+    """Vector V-10: the worst column exceeds Equation 17's logarithm at order 69.3.
+
+    This is in the direction that the proof omits. r = 4, m = 256: variances 259 and 256 in 512 rows, equal means.
+    """
     D = np.zeros((256, 512)), np.ones((256, 512)), np.where(np.arange(256) == 0, 2.0, 1)[:, None]
     D2 = *D[:2], np.ones((256, 1))
     for alpha, value in ((8, 0.147661158238), (32, 0.745357294275), (64, 2.46449143967), (86, 13.7182117068)):
@@ -254,7 +263,7 @@ def test_no_noise_brings_the_claim_below_a_floor_once_there_is_a_ratio():
         assert total(1e9, T, r) == pytest.approx(floor, rel=5e-3)
     for r, T, floor in ((1 / 0.99**2, 15, 398), (1 / 0.99**2, 3165, 8.4e4)):
         assert total(1e9, T, r) == pytest.approx(floor, rel=5e-3)
-    # At r = 1, enough noise works: the sigma that Table 1 would need, but its largest is 0.2.
+    # At r = 1, enough noise works: this is the sigma that Table 1 would need, but its largest is 0.2.
     for T, sigmas in ((15, (11.69, 34.9, 100.9)), (3165, (169.8, 507.6, 1465))):
         for epsilon, sigma in zip((10, 3, 1), sigmas, strict=True):
             found = optimize.brentq(lambda s, T=T, epsilon=epsilon: total(s, T) - epsilon, 1, 1e4)
@@ -263,7 +272,7 @@ def test_no_noise_brings_the_claim_below_a_floor_once_there_is_a_ratio():
 
 @pytest.mark.verifies("ohana2021:prop3-layers")
 def test_the_printed_product_over_layers_is_not_the_sum():
-    """L T n_{l-1} with n_{l-1} = 512 gives 4955.23, the sum over layers 5790.77."""
+    """The printed product over layers is not the sum: L T n_{l-1} with n_{l-1} = 512 gives 4955.23, the sum 5790.77."""
     a = 3 * 512 * 15 * claimed_saturated(alpha=2, m=256, sigma=0.2, tau_B=1) / 2
     assert a + 2 * math.sqrt(a * math.log(1e5)) == pytest.approx(4955.23, abs=5e-3)
     columns = claimed_network_renyi(alpha=2, T=1, sizes=SIZES, **bounds(1, m=256, sigma=0.2)) / claimed_saturated(
@@ -277,7 +286,10 @@ def test_the_printed_product_over_layers_is_not_the_sum():
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_v18_the_epsilon_of_labels_at_table_1():
-    """Hidden layers only (V-18), with the softmax error, with a ternarised one; delta = 1e-5, 15 epochs."""
+    """The epsilon of labels at Table 1 has the ledger's values, with delta = 1e-5 and 15 epochs.
+
+    V-18 has hidden layers only. The other values are with the softmax error, and with a ternary error.
+    """
     want = {
         "frozen": (1732.63480345, 105.87609097, 11.19173898, 2.20705947),
         "softmax": (2135.20, 126.38, 12.871, 2.502),
@@ -288,12 +300,12 @@ def test_v18_the_epsilon_of_labels_at_table_1():
         for sigma, epsilon in zip((0.2, 1, 5, 20), epsilons, strict=True):
             got = label_epsilon(delta=1e-5, sigma=sigma, sensitivity=sensitivity, T=15)
             assert got == pytest.approx(epsilon, abs=5e-9 if top == "frozen" else 5e-3 if sigma < 5 else 5e-4)
-            # Thm 2 over the curve is above it: 1762.83 where the exact number is 1732.63.
+            # Theorem 2 over the curve gives more: 1762.83 instead of the exact 1732.63.
             curve = label_renyi(alpha=2, sigma=sigma, sensitivity=sensitivity, T=15) / 2
             assert got < curve + 2 * math.sqrt(curve * math.log(1e5))
     curve = label_renyi(alpha=2, sigma=0.2, sensitivity=math.sqrt(8), T=15) / 2
     assert curve + 2 * math.sqrt(curve * math.log(1e5)) == pytest.approx(1762.83, abs=5e-3)
-    # Fresh batches, in the worst case every iteration.
+    # with fresh batches, in the worst case in every iteration
     fresh = label_epsilon(delta=1e-5, sigma=0.2, sensitivity=math.sqrt(12), T=3165)
     assert fresh == pytest.approx(4.8e5, rel=0.01)
 
@@ -310,8 +322,11 @@ def test_the_exact_epsilon_is_the_smallest_that_its_delta_allows(z, delta):
 
 @pytest.mark.parametrize("z", [0.8, 30, 1e4, 1e7])
 def test_the_delta_of_far_noise_keeps_its_digits(z):
-    """There, both normal tails are about 1/2, and delta is about 0.4 / z. The comparison has 60 digits."""
-    for share in (0, 0.3, 0.99, 1.01, 3):  # of mu^2 / 2, where the formula changes over
+    """The delta of far noise keeps its digits, compared with 60 digits.
+
+    Both normal tails are about 1/2, and delta is about 0.4 / z.
+    """
+    for share in (0, 0.3, 0.99, 1.01, 3):  # in units of mu^2 / 2, where the formula changes
         epsilon = share * 0.5 / z / z
         with mpmath.workdps(60):
             mu, e = 1 / mpmath.mpf(z), mpmath.mpf(epsilon)
@@ -321,7 +336,10 @@ def test_the_delta_of_far_noise_keeps_its_digits(z):
 
 
 def test_the_exact_epsilon_beyond_floats_is_a_bound():
-    """mu = 1e8: epsilon = mu^2 / 2 + mu Phi^-1(1 - delta) up to terms of order 1. Far noise needs no epsilon."""
+    """The exact epsilon beyond floats is a bound: for mu = 1e8, epsilon = mu^2 / 2 + mu Phi^-1(1 - delta).
+
+    This holds up to terms of order 1. Far noise needs no epsilon.
+    """
     epsilon = epsilon_gaussian(delta=1e-5, noise_multiplier=1e-8)
     assert 5e15 + 4.2649e8 <= epsilon <= (5e15 + 4.2649e8) * (1 + 1e-7)
     assert epsilon_gaussian(delta=1e-5, noise_multiplier=1e-200) == math.inf
@@ -345,13 +363,16 @@ def test_without_a_floor_the_formulas_are_infinite_and_not_nan(nothing):
 
 
 def test_noise_beyond_all_measure_leaves_the_conversion_without_an_order():
-    """The quadratic term underflows to 0, so there is no best order."""
+    """With extremely large noise, the conversion has no best order, because the quadratic term underflows to 0."""
     assert claimed_pdfa_epsilon(delta=1e-5, sizes=(4, 3, 2), T=1, **bounds(1, m=4, sigma=1e200)) == (math.inf, None)
 
 
 @pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-s6", "ohana2021:A1-alt")
 def test_equation_17_ends_at_a_ratio_of_m_plus_1_and_the_alternative_does_not():
-    """gamma_min = 0.05: its logarithm has a negative argument; the alternative gives 625 + 481.0."""
+    """Equation 17 ends at a ratio of m + 1, but the alternative does not: it gives 625 + 481.0.
+
+    At gamma_min = 0.05, the logarithm of Equation 17 has a negative argument.
+    """
     layer = bounds(1, m=256, sigma=0.1, gamma_min=0.05)
     assert claimed_column_renyi(alpha=2, n_l=512, **layer) == math.inf
     assert claimed_column_renyi_alternative(alpha=2, n_l=512, **layer) == pytest.approx(625 + 481.0, abs=0.05)
@@ -361,7 +382,7 @@ def test_equation_17_ends_at_a_ratio_of_m_plus_1_and_the_alternative_does_not():
             claimed_pdfa_epsilon(delta=1e-5, T=1, sizes=SIZES, **bounds(r, m=256, sigma=0.1))[0] < math.inf
             or not finite
         )
-    assert claimed_column_renyi(alpha=2, n_l=1, **bounds(257, m=256, sigma=0.1)) > 10  # at the edge, by rounding
+    assert claimed_column_renyi(alpha=2, n_l=1, **bounds(257, m=256, sigma=0.1)) > 10  # at the boundary, by rounding
 
 
 @pytest.mark.parametrize("formula", FORMULAS)

@@ -1,4 +1,4 @@
-"""The law of a whole photonic update, compared with quadrature, 50 digits and the rule, and what it protects."""
+"""The law of a whole photonic update, compared with quadrature, 50 digits and the rule, and what the noise protects."""
 
 import functools
 import math
@@ -46,7 +46,7 @@ def log_density(x, mean, cov):
 def renyi_in_the_plane(p, q, alpha):
     """Definition 2.3 summed over a lattice in the plane, in units of Q's widths.
 
-    It is exact to rounding for Gaussians.
+    For Gaussians, the sum is exact to rounding.
     """
     (mean_p, cov_p), (mean_q, cov_q) = p, q
     x, area = lattice()
@@ -81,7 +81,7 @@ def replaced(batch, rng, record=0, scale=1.0):
 def random_signs(n_in, seed, low=None):
     """m = 256 saturated records, phi' = 1, 16 units.
 
-    Record 0 is replaced. If low is given, entries are positive from it.
+    Record 0 is replaced. If ``low`` is given, entries are positive from this value on.
     """
     rng = np.random.default_rng(seed)
     draw = (lambda k: rng.choice([-1.0, 1.0], (k, n_in))) if low is None else (lambda k: rng.uniform(low, 1, (k, n_in)))
@@ -109,7 +109,10 @@ def test_the_divergence_of_a_matrix_is_the_definition_by_quadrature(alpha):
 @pytest.mark.parametrize("scale", [1e-6, 0.05, 0.3])
 @pytest.mark.parametrize(("m", "n_in"), [(6, 2), (12, 5), (40, 30)])
 def test_the_divergence_of_a_matrix_is_that_of_its_rows_covariances(m, n_in, scale):
-    """Regular covariances, for which `renyi_gaussian` works on H^T Phi^2 H itself."""
+    """The divergence of a matrix is that of its rows' covariances, if they are regular.
+
+    Then `renyi_gaussian` uses H^T Phi^2 H itself.
+    """
     rng = np.random.default_rng(m)
     for alpha in (1.01, 1.3):
         D = some_batch(rng, m, 3, n_in)
@@ -130,7 +133,7 @@ def test_the_divergence_of_a_matrix_is_that_of_its_rows_covariances(m, n_in, sca
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_records_in_no_order_and_units_of_the_input_in_any_coordinates():
-    """Reordering the records, and rotating, stretching and embedding the inputs' space, changes no divergence."""
+    """Reordering the records, or rotating, stretching and embedding the inputs' space, changes no divergence."""
     rng = np.random.default_rng(7)
     D = some_batch(rng, 7, 3, 4)
     D2 = replaced(D, rng, scale=0.2)
@@ -151,12 +154,15 @@ def test_the_spans_are_of_rows_of_length_1_however_long_the_records_are():
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_digits_survive_saturated_units():
-    """phi' from 1e-9 to 1, four inputs: the covariance has the condition number 1e18. The comparison has 80 digits."""
+    """Digits survive saturated units with phi' from 1e-9 to 1, compared with 80 digits.
+
+    There are four inputs, and the covariance has the condition number 1e18.
+    """
     rng = np.random.default_rng(8)
     u, h = rng.normal(size=(4, 1)), rng.normal(size=(4, 4))
     dphi, dphi2 = np.array([[1], [1e-3], [1e-6], [1e-9]]), np.array([[1], [1e-3], [0.9e-6], [1e-9]])
     got = matrix_renyi((u, dphi, h), (-u, dphi2, h), alpha=1.4, sigma=0.8)
-    # Four independent records in four dimensions: with known h, the update is (u_i + g_i) phi'_i for each i.
+    # Four independent records in four dimensions: if h is known, the update is (u_i + g_i) phi'_i for each i.
     with mpmath.workdps(80):
         want = mpmath.mpf(0)
         for i in range(4):
@@ -172,7 +178,7 @@ def test_digits_survive_saturated_units():
 def test_the_sum_of_the_columns_is_a_bound_on_neither_side():
     D, D2 = v3()
     assert matrix_renyi(D, D2, alpha=1.2, sigma=0.7) > 1.3 * column_renyi(D, D2, alpha=1.2, sigma=0.7).sum()
-    twice = [(u, dphi, np.concatenate([h, h], axis=1)) for u, dphi, h in (D, D2)]  # every column told twice
+    twice = [(u, dphi, np.concatenate([h, h], axis=1)) for u, dphi, h in (D, D2)]  # every column occurs twice
     assert matrix_renyi(*twice, alpha=1.2, sigma=0.7) == pytest.approx(matrix_renyi(D, D2, alpha=1.2, sigma=0.7))
     assert matrix_renyi(*twice, alpha=1.2, sigma=0.7) < column_renyi(*twice, alpha=1.2, sigma=0.7).sum()
 
@@ -193,7 +199,7 @@ def test_more_inputs_than_records_tell_the_record_apart_at_every_order(m, n_in, 
             assert matrix_renyi(D2, D, alpha=alpha, sigma=sigma) == math.inf
         float32 = [tuple(part.astype(np.float32) for part in batch) for batch in (D, D2)]
         assert matrix_renyi(*float32, alpha=1.01, sigma=sigma) == math.inf
-    # A record in the span of the others leaves the laws on one space, so the divergence is finite at small orders.
+    # If the record is in the span of the others, the laws have one space, so the divergence is finite at small orders.
     D2[2][0] = D[2][1] + D[2][2]
     D[2][0] = D[2][1] - 0.5 * D[2][3]
     assert matrix_renyi(D, D2, alpha=1 + 1e-6, sigma=sigma) < math.inf
@@ -201,7 +207,10 @@ def test_more_inputs_than_records_tell_the_record_apart_at_every_order(m, n_in, 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_layers_of_the_paper():
-    """784-512-512-10 with batches of 256 is infinite in each layer, but the claim is finite. This takes a moment."""
+    """In the layers of the paper, 784-512-512-10 with batches of 256, the divergence is infinite.
+
+    The claim is finite. This test takes a moment.
+    """
     rng = np.random.default_rng(9)
     for n_in, n_l in ((784, 512), (512, 512), (512, 10)):
         D = some_batch(rng, 256, n_l, n_in)
@@ -209,7 +218,7 @@ def test_the_layers_of_the_paper():
         h2[17] = rng.normal(size=n_in)
         assert matrix_renyi(D, (*D[:2], h2), alpha=1.0001, sigma=0.2) == math.inf
         assert n_in * claimed_column_renyi(alpha=1.0001, n_l=n_l, **bounds(4, m=256, sigma=0.2)) < math.inf
-        # Another label alone: equality in the theorem on labels.
+        # only another label: equality in the theorem on labels
         flipped = matrix_renyi(D, relabelled(D, 17), alpha=2, sigma=0.2)
         assert flipped == pytest.approx(np.sum((2 * D[0][17]) ** 2) / 0.04, rel=1e-9)
 
@@ -218,7 +227,7 @@ def test_the_layers_of_the_paper():
 def test_units_that_do_not_fire():
     """A ReLU unit that is 0 for the replaced record under both data sets reveals nothing.
 
-    Under only one, it reveals all.
+    If it is 0 under only one of them, it reveals everything.
     """
     rng = np.random.default_rng(10)
     u, dphi, h = some_batch(rng, 4, 1, 6)
@@ -237,7 +246,10 @@ def test_units_that_do_not_fire():
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A3")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_random_saturated_records_against_the_claim(seed):
-    """256 records +-c, r = 1, sigma = 0.2. The divergences vary from draw to draw, but the claims do not."""
+    """For random saturated records, the divergences vary from draw to draw, but the claims do not.
+
+    256 records +-c, r = 1, sigma = 0.2.
+    """
     for n_in, alpha, claim in ((32, 8, 50), (128, 2, 50)):
         got = n_in * claimed_column_renyi(alpha=alpha, n_l=16, **bounds(1, m=256, sigma=0.2))
         assert got == pytest.approx(claim, rel=1e-9)
@@ -246,7 +258,8 @@ def test_random_saturated_records_against_the_claim(seed):
         got = n_in * claimed_column_renyi(alpha=alpha, n_l=16, **bounds(1, m=256, sigma=0.2))
         assert got == pytest.approx(claim, abs=0.05)
         assert matrix_renyi(*random_signs(n_in, seed), alpha=alpha, sigma=0.2) == math.inf
-    # Positive inputs, r = 16: the claim is loose if the true value is finite, and finite if the true value is not.
+    # For positive inputs with r = 16, the claim is loose if the true value is finite, and finite if the true value is
+    # not.
     D, D2 = random_signs(64, seed, low=0.25)
     claims = [64 * claimed_column_renyi(alpha=a, n_l=16, **bounds(16, m=256, sigma=0.2)) for a in (2, 8)]
     assert matrix_renyi(D, D2, alpha=2, sigma=0.2) < claims[0] / 4
@@ -254,7 +267,10 @@ def test_random_saturated_records_against_the_claim(seed):
 
 
 def test_covariances_that_rounding_cannot_tell_from_singular_have_no_divergence():
-    """Variances 2 - 2e-14 in place of 1 at order 2: S_* is 2e-14 in eight directions, less than the rounding there."""
+    """Covariances that rounding cannot distinguish from singular ones have no divergence.
+
+    Variances are 2 - 2e-14 in place of 1 at order 2, so S_* is 2e-14 in eight directions, less than the rounding there.
+    """
     A = math.sqrt(2 - 2e-14) * np.eye(8)
     assert _row_renyi(A, np.zeros(8), np.eye(8), np.zeros(8), alpha=2, sigma=1.0) == math.inf
     A = math.sqrt(2 - 2e-10) * np.eye(8)
@@ -263,7 +279,10 @@ def test_covariances_that_rounding_cannot_tell_from_singular_have_no_divergence(
 
 
 def test_each_record_is_held_against_the_span_by_itself():
-    """A thousand rows that are outside by half of the threshold do not add up to one that leaves the span."""
+    """Each record is compared with the span on its own.
+
+    A thousand rows that are outside by half of the threshold do not add up to one that leaves the span.
+    """
     V = np.array([[1.0], [0.0]])
     rows = np.tile([1.0, 0.5 * SPAN_TOLERANCE], (1000, 1))
     assert not leave(rows, V)
@@ -272,7 +291,10 @@ def test_each_record_is_held_against_the_span_by_itself():
 
 
 def test_extreme_batches_give_no_nan():
-    """Derivatives and inputs over hundreds of decades, signals far above the noise: the result is >= 0, or inf."""
+    """Extreme batches give no nan: the result is >= 0, or inf.
+
+    Derivatives and inputs are over hundreds of decades, and signals far above the noise.
+    """
     rng = np.random.default_rng(17)
     finite = 0
     for trial in range(400):
@@ -333,7 +355,10 @@ def test_the_formula_for_labels_is_the_divergence_and_never_above_that_of_the_no
 
 @pytest.mark.verifies("ohana2021:A2", "ohana2021:prop3-cols")
 def test_the_formula_for_labels_is_the_definition_by_quadrature():
-    """Three records and two inputs. Two records share a line, and a third does not (rank 2 of 3)."""
+    """The formula for labels is the definition by quadrature, for three records and two inputs.
+
+    Two records share a line, and a third does not (rank 2 of 3).
+    """
     D, _ = v3()
     D2 = relabelled(D, 1)
     want = sum(renyi_in_the_plane(row_law(D, j, 0.7), row_law(D2, j, 0.7), 2.5) for j in (0, 1))
@@ -354,9 +379,10 @@ def test_a_label_may_move_by_exact_fractions():
 
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:prop3-layers", "ohana2021:A2")
 def test_for_labels_the_published_total_is_true_with_as_many_inputs_as_records_and_loose():
-    """n_0 times Equation 17 exceeds 2 alpha tau_B^2 / sigma^2 once n_0 r >= m.
+    """For labels, the published total is true with as many inputs as records, and loose.
 
-    At r = 1 in Table 1's network, the factor is 1808 / 256 / 3 = 2.354.
+    n_0 times Equation 17 exceeds 2 alpha tau_B^2 / sigma^2 if n_0 r >= m. At r = 1 in Table 1's network, the factor is
+    1808 / 256 / 3 = 2.354.
     """
     rng = np.random.default_rng(13)
     layer = bounds(4, m=8, sigma=0.3)
@@ -374,11 +400,11 @@ def test_for_labels_the_published_total_is_true_with_as_many_inputs_as_records_a
     assert total / held == pytest.approx(1808 / 256 / 3, rel=1e-12)
 
 
-# --- the theorem on labels, against the rule -------------------------------------------------------------------------
+# --- the theorem on labels, compared with the rule -------------------------------------------------------------------
 
 
 class Given:
-    """Replaces an rng with known normals: it returns these arrays, one in each call."""
+    """Replaces an rng by known normal samples: each call returns the next of these arrays."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -401,17 +427,17 @@ def tiny(loss, sizes, seed=3):
 
 @pytest.mark.verifies("ohana2021:prop3-cols", "ours:pdfa-labels")
 def test_the_theorem_on_labels_for_two_layers_by_quadrature():
-    """For 1-1-1 with one record and both layers, the update (dW^1, dW^2) has two coordinates.
+    """The theorem on labels is attained for two layers, by quadrature.
 
-    Errors far outside the ball are reversed with the label, so that both layers move by 2 tau_B and the theorem is
-    attained.
+    For 1-1-1 with one record and both layers, the update (dW^1, dW^2) has two coordinates. Errors far outside the ball
+    change sign with the label, so that both layers change by 2 tau_B.
     """
     net, B = tiny(ops.squared_error, [1, 1, 1])
     x, tau_B, sigma = np.array([[0.7]]), 0.6, 0.9
     sensitivity = label_sensitivity(tau_B=tau_B, hidden=1, top="scaled")
 
     def update(y, g):
-        rng = Given(g[1:], g[:1])  # from the top down
+        rng = Given(g[1:], g[:1])  # from the top layer down
         dW, _ = pdfa(net, x, np.array([[y]]), B=B, m=1, sigma=sigma, tau_B=tau_B, tau_h_min=0.1, rng=rng)
         return np.array([dW[1][0, 0], dW[2][0, 0]])
 
@@ -420,14 +446,15 @@ def test_the_theorem_on_labels_for_two_layers_by_quadrature():
         for alpha in (1.3, 2, 4):
             want = label_renyi(alpha=alpha, sigma=sigma, sensitivity=sensitivity)
             assert renyi_in_the_plane(p, q, alpha) == pytest.approx(want, rel=1e-9)
-        # Its (epsilon, delta): the hockey-stick divergence on the lattice is delta. The boundary costs digits.
+        # The (epsilon, delta) of this pair: the hockey-stick divergence on the lattice is delta. The boundary loses
+        # digits.
         x_, area = lattice(reach=9, step=0.02)
         to_units = np.linalg.inv(np.linalg.cholesky(q[1]))
         lp = log_density(x_, to_units @ (p[0] - q[0]), to_units @ p[1] @ to_units.T)
         lq = log_density(x_, np.zeros(2), np.eye(2))
         epsilon = label_epsilon(delta=1e-3, sigma=sigma, sensitivity=sensitivity, T=1)
         assert np.maximum(np.exp(lp) - np.exp(epsilon + lq), 0).sum() * area == pytest.approx(1e-3, rel=2e-3)
-    # Labels whose errors stay inside the ball move less.
+    # If errors stay inside the ball, labels cause a smaller change.
     inside = [affine_law(functools.partial(update, y), 2) for y in (0.05, -0.05)]
     assert renyi_in_the_plane(*inside, 2) < label_renyi(alpha=2, sigma=sigma, sensitivity=sensitivity) / 2
 
@@ -435,7 +462,7 @@ def test_the_theorem_on_labels_for_two_layers_by_quadrature():
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A2", "ours:pdfa-labels")
 @pytest.mark.parametrize(("m", "attained"), [(2, True), (3, False)])
 def test_the_theorem_on_labels_for_a_hidden_layer_by_quadrature(m, attained):
-    """In 2-1-2 with softmax, the hidden layer's dW has two coordinates.
+    """The theorem on labels holds for a hidden layer, by quadrature: in 2-1-2 with softmax, dW has two coordinates.
 
     With two records, each label has its own noise. With three, two inputs do not separate their noise.
     """
@@ -465,9 +492,9 @@ def test_the_theorem_on_labels_for_a_hidden_layer_by_quadrature(m, attained):
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.parametrize("t", [None, 0.15])
 def test_one_label_moves_the_noise_of_its_own_record_and_nothing_else(t):
-    """Another label shifts the noise of its record by at most the sensitivity, and changes nothing else.
+    """One label shifts the noise of its own record, and changes nothing else.
 
-    This is the proof, tested on the rule, in all layers at once.
+    The shift is at most the sensitivity. This is the proof, tested on the rule, in all layers at once.
     """
     net, B = tiny(ops.softmax_cross_entropy, [6, 5, 4, 3])
     rng = np.random.default_rng(14)
@@ -475,9 +502,9 @@ def test_one_label_moves_the_noise_of_its_own_record_and_nothing_else(t):
     y = np.eye(3)[rng.integers(0, 3, 7)]
     y2 = y.copy()
     y2[2] = np.roll(y[2], 1)
-    g = [rng.normal(size=(7, n)) for n in (3, 4, 5)]  # from the top down
+    g = [rng.normal(size=(7, n)) for n in (3, 4, 5)]  # from the top layer down
 
-    def errors(labels):  # what pdfa adds the noise to, layer by layer from the top down
+    def errors(labels):  # the errors to which pdfa adds the noise, layer by layer from the top down
         e = forward(net, x)[1][3] - labels
         t_e = e if t is None else np.where(np.abs(e) > t, np.sign(e), 0.0)
         return [clip_l2(e, tau_B), clip_l2(t_e @ B[2].T, tau_B), clip_l2(t_e @ B[1].T, tau_B)]
@@ -499,7 +526,10 @@ def test_one_label_moves_the_noise_of_its_own_record_and_nothing_else(t):
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:eq9b")
 @pytest.mark.parametrize("tau_B", [0.1, 0.5, 1, 2])
 def test_how_far_a_label_moves_the_output_layer(tau_B):
-    """After scaling, the softmax error moves by at most min(sqrt 2, 2 tau_B), attained, a ternarised one by 2 tau_B."""
+    """A label changes the output layer by at most min(sqrt 2, 2 tau_B) with the softmax error, and this is attained.
+
+    The error is scaled. A ternary error changes by 2 tau_B.
+    """
     rng = np.random.default_rng(15)
     limit = label_sensitivity(tau_B=tau_B, hidden=0, top="softmax")
     assert limit == pytest.approx(min(math.sqrt(2), 2 * tau_B), rel=1e-15)
@@ -510,7 +540,7 @@ def test_how_far_a_label_moves_the_output_layer(tau_B):
         u, u2 = clip_l2(y_hat - np.eye(K)[0], tau_B), clip_l2(y_hat - np.eye(K)[1], tau_B)
         best = max(best, float(np.linalg.norm(u - u2, axis=1).max()))
     assert limit * 0.99 <= best <= limit * (1 + 1e-12)
-    ternary = np.array([[-1.0, 1], [1, -1]])  # y_hat = (1/2, 1/2) less either label
+    ternary = np.array([[-1.0, 1], [1, -1]])  # y_hat = (1/2, 1/2) minus either label
     u, u2 = clip_l2(ternary, tau_B)
     assert float(np.linalg.norm(u - u2)) == pytest.approx(min(2 * tau_B, 2 * math.sqrt(2)), rel=1e-12)
     assert label_sensitivity(tau_B=tau_B, hidden=0, top="scaled") == 2 * tau_B
@@ -518,7 +548,7 @@ def test_how_far_a_label_moves_the_output_layer(tau_B):
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_flat_batches_of_one_unit_are_what_they_say():
-    """Two data sets that differ in a record's sign, which one unit distinguishes without any signal, for any sigma."""
+    """The flat batches of one unit differ in a record's sign; the unit reveals it without any signal, for any sigma."""
     D, D2 = flat([[1, 1], [1, -1], [1, 1]]), flat([[1, 1], [1, -1], [1, -1]])
     for alpha in (1.1, 1.5):
         want = renyi_in_the_plane(row_law(D, 0, 1.0), row_law(D2, 0, 1.0), alpha)
@@ -532,9 +562,10 @@ def test_the_flat_batches_of_one_unit_are_what_they_say():
 
 @pytest.mark.verifies("ohana2021:rem3.3", "ohana2021:prop3-cols")
 def test_secret_batches_do_not_rescue_an_update_that_shows_its_records():
-    """A batch contains the record with probability q = 256 / 54,000, and then leaves the span without this record.
+    """If batches are not published, an update still shows its records: delta is at least q at every epsilon.
 
-    So at every epsilon, delta is at least q: 0.0047 for a step and 0.9999997 for 3165.
+    A batch contains the record with probability q = 256 / 54,000, and then leaves the span without this record. So
+    delta is 0.0047 for a step and 0.9999997 for 3165.
     """
     q = 256 / 54_000
     for epsilon in (0, 1, 50, 1e6):
@@ -546,9 +577,9 @@ def test_secret_batches_do_not_rescue_an_update_that_shows_its_records():
 
 @pytest.mark.verifies("ohana2021:A1-eq18", "ohana2021:eq13-index")
 def test_a_column_has_one_deviation_for_every_row_of_the_matrix():
-    """Three units read two inputs.
+    """A column has one deviation for every row of the matrix: (a_k)_j has j = 1..n_l = 3.
 
-    (a_k)_j has j = 1..n_l = 3 where Appendix A.1 prints n_{l-1} = 2, and Equation 7 sums over all three.
+    Three units read two inputs. Appendix A.1 prints n_{l-1} = 2, and Equation 7 sums over all three.
     """
     rng = np.random.default_rng(16)
     D = some_batch(rng, 5, 3, 2)

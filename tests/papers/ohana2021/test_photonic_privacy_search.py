@@ -1,6 +1,6 @@
 """One column of a photonic update: searches compared with the claims and the corrected bound, and each hypothesis.
 
-The searches evaluate Equation 7 row by row in their own lines (`eq7`). `column_renyi` is also compared with it, and
+The searches evaluate Equation 7 row by row in their own function (`eq7`). `column_renyi` is also compared with it, and
 test_divergences compares Equation 7 with quadrature.
 """
 
@@ -88,9 +88,9 @@ def test_the_full_search_over_neighbours():
 def extremes(m, n_l, r, sigma, orders):
     """Every batch of m records with entries at the ends of their ranges, and every replacement of record 0.
 
-    Also the largest shift of the mean that each allows, along the first unit and along all of them.
+    It also returns the largest shift of the mean that each batch allows, along the first unit and along all units.
     """
-    ends = [np.array(v) for v in itertools.product((1.0, math.sqrt(r)), repeat=n_l)]  # abs(phi' h) of one record
+    ends = [np.array(v) for v in itertools.product((1.0, math.sqrt(r)), repeat=n_l)]  # for one record
     others = [np.sum(np.square(rows), axis=0) for rows in itertools.combinations_with_replacement(ends, m - 1)]
     units = [np.eye(n_l)[0], np.ones(n_l) / math.sqrt(n_l)]
     layer = bounds(r, m=m, sigma=sigma)
@@ -141,7 +141,7 @@ def test_the_divergence_of_a_column_is_equation_7_and_its_weighted_variance_move
         exact = column_renyi(D, D2, alpha=a["alpha"], sigma=a["sigma"])
         assert exact.shape == (1,)
         assert exact[0] == pytest.approx(eq7(f, a2, f2, a22, a["alpha"], a["sigma"]), rel=1e-9, abs=1e-12)
-        moved = (D2[1][0] * D2[2][0]) ** 2 - (D[1][0] * D[2][0]) ** 2  # record 0 is the one that differs
+        moved = (D2[1][0] * D2[2][0]) ** 2 - (D[1][0] * D[2][0]) ** 2  # the data sets differ in record 0
         star = a["alpha"] * a22 + (1 - a["alpha"]) * a2
         np.testing.assert_allclose(star, a2 + a["alpha"] * moved, rtol=1e-11, atol=1e-11 * a["alpha"] * a22.max())
         np.testing.assert_allclose(a2, a22 - moved, rtol=1e-11)
@@ -157,11 +157,10 @@ def test_the_divergence_of_a_column_is_equation_7_and_its_weighted_variance_move
     "ohana2021:A1-alt",
 )
 def test_the_steps_of_the_proof_hold_one_by_one_for_the_sign_that_it_picks():
-    """Each line of A.1, with corrected logarithms, is above the line before it.
+    """The steps of the proof hold one by one for the sign that it chooses: each line of A.1 is above the line before.
 
-    Corrected means a^2 over a'^2, where the paper prints a' in both.
-
-    For other signs, the first of them fails.
+    The logarithms are corrected: a^2 over a'^2, where the paper prints a' in both. For other signs, the first step
+    fails.
     """
     rng = np.random.default_rng(5)
     failed = {"first step": 0}
@@ -182,18 +181,21 @@ def test_the_steps_of_the_proof_hold_one_by_one_for_the_sign_that_it_picks():
         assert first <= second * SLACK + 1e-12
         assert second <= claimed_column_renyi_alternative(**a) * SLACK
         assert claimed_column_renyi_alternative(**a) <= claimed_column_renyi(**a) * SLACK
-        # The line in the main text has the mean term n_l times over; it is the preprint's Equation 17.
+        # The line in the main text has the mean term n_l times. It is the preprint's Equation 17.
         logarithm = claimed_column_renyi(**a) - mean
         if logarithm < math.inf:
             assert claimed_column_renyi(**a, version="preprint") == pytest.approx(n_l * mean + logarithm, rel=1e-9)
     assert failed["first step"] > 100
 
 
-# --- the direction that the proof leaves out -------------------------------------------------------------------------
+# --- the direction that the proof omits ------------------------------------------------------------------------------
 
 
 def reversed_pair(r, shift=False, n_l=512):
-    """m - 1 records at the floor, and one that goes from sqrt(r) times it down to it. Its error may be reversed."""
+    """m - 1 records at the floor, and one that changes from sqrt(r) times the floor to the floor.
+
+    The error of this record may be reversed.
+    """
     u = np.zeros((256, n_l))
     u[0, 0] = 1.0 if shift else 0.0
     h = np.ones((256, 1))
@@ -219,7 +221,10 @@ def in_units_of_the_floor(r, sigma):
     ],
 )
 def test_where_the_published_bound_is_passed_at_the_latest(r, sigma, crossing):
-    """Equal means (sigma so large that they do not matter), or with the shift from a reversed label."""
+    """The order at which the published bound is exceeded at the latest, for equal means or a reversed label.
+
+    For equal means, sigma is so large that they do not matter. A reversed label shifts the means.
+    """
     D, D2 = reversed_pair(r, shift=True)
     layer = in_units_of_the_floor(r, sigma)
 
@@ -266,7 +271,7 @@ def test_how_loose_the_logarithm_is_at_order_2(r, ratio):
 
 @pytest.mark.verifies("ohana2021:rem3.1")
 def test_the_worst_column_is_far_below_equation_17():
-    """Table 1's largest sigma, r = 4, order 2, 512 rows.
+    """The worst column is far below Equation 17 at Table 1's largest sigma, r = 4, order 2, 512 rows.
 
     By Equation 7, no extreme column with equal rows exceeds 1.6162, with means shifted along one row or all, and some
     column comes near. Equation 17 gives 7.5979.
@@ -284,12 +289,15 @@ def test_the_worst_column_is_far_below_equation_17():
 
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
-    """r = 4, order 2, no shift of the means: 0.0351587 in place of 6.0354333."""
+    """The corrected bound at a small order is 172 times smaller: 0.0351587 in place of 6.0354333.
+
+    r = 4, order 2, no shift of the means.
+    """
     layer = bounds(4, m=256, sigma=1e9)
     corrected = corrected_column_renyi(alpha=2, n_l=512, **layer)
     assert corrected == pytest.approx(0.0351587, abs=5e-8)
     assert claimed_column_renyi(alpha=2, n_l=512, **layer) == pytest.approx(6.0354333, abs=5e-8)
-    # At a large order it is the larger one, and only there does the published formula claim too much.
+    # At a large order, the corrected bound is larger, because only there the published formula is below the true value.
     layer = bounds(16, m=256, sigma=0.05)
     assert corrected_column_renyi(alpha=16, n_l=512, **layer) > claimed_column_renyi(alpha=16, n_l=512, **layer)
 
@@ -298,10 +306,10 @@ def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
 @pytest.mark.parametrize("x", [1e-12, 1e-7, 1e-3, 0.0399, 0.0401, 5, 800])
 @pytest.mark.parametrize("alpha", [1.0001, 1.3, 2])
 def test_the_variance_part_keeps_its_digits(x, alpha):
-    """The comparison has 60 digits, across the switch from the series to the logarithm."""
+    """The variance part keeps its digits across the switch from the series to the logarithm, by 60 digits."""
     r, m = 1 + x, 4
     layer = bounds(1, m=m, sigma=1e200, tau_h_min=1.0, tau_h_max=math.sqrt(r))
-    ratio = float(layer["clips"].tau_h_max) ** 2  # the r that the function sees
+    ratio = float(layer["clips"].tau_h_max) ** 2  # the r that the function uses
     with mpmath.workdps(60):
         k = (mpmath.mpf(alpha) - 1) * (mpmath.mpf(ratio) - 1) / m
         want = mpmath.inf
@@ -313,7 +321,10 @@ def test_the_variance_part_keeps_its_digits(x, alpha):
 
 @pytest.mark.verifies("ours:column-bound")
 def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
-    """r = 100: orders end at 3.586, and Theorem 2 then costs at least 4.45 at delta = 1e-5."""
+    """A cap on the order costs epsilon in the conversion: with r = 100, orders end at 3.586.
+
+    Theorem 2 then costs at least 4.45 at delta = 1e-5.
+    """
     order = critical_column_order(m=256, clips=clips(100))
     assert order == pytest.approx(3.586, abs=5e-4)
     assert math.log(1e5) / (order - 1) == pytest.approx(4.452, abs=5e-4)
@@ -325,7 +336,10 @@ def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
 
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out():
-    """r = 1, m = 4, order 2: four equal records and three of them give 0.0589, but the bound is 0."""
+    """The corrected bound is for replacing a record; if a record is left out, it does not hold.
+
+    r = 1, m = 4, order 2: four equal records and three of them give 0.0589, but the bound is 0.
+    """
     exact = column_renyi(flat([[1]] * 4), flat([[1]] * 3), alpha=2, sigma=1)[0]
     assert exact == pytest.approx(0.0589, abs=5e-5)
     assert corrected_column_renyi(alpha=2, n_l=1, **bounds(1, m=4, sigma=1e200)) == 0
@@ -334,7 +348,10 @@ def test_the_corrected_bound_is_for_replacing_a_record_not_for_leaving_one_out()
 
 @pytest.mark.verifies("ours:column-bound")
 def test_the_corrected_bound_is_for_the_size_of_the_batch_itself():
-    """The last batch of an epoch has 240 records: 18.24 at order 80.9, but the bound with m = 256 gives 5.84."""
+    """The corrected bound is for the size of the batch itself, also for the last batch of an epoch.
+
+    This batch has 240 records: 18.24 at order 80.9, but the bound with m = 256 gives 5.84.
+    """
     (u, dphi, h), (u2, dphi2, h2) = reversed_pair(4)
     exact = column_renyi((u[:240], dphi[:240], h[:240]), (u2[:240], dphi2[:240], h2[:240]), alpha=80.9, sigma=1)[0]
     assert exact == pytest.approx(18.24, abs=5e-3)
@@ -346,9 +363,9 @@ def test_the_corrected_bound_is_for_the_size_of_the_batch_itself():
 @pytest.mark.verifies("ours:column-bound", "ohana2021:eq14")
 @pytest.mark.parametrize(("shift", "infinite"), [(offset, True), (offset_signed, False)])
 def test_the_corrected_bound_is_for_the_signed_offset(shift, infinite):
-    """Three units are at -nu, and one is far above.
+    """The corrected bound is for the signed offset; with the printed offset, it does not hold.
 
-    The printed offset removes their noise and leaves that of the fourth.
+    Three units are at -nu, and one is far above. The printed offset removes their noise and leaves that of the fourth.
     """
     nu, c = 0.5, 1.0
     h = np.array([[-nu], [-nu], [-nu], [3.0]])
@@ -364,7 +381,7 @@ def test_the_corrected_bound_is_for_the_signed_offset(shift, infinite):
 @pytest.mark.verifies("ours:column-bound", "ohana2021:eq9c")
 @pytest.mark.parametrize("clamped", [True, False])
 def test_the_corrected_bound_is_for_a_clamped_derivative(clamped):
-    """tanh' of seven units at z = 3 is 0.0099, but the bound assumes 0.5."""
+    """The corrected bound is for a clamped derivative: tanh' of seven units at z = 3 is 0.0099, but it assumes 0.5."""
     z = np.array([[3.0]] * 7 + [[0.0]])
     dphi = tanh.dphi(z)
     dphi2 = tanh.dphi(np.full((8, 1), 3.0))
@@ -394,7 +411,7 @@ def test_the_appendix_bounds_a_column_whose_covariances_are_equal_and_is_attaine
         assert exact <= claimed_equal_covariances(**no_rows) * SLACK
         best = max(best, exact / claimed_equal_covariances(**no_rows))
     assert best > 0.3
-    # Saturated: all entries +-c and a label that turns round.
+    # The saturated case: all entries are +-c, and the label is reversed.
     h = np.where(rng.random((256, 1)) < 0.5, -1.0, 1.0)
     u = np.ones((256, 4)) / 2
     D = u, np.ones((256, 4)), h
@@ -404,9 +421,10 @@ def test_the_appendix_bounds_a_column_whose_covariances_are_equal_and_is_attaine
 
 @pytest.mark.verifies("ohana2021:rem3.2")
 def test_the_saturated_formula_has_the_form_of_lee_and_kifers_not_its_number():
-    """A Gaussian release with the column's own noise gives it.
+    """The saturated formula has the form of Lee and Kifer's formula, but not its value.
 
-    One with std sigma and all columns is 256 times smaller.
+    A Gaussian release with the column's own noise has this formula. A release with std sigma and all columns is 256
+    times smaller.
     """
     m, n, sigma, alpha = 256, 784, 0.2, 3.0
     column = column_sensitivity(m=m, n=n, tau_B=1, gamma_max=1, tau_h_max=1)

@@ -1,7 +1,7 @@
 """The proof of Ohana et al. (2021), Proposition 3, line by line (Section 3.3, Appendix A), and its consequences.
 
 Identities and inequalities between the lines use rational arithmetic, in which integer orders make powers rational too.
-Divergences are by quadrature of Definition 2.3. q is (phi'_ij h_ik)^2 in units of its floor, so q is in [1, r], and a2,
+Divergences are by quadrature of Definition 2.3. q is (phi'_ij h_ik)^2 in units of its floor, so q is in [1, r]. a2 and
 a22 are the sums of q over the records of D and of D'.
 """
 
@@ -40,10 +40,10 @@ PAPER = (784, 512, 512, 10)
 
 
 def renyi_by_quadrature(rows, alpha):
-    """Definition 2.3 for independent rows (mean_p, variance_p, mean_q, variance_q): the integrals multiplied."""
+    """Definition 2.3 for independent rows (mean_p, variance_p, mean_q, variance_q): the product of the integrals."""
     total = 0.0
     for mean_p, v_p, mean_q, v_q in rows:
-        tilt = alpha / v_p + (1 - alpha) / v_q  # the integrand is a Gaussian of this precision
+        tilt = alpha / v_p + (1 - alpha) / v_q  # the integrand is a Gaussian with this precision
         centre = (alpha * mean_p / v_p + (1 - alpha) * mean_q / v_q) / tilt
 
         def log_integrand(x, mean_p=mean_p, v_p=v_p, mean_q=mean_q, v_q=v_q):
@@ -64,7 +64,10 @@ def renyi_by_quadrature(rows, alpha):
 
 
 def rational_batches(count, seed):
-    """Pairs of batches of one unit and one column, phi' and h rational of either sign, that differ in record I = 0."""
+    """Pairs of batches of one unit and one column that differ in record I = 0; phi' and h are rational.
+
+    phi' and h may have either sign.
+    """
     rng = Random(seed)
 
     def one():
@@ -89,9 +92,10 @@ def floored(rng, r, n_l, corners):
 
 @pytest.mark.verifies("ohana2021:prop3-proof-1", "ohana2021:A1-s1", "ohana2021:pre-proof-1")
 def test_the_first_display_is_the_definition_by_quadrature():
-    """Column 0 of V-3, order 1.2: 1.23673979 and, exchanged, 0.41760082.
+    """The first display is the definition by quadrature: column 0 of V-3 at order 1.2 gives 1.23673979.
 
-    With the fraction bar as in the preprint's text, over 2 sigma^2 alpha a'^2 alone, 1.23723567 and 0.41761011.
+    With the data sets exchanged, the value is 0.41760082. With the fraction bar as in the preprint's text, over 2
+    sigma^2 alpha a'^2 alone, the values are 1.23723567 and 0.41761011.
     """
     D, D2 = v3()
     for P, other, value, preprint in ((D, D2, 1.23673979, 1.23723567), (D2, D, 0.41760082, 0.41761011)):
@@ -109,9 +113,10 @@ def test_the_first_display_is_the_definition_by_quadrature():
 
 @pytest.mark.verifies("ohana2021:A2", "ohana2021:A1-s5", "ohana2021:prop3-proof-3")
 def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
-    """m = 256, four columns, norms in [1/2, 1], a label that flips: 100 in the column of one record, claimed 1.5625.
+    """If only the norm has a floor, one record can own a column: the divergence is 100, but the claim is 1.5625.
 
-    By hand, the column moves by 1 * 1/2 / m, and its noise has the deviation sigma / m * 1/2.
+    m = 256, four columns, norms in [1/2, 1], a reversed label. By hand, the column changes by 1 * 1/2 / m, and its
+    noise has the deviation sigma / m * 1/2.
     """
     m, sigma = 256, 0.1
     h = np.array([[0.5, 0, 0, 0]] + [[0, 0.5, 0.5, 0.5]] * (m - 1))
@@ -123,28 +128,29 @@ def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
     assert column_renyi((u, dphi, h), (other, dphi, h), alpha=2, sigma=sigma)[0] == pytest.approx(100, rel=1e-9)
     floors = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=0.5)
     assert claimed_equal_covariances(alpha=2, m=m, sigma=sigma, clips=floors) == pytest.approx(1.5625, rel=1e-12)
-    # The line in the main text has that mean term n_l times over, and n_l is 1 here.
+    # The line in the main text has the mean term n_l times, and n_l is 1 here.
     published = claimed_column_renyi(alpha=2, m=m, n_l=1, sigma=sigma, clips=floors)
     assert published == pytest.approx(1.5625 + math.log(m / (m - 3)), rel=1e-12)
 
 
 @pytest.mark.verifies("ohana2021:pre-prop3")
 def test_the_preprints_bound_is_passed_in_the_order_that_its_proof_leaves_out():
-    """m = 256, 512 units, r = 4, equal means: all records at the lower bounds, except one of D at the upper bounds.
+    """The preprint's bound is exceeded in the order that its proof omits.
 
-    In units of the lower bounds, a^2 = 255 + 4 in every row, and a'^2 = 256.
+    m = 256, 512 units, r = 4, equal means. All records are at the lower bounds, except one of D at the upper bounds. In
+    units of the lower bounds, a^2 = 255 + 4 in every row, and a'^2 = 256.
     """
     m, n_l, r = 256, 512, 4
     a2, a22 = m - 1 + r, m
     box = clips(r)
     for alpha in (64, 86):
         mixed = Q(alpha * a22 + (1 - alpha) * a2)
-        log = math.log(mixed / a2) + alpha * math.log(Q(a2, a22))  # of mixed / (a^(2 (1 - alpha)) a'^(2 alpha))
+        log = math.log(mixed / a2) + alpha * math.log(Q(a2, a22))  # log of mixed / (a^(2 (1 - alpha)) a'^(2 alpha))
         exact = -n_l / (2 * (alpha - 1)) * log
         claimed = claimed_column_renyi(alpha=alpha, m=m, n_l=n_l, sigma=1e9, clips=box, version="preprint")
         assert (exact > claimed) == (alpha == 86)
     assert (exact, claimed) == pytest.approx((13.7182, 3.0532), abs=5e-5)
-    assert 87 * a22 + (1 - 87) * a2 < 0  # Proposition 1: infinite
+    assert 87 * a22 + (1 - 87) * a2 < 0  # infinite by Proposition 1
     at_table_1 = claimed_column_renyi(alpha=87, m=m, n_l=n_l, sigma=0.2, clips=box, version="preprint")
     # 2 n alpha r / (m sigma^2) + n alpha / (2 (alpha - 1)) log(m / (m + 1 - r)), by hand
     by_hand = Q(2 * n_l * 87 * r) / (m * Q(1, 25)) + Q(n_l * 87, 2 * 86) * Q(math.log(Q(256, 253)))
@@ -166,24 +172,28 @@ def test_the_weighted_variance_moves_by_one_record_in_rational_arithmetic():
 
 @pytest.mark.verifies("ohana2021:A1-s3", "ohana2021:prop3")
 def test_the_step_after_the_choice_of_sign_holds_for_that_sign_and_for_no_other():
-    """S* >= a^2 if the bracket is not negative, and S* < a^2 if it is; integer orders, exactly."""
+    """The step after the choice of sign holds for that sign and no other: S* >= a^2 if the bracket is not negative.
+
+    S* < a^2 if the bracket is negative. Orders are integers, and the arithmetic is exact.
+    """
     signs = {True: 0, False: 0}
     for D, D2, alpha in rational_batches(500, seed=2):
         a2, a22 = a_squared(D), a_squared(D2)
         star = alpha * a22 + (1 - alpha) * a2
         signs[a22 >= a2] += 1
         assert (star >= a2) is (a22 >= a2)
-        if 0 < a2 <= a22:  # mean and logarithm of the next line are both above
+        if 0 < a2 <= a22:  # mean and logarithm of the next line are above
             assert star / (a2 ** (1 - alpha) * a22**alpha) >= a2**alpha / a22**alpha
     assert min(signs.values()) > 100
 
 
 @pytest.mark.verifies("ohana2021:A1-s3", "ohana2021:A1-s4", "ohana2021:prop3")
 def test_the_digits_of_the_choice_of_sign():
-    """Four records have equal h, and one of them doubles its own: a^2 = 4, a'^2 = 7, order 2, equal means.
+    """The choice of sign has these digits: the value is 0.10147042 under the sign of the proof.
 
-    Under the sign of the proof, the value is 0.10147042, the printed logarithm allows 0, and the intended one
-    0.55961579. Under the other sign, the value is 0.41333929, and it allows -0.55961579.
+    Four records have equal h, and one of them doubles its own: a^2 = 4, a'^2 = 7, order 2, equal means. The printed
+    logarithm allows 0, and the intended one 0.55961579. Under the other sign, the value is 0.41333929, and it allows
+    -0.55961579.
     """
     forward_ = renyi_by_quadrature([(0, 4, 0, 7)], 2)
     backward = renyi_by_quadrature([(0, 7, 0, 4)], 2)
@@ -199,9 +209,9 @@ def test_the_digits_of_the_choice_of_sign():
 
 @pytest.mark.verifies("ohana2021:A1-s5", "ohana2021:prop3-proof-3")
 def test_the_mean_term_in_rational_arithmetic():
-    """A.1's mean term is that of the published Equation 17.
+    """A.1's mean term is that of the published Equation 17, in rational arithmetic.
 
-    The one in the main text is n_l times that, the preprint's.
+    The mean term in the main text is n_l times as large; it is the preprint's.
     """
     rng = Random(3)
     for _ in range(100):
@@ -223,7 +233,10 @@ def test_the_mean_term_in_rational_arithmetic():
 
 @pytest.mark.verifies("ohana2021:A1-s5")
 def test_the_mean_term_bounds_that_of_every_batch_within_the_floors():
-    """sum_j (f_j - f'_j)^2 / a_j^2 <= 4 r / m, in units tau_B = 1, for any two records and any rest."""
+    """The mean term bounds that of every batch within the floors: sum_j (f_j - f'_j)^2 / a_j^2 <= 4 r / m.
+
+    This holds in units tau_B = 1, for any two records and any other records.
+    """
     rng = np.random.default_rng(4)
     for trial in range(1000):
         m, n_l, r = int(rng.integers(1, 6)), int(rng.integers(1, 5)), rng.uniform(1, 9)
@@ -239,7 +252,7 @@ def test_the_mean_term_bounds_that_of_every_batch_within_the_floors():
 @pytest.mark.parametrize("m", [1, 2, 3, 5])
 @pytest.mark.parametrize("r", [Q(1), Q(3, 2), Q(2), Q(7, 2), Q(13, 2), Q(40)])
 def test_the_logarithms_argument_over_all_extreme_batches(m, r):
-    """The largest a'^2 / a^2 is 1 + (r - 1) / m, as in the alternative.
+    """Over all extreme batches, the logarithm's argument a'^2 / a^2 is at most 1 + (r - 1) / m, as in the alternative.
 
     The printed m / (m + 1 - r) is above it and has no value from r = m + 1 on.
     """
@@ -261,7 +274,7 @@ def test_the_logarithms_argument_over_all_extreme_batches(m, r):
 
 @pytest.mark.verifies("ohana2021:A1-s6", "ohana2021:A1-alt")
 def test_the_digits_of_the_two_logarithms():
-    """r = 4, m = 256: 0.01178796 and 0.01165062."""
+    """The two logarithms have the digits 0.01178796 and 0.01165062 at r = 4, m = 256."""
     layer = bounds(4, m=256, sigma=1e9)
     got = [f(alpha=2, n_l=1, **layer) for f in (claimed_column_renyi, claimed_column_renyi_alternative)]
     assert got == pytest.approx([0.01178796, 0.01165062], abs=5e-9)
@@ -270,12 +283,12 @@ def test_the_digits_of_the_two_logarithms():
 
 @pytest.mark.verifies("ohana2021:A1-alt")
 def test_from_which_order_the_alternative_is_passed():
-    """For the same column, 512 rows, it is exceeded at the latest from order 69.06 in the other direction.
+    """The alternative is exceeded by the same column of 512 rows, at the latest from order 69.06 on.
 
-    At 86, it gives 3.0176.
+    This is in the other direction. At order 86, the alternative gives 3.0176.
     """
 
-    def exact(alpha):  # variances 259 under P, 256 under Q
+    def exact(alpha):  # the variances are 259 under P and 256 under Q
         star = alpha * 256 - (alpha - 1) * 259
         return 512 / (2 * (alpha - 1)) * (alpha * math.log(256) - (alpha - 1) * math.log(259) - math.log(star))
 
@@ -289,7 +302,10 @@ def test_from_which_order_the_alternative_is_passed():
 
 @pytest.mark.verifies("ohana2021:A1-s7", "ohana2021:prop3")
 def test_the_last_line_bounds_every_column_under_the_sign_of_the_proof():
-    """Random batches within the floors, rows in rational arithmetic, divergences by quadrature."""
+    """The last line bounds every column under the sign of the proof, on random batches within the floors.
+
+    Rows are in rational arithmetic, and divergences by quadrature.
+    """
     rng = Random(5)
     for trial in range(60):
         m, n_l, r = rng.randint(2, 6), rng.randint(1, 3), 1 + Q(rng.randint(1, 15), 4)
@@ -317,10 +333,10 @@ def test_the_last_line_bounds_every_column_under_the_sign_of_the_proof():
 
 @pytest.mark.verifies("ohana2021:A1-s7", "ohana2021:A1-alt", "ohana2021:prop3", "ours:column-bound")
 def test_the_last_line_in_the_other_direction_by_quadrature():
-    """In four records, one goes from 2 down to 1.
+    """The last line fails in the other direction, by quadrature: the exact value at order 2.33 is 1.97262.
 
-    At order 2.33, the exact value is 1.97262, published 1.21431, alternative 0.49019. From 7/3 on, it is infinite. The
-    corrected bound is 1.97262 too.
+    In four records, one changes from 2 to 1. The published bound is 1.21431, and the alternative 0.49019. From order
+    7/3 on, the exact value is infinite. The corrected bound is 1.97262 too.
     """
     layer = bounds(4, m=4, sigma=1e9)
     exact = renyi_by_quadrature([(0, 7, 0, 4)], 2.33)
@@ -329,7 +345,7 @@ def test_the_last_line_in_the_other_direction_by_quadrature():
     assert got == pytest.approx([1.21431, 0.49019, exact], abs=5e-6)
     assert exact == pytest.approx(1.97262, abs=5e-6)
     assert critical_column_order(m=4, clips=layer["clips"]) == pytest.approx(7 / 3, rel=1e-15)
-    # From there on, alpha / 7 + (1 - alpha) / 4 <= 0, so the integrand of Definition 2.3 does not fall off.
+    # From this order on, alpha / 7 + (1 - alpha) / 4 <= 0, so the integrand of Definition 2.3 does not decrease.
     assert Q(7, 3) / 7 + (1 - Q(7, 3)) / 4 == 0
     D = np.zeros((4, 1)), np.ones((4, 1)), np.array([[2.0], [1], [1], [1]])
     assert column_renyi(D, (*D[:2], np.ones((4, 1))), alpha=2.34, sigma=1)[0] == math.inf
@@ -341,10 +357,10 @@ def test_the_last_line_in_the_other_direction_by_quadrature():
 
 @pytest.mark.verifies("ohana2021:A2", "ohana2021:A3")
 def test_equal_covariances_by_quadrature():
-    """If only a label differs, there is no logarithm, and the number is the same in both orders.
+    """With equal covariances there is no logarithm, and the divergence is the same in both orders, by quadrature.
 
-    epsilon_2 and, if saturated, epsilon_3 are attained or not exceeded.
-    The floor is at 1/2 of the clip, and only the changed record is above it: 4 / 7 of epsilon_2.
+    Only a label differs. epsilon_2 and, if saturated, epsilon_3 are attained or not exceeded. The floor is at 1/2 of
+    the clip, and only the changed record is above it: 4 / 7 of epsilon_2.
     """
     for low, share in ((1.0, 1.0), (0.5, 4 / 7)):
         h = np.array([[1.0], [low], [low], [-low]])
@@ -356,17 +372,18 @@ def test_equal_covariances_by_quadrature():
         back = renyi_by_quadrature([(f2[j, 0], s2[j, 0] ** 2, f[j, 0], s[j, 0] ** 2) for j in (0, 1)], 2.5)
         assert exact == pytest.approx(back, rel=1e-10)
         limit = claimed_equal_covariances(alpha=2.5, **bounds(1 / low**2, m=4, sigma=0.7))
-        # 4 / (sum of q) of alpha / (2 sigma^2) against 4 r / m: share is m / (r sum q) in units of the clip.
+        # alpha / (2 sigma^2) times 4 / (sum of q), compared with 4 r / m: the share is m / (r sum q) in units of the
+        # clip
         assert exact == pytest.approx(share * limit, rel=1e-10)
     assert claimed_saturated(alpha=2.5, m=4, sigma=0.7, tau_B=1) == pytest.approx(2 * 2.5 / (4 * 0.49), rel=1e-12)
 
 
 @pytest.mark.verifies("ohana2021:rem3.1")
 def test_near_order_1_the_logarithm_has_no_limit_where_the_divergence_has_one():
-    """r = 4, m = 256, 512 rows: the Kullback-Leibler divergence of the worst column is 0.01744199.
+    """Near order 1, the published bound has no limit, but the divergence has: its limit is 0.01744199.
 
-    The published bound is 33.19, 304.8 and 3020.7 at orders 1.1, 1.01 and 1.001, and the corrected one is 0.01745957 at
-    the last.
+    r = 4, m = 256, 512 rows. The limit is the Kullback-Leibler divergence of the worst column. The published bound is
+    33.19, 304.8 and 3020.7 at orders 1.1, 1.01 and 1.001, and the corrected one is 0.01745957 at the last.
     """
 
     def integrand(x):
@@ -381,14 +398,15 @@ def test_near_order_1_the_logarithm_has_no_limit_where_the_divergence_has_one():
     assert corrected_column_renyi(alpha=1.001, n_l=512, **layer) == pytest.approx(0.01745957, abs=5e-9)
 
 
-# --- what is deduced: T, layers, epsilon and delta -------------------------------------------------------------------
+# --- consequences: T, layers, epsilon and delta ----------------------------------------------------------------------
 
 
 @pytest.mark.verifies("ohana2021:prop3-T")
 def test_iterations_and_epochs_at_table_1():
-    """3165 in place of 15 gives 211 times the divergence, and 194 (sigma = 0.2) to 210 (0.01) times the epsilon.
+    """At Table 1, 3165 iterations in place of 15 epochs give 211 times the divergence.
 
-    A last batch of 240 records costs 256 / 240 times as much.
+    They give 194 (sigma = 0.2) to 210 (0.01) times the epsilon. A last batch of 240 records costs 256 / 240 times as
+    much.
     """
     for sigma, ratio in ((0.2, 194.2), (0.01, 210.1)):
         layer = {"sizes": PAPER, **bounds(1, m=256, sigma=sigma)}
@@ -396,7 +414,7 @@ def test_iterations_and_epochs_at_table_1():
         assert iterations / epochs == pytest.approx(ratio, abs=0.05)
         spent = [claimed_network_renyi(alpha=2, T=T, **layer) for T in (3165, 15)]
         assert spent[0] / spent[1] == pytest.approx(211, rel=1e-12)
-        # At r = 1 the bound of a column is 2 alpha tau_B^2 / (m sigma^2), tau_B = 1; the columns are n_{l-1} in all.
+        # At r = 1, the bound of a column is 2 alpha tau_B^2 / (m sigma^2), tau_B = 1. There are n_{l-1} columns.
         columns, variance = sum(PAPER[:-1]), Q(str(sigma)) ** 2
         assert spent[1] == pytest.approx(float(15 * columns * 4 / (256 * variance)), rel=1e-12)
     short = claimed_column_renyi(alpha=2, n_l=512, **bounds(1, m=240, sigma=0.2))
@@ -405,9 +423,10 @@ def test_iterations_and_epochs_at_table_1():
 
 @pytest.mark.verifies("ohana2021:prop3-T")
 def test_iterations_do_not_make_the_bound_of_a_column_true():
-    """In the column of four records, one record goes from 2 down to 1.
+    """More iterations do not make the bound of a column true: T updates have 1.97262 T, but the claim is 1.21431 T.
 
-    At order 2.33, the joint law of T updates with fresh noise has 1.97262 T by quadrature, but the claim is 1.21431 T.
+    In the column of four records, one record changes from 2 to 1. We compute the joint law of the updates with fresh
+    noise at order 2.33, by quadrature.
     """
     layer = bounds(4, m=4, sigma=1e9)
     for T in (1, 3):
@@ -419,7 +438,7 @@ def test_iterations_do_not_make_the_bound_of_a_column_true():
 
 
 class Given:
-    """Replaces an rng with known normals: it returns these arrays, one in each call."""
+    """Replaces an rng by known normal samples: each call returns the next of these arrays."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -430,9 +449,10 @@ class Given:
 
 @pytest.mark.verifies("ohana2021:prop3-layers")
 def test_the_divergences_of_layers_add_up():
-    """In 1-1-1 with three records, one replaced, the two weights of an update of the rule have independent noise.
+    """The divergences of layers add up: in 1-1-1, the two weights of an update of the rule have independent noise.
 
-    The divergence of the pair is the sum of both layers', each by the law of its only column.
+    There are three records, and one is replaced. The divergence of the pair is the sum of both layers', each by the law
+    of its only column.
     """
     net = mlp([1, 1, 1], ops.tanh, loss=ops.squared_error, rng=np.random.default_rng(6))
     B = feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(7))
@@ -467,10 +487,11 @@ def test_the_divergences_of_layers_add_up():
 
 @pytest.mark.verifies("ohana2021:prop3-layers", "ohana2021:prop3-dp", "ohana2021:prop3-cols")
 def test_the_guarantee_of_a_network_is_refuted_by_its_first_layer():
-    """3-2-2, two records, every entry at its bounds (r = 1), sigma = 100, one step: the claim is (0.152, 1e-5).
+    """The first layer refutes the guarantee of a network: the claim is (0.152, 1e-5), but epsilon is at least 4.40.
 
-    A direction orthogonal to both inputs of D is 0 in 300 runs on D, and nonzero in 300 on D'. So epsilon is at least
-    4.40 with 95 % confidence, and the divergence is infinite in both directions.
+    3-2-2, two records, every entry at its bounds (r = 1), sigma = 100, one step. A direction orthogonal to both inputs
+    of D is 0 in 300 runs on D, and nonzero in 300 on D'. So epsilon is at least 4.40 with 95 % confidence, and the
+    divergence is infinite in both directions.
     """
     net = mlp([3, 2, 2], ops.identity, rng=np.random.default_rng(8))
     B = feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(9))
@@ -496,7 +517,7 @@ def test_the_guarantee_of_a_network_is_refuted_by_its_first_layer():
 
 
 def delta_by_quadrature(epsilon, mean_p, sd_p, mean_q, sd_q):
-    """sup over sets of P - e^epsilon Q for two Gaussians on the real line, summed over a fine grid."""
+    """The supremum over sets of P - e^epsilon Q for two Gaussians on the real line, summed over a fine grid."""
     x = np.linspace(-40, 40, 800_001) * max(sd_p, sd_q)
     p = np.exp(-(((x - mean_p) / sd_p) ** 2) / 2) / sd_p
     q = np.exp(-(((x - mean_q) / sd_q) ** 2) / 2) / sd_q
@@ -505,10 +526,10 @@ def delta_by_quadrature(epsilon, mean_p, sd_p, mean_q, sd_q):
 
 @pytest.mark.verifies("ohana2021:prop3-dp", "ours:column-bound")
 def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
-    """One column of one unit, r = 4, m = 4, with the label reversed and the record at its bounds.
+    """A valid bound converts to a valid epsilon: delta, by quadrature, is below the requested one in both directions.
 
-    Theorem 2 over the corrected bound gives an epsilon at which delta, by quadrature, is below the requested one, in
-    both directions.
+    One column of one unit, r = 4, m = 4, with the label reversed and the record at its bounds. We use Theorem 2 over
+    the corrected bound.
     """
     for sigma, delta in ((2.0, 1e-2), (6.0, 1e-3)):
         layer = bounds(4, m=4, sigma=sigma)
@@ -517,15 +538,18 @@ def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
             corrected_column_renyi(alpha=a, n_l=1, **layer) + math.log(1 / delta) / (a - 1) for a in orders.tolist()
         )
         assert epsilon < math.inf
-        old, new = (1.0, sigma * math.sqrt(7 / 4)), (-0.5, sigma)  # units of the clip: 1 + 3/4 against 4/4
+        old, new = (1.0, sigma * math.sqrt(7 / 4)), (-0.5, sigma)  # in units of the clip: 1 + 3/4 compared with 4/4
         assert delta_by_quadrature(epsilon, *old, *new) <= delta
         assert delta_by_quadrature(epsilon, *new, *old) <= delta
-        assert delta_by_quadrature(0, *old, *new) > delta  # some epsilon is needed
+        assert delta_by_quadrature(0, *old, *new) > delta  # so an epsilon above 0 is needed
 
 
 @pytest.mark.verifies("ohana2021:prop3-dp")
 def test_what_a_cap_on_the_order_costs_the_conversion():
-    """r = 100, m = 256: orders below 3.585859, so at delta = 1e-5 at least 4.4523 (Theorem 2) or 3.6315 (improved)."""
+    """A cap on the order costs epsilon in the conversion: at delta = 1e-5, at least 4.4523 (Theorem 2) or 3.6315.
+
+    r = 100, m = 256: orders are below 3.585859. 3.6315 is for the improved conversion.
+    """
     order = critical_column_order(m=256, clips=clips(100))
     assert order == pytest.approx(3.585859, abs=5e-7)
     costs = [float(rule(order, 0.0, delta=1e-5)) for rule in (mironov2017, canonne2020)]
@@ -534,10 +558,10 @@ def test_what_a_cap_on_the_order_costs_the_conversion():
 
 @pytest.mark.verifies("ohana2021:rem3.3")
 def test_batches_drawn_at_random_help_noise_that_is_independent():
-    """Gaussian noise on the averaged update is 0.9737 times its sensitivity.
+    """Random batches help if the noise is independent: epsilon is 3.43 with the theorem on sampling, and 1946 without.
 
-    With 3165 batches of 256 of 54,000, epsilon is 3.43 with the theorem on sampling, and 1946 without (rho + 2 sqrt(rho
-    log 1/delta) of a Gaussian).
+    The std of the Gaussian noise on the averaged update is 0.9737 times its sensitivity. There are 3165 batches of 256
+    of 54,000 records. 1946 is rho + 2 sqrt(rho log 1/delta) of a Gaussian.
     """
     kind = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 0.9737}
     spent = [

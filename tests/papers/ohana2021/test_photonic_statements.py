@@ -39,7 +39,7 @@ rng = np.random.default_rng
 
 
 class Given:
-    """Replaces an rng with known normals: it returns these arrays, one in each call."""
+    """Replaces an rng by known normal samples: each call returns the next of these arrays."""
 
     def __init__(self, *arrays):
         self.arrays = list(arrays)
@@ -50,7 +50,7 @@ class Given:
 
 
 def noise_v12(*layers):
-    """g of V-12 for each layer, 0.1 sin(6 + l + 2 i + 3 j) for record i and unit j."""
+    """g of V-12 for each layer: 0.1 sin(6 + l + 2 i + 3 j) for record i and unit j."""
     units = {1: 3, 2: 3, 3: 2}
     return [
         np.array([[0.1 * math.sin(6 + l + 2 * i + 3 * j) for j in range(units[l])] for i in range(3)]) for l in layers
@@ -77,7 +77,7 @@ def printed_clip(h, n, tau_h_min=0.2, tau_h_max=1.0):
 
 
 def printed_scale(v, s):
-    """min(s, ||v||) v / ||v||, as printed: 0 / 0 at v = 0."""
+    """min(s, ||v||) v / ||v||, as printed; it is 0 / 0 at v = 0."""
     norm = np.linalg.norm(v)
     return min(s, norm) * v / norm
 
@@ -87,7 +87,10 @@ def printed_scale(v, s):
 
 @pytest.mark.verifies("ohana2021:scale", "ohana2021:exp-ternary")
 def test_scale_of_zero_is_zero_and_the_case_comes_up():
-    """A confident answer has a ternary error of 0, and B 0 = 0. The printed formula divides 0 by 0 there."""
+    """The scale of 0 is 0, and this case occurs: a confident answer has a ternary error of 0, and B 0 = 0.
+
+    The printed formula divides 0 by 0 in this case.
+    """
     e = np.array([[0.87, 0.1, 0.03]]) - np.array([[1.0, 0, 0]])
     p = ternarize(e, 0.15) @ rng(0).normal(size=(5, 3)).T
     assert not p.any()
@@ -102,8 +105,8 @@ def test_scale_is_the_printed_formula_and_its_norm_is_at_most_the_bound(v, s):
     scaled = clip_l2(v, s)
     assert (np.linalg.norm(scaled, axis=1) <= s * (1 + 1e-14)).all()
     for row, want in zip(scaled, v, strict=True):
-        if np.linalg.norm(want) > 1e-100:  # the squares of smaller ones lose digits
-            # of entries below 1e-208 their product with the norm, as printed, is no normal number
+        if np.linalg.norm(want) > 1e-100:  # squares of smaller entries lose digits
+            # for entries below 1e-208, the printed product with the norm is no normal float
             np.testing.assert_allclose(row, printed_scale(want, s), rtol=1e-13, atol=1e-200)
 
 
@@ -118,7 +121,10 @@ def test_offset_adds_nu_to_every_entry(v, nu):
 
 @pytest.mark.verifies("ohana2021:eq9a", "ohana2021:exp-clip")
 def test_the_printed_floor_fails_where_the_offset_cancels_the_activation():
-    """h = -nu in every unit, which tanh can give: the norm is 0, below tau_h_min = 0.2."""
+    """The printed floor fails if the offset cancels the activation: the norm is 0, below tau_h_min = 0.2.
+
+    h = -nu in every unit, which is possible with tanh.
+    """
     nu, c = 0.2 / math.sqrt(16), 1 / math.sqrt(16)
     net = mlp([3, 16, 2], ops.tanh, rng=rng(0))
     net.W[1][:], net.b[1][:] = 0, math.atanh(-nu)
@@ -129,7 +135,10 @@ def test_the_printed_floor_fails_where_the_offset_cancels_the_activation():
 
 @pytest.mark.verifies("ohana2021:eq9a")
 def test_the_digits_of_a_unit_that_the_offset_cancels():
-    """nu = 0.05, c = 0.25, n = 16: eight units at -0.05 and eight at -0.06 have the norm 0.0283, not 0.2 or more."""
+    """If the offset cancels a unit, the norm is 0.0283 instead of 0.2 or more.
+
+    nu = 0.05, c = 0.25, n = 16. Eight units are at -0.05 and eight at -0.06.
+    """
     h = np.repeat([[-0.05, -0.06]], 8, axis=0).reshape(1, 16)
     assert row_norms(clip_entries(offset(h, 0.05), 0.25))[0] == pytest.approx(0.01 * math.sqrt(8), rel=1e-12)
 
@@ -167,7 +176,10 @@ def test_the_upper_bound_holds_for_every_input(h, bounds):
 
 @pytest.mark.verifies("ohana2021:eq9")
 def test_the_n_of_the_clip_is_that_of_the_vector_that_is_clipped():
-    """Lit pixels, n_0 = 784 and n_1 = 512: the clip with n_0 gives the norm 1; with n_1, sqrt(784 / 512) = 1.2374."""
+    """The n of the clip is that of the clipped vector: with n_0 the norm is 1, with n_1 it is sqrt(784 / 512) = 1.2374.
+
+    The pixels are all lit, n_0 = 784 and n_1 = 512.
+    """
     x = np.ones((1, 784))
     assert row_norms(clip_entries(x, 1 / math.sqrt(784)))[0] == pytest.approx(1, rel=1e-14)
     assert row_norms(clip_entries(x, 1 / math.sqrt(512)))[0] == pytest.approx(1.2374368671, abs=5e-11)
@@ -176,7 +188,7 @@ def test_the_n_of_the_clip_is_that_of_the_vector_that_is_clipped():
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
     dW, _ = pdfa(net, x, np.eye(2)[:1], B=B, m=1, sigma=0.0, rng=rng(2))
     _, h = forward(net, x)
-    for l, n in ((1, 784), (2, 6), (3, 4)):  # one record: dW = dz h^T, rank 1, so its rows are multiples of h
+    for l, n in ((1, 784), (2, 6), (3, 4)):  # one record: dW = dz h^T has rank 1, so its rows are multiples of h
         want = printed_clip(h[l - 1], n, tau_h_min=0.0)
         assert_close(dW[l], np.outer(dW[l] @ want[0] / (want @ want.T)[0, 0], want[0]))
         assert np.abs(want).max() <= 1 / math.sqrt(n)
@@ -184,9 +196,10 @@ def test_the_n_of_the_clip_is_that_of_the_vector_that_is_clipped():
 
 @pytest.mark.verifies("ohana2021:exp-clip")
 def test_the_norms_of_the_experiment_at_its_start():
-    """Embedded Fashion-MNIST, pixels in [0, 1], tau_h_min = 0.5: every entry of a pixel satisfies the floor nu.
+    """The norms of the experiment with its first weights stay above tau_h_min = 0.5.
 
-    Of the tanh units, 5 to 20 % do not. Yet their norms stay above 0.5 with this initialisation.
+    We use embedded Fashion-MNIST with pixels in [0, 1]. Every entry of a pixel satisfies the floor nu, but 5 to 20 % of
+    the tanh units do not.
     """
     images = data.load("fashion-mnist-small").x_train[:1000]
     x = images.reshape(len(images), -1) / 255.0
@@ -207,7 +220,10 @@ def test_the_norms_of_the_experiment_at_its_start():
 
 @pytest.mark.verifies("ohana2021:eq9c")
 def test_no_positive_constant_bounds_the_derivatives_of_tanh_sigmoid_and_relu_from_below():
-    """For every gamma there is a z with phi'(z) below it, as tanh'(z) < 4 exp(-2 z) and sigmoid'(z) < exp(-z)."""
+    """No positive constant bounds the derivatives of tanh, sigmoid and ReLU from below.
+
+    For every gamma there is a z with phi'(z) below it, because tanh'(z) < 4 exp(-2 z) and sigmoid'(z) < exp(-z).
+    """
     for exponent in range(1, 13):
         gamma = 10.0**-exponent
         z = -math.log(gamma)
@@ -230,7 +246,10 @@ def test_on_a_bounded_range_the_derivative_has_a_positive_minimum_at_its_ends(ph
 
 @pytest.mark.verifies("ohana2021:eq9c")
 def test_how_far_z_may_reach_for_equation_17_to_be_defined():
-    """With tau_h_min = tau_h_max its logarithm needs (gamma_max / gamma_min)^2 < m + 1 = 257: by bisection."""
+    """The largest z for which Equation 17 is defined, by bisection: it needs (gamma_max / gamma_min)^2 < m + 1 = 257.
+
+    tau_h_min = tau_h_max.
+    """
 
     def reach(phi):
         low, high = 0.0, 20.0
@@ -249,7 +268,10 @@ def test_how_far_z_may_reach_for_equation_17_to_be_defined():
 
 @pytest.mark.verifies("ohana2021:eq1")
 def test_the_clip_of_equation_1_acts_on_what_the_layer_reads_and_not_on_the_derivative():
-    """V-12 without an offset: equation (8) clips h. If phi' is clipped instead, as the brace says, dW differs."""
+    """The clip of equation 1 acts on what the layer reads, and not on the derivative.
+
+    On V-12 without an offset, equation (8) clips h. If phi' is clipped instead, as the brace says, dW differs.
+    """
     net, x, y, B = v11()
     z, h = forward(net, x)
     dW = v12(tau_h_min=0.0)
@@ -263,7 +285,11 @@ def test_the_clip_of_equation_1_acts_on_what_the_layer_reads_and_not_on_the_deri
 
 @pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.16")
 def test_the_printed_index_of_h_has_the_wrong_shape_or_gives_another_update():
-    """V-12: h^1 in the update of W^1 has 3 entries, but W^1 has 4 columns. h^2 in that of W^2 fits, and is wrong."""
+    """The printed index of h has the wrong shape or gives another update, on V-12.
+
+    h^1 in the update of W^1 has 3 entries, but W^1 has 4 columns. h^2 in the update of W^2 has the correct shape and
+    the wrong value.
+    """
     net, x, y, B = v11()
     z, h = forward(net, x)
     u = [None] + [np.array([printed_scale(row, 0.5) for row in (h[3] - y) @ B[l].T]) + noise_v12(l)[0] for l in (1, 2)]
@@ -280,9 +306,9 @@ def test_the_printed_index_of_h_has_the_wrong_shape_or_gives_another_update():
 
 @pytest.mark.verifies("ohana2021:eq8")
 def test_the_noise_is_added_after_the_scaling():
-    """V-12: noise added before the scaling would be clipped with the signal.
+    """The noise is added after the scaling, on V-12: before it, the noise would be clipped with the signal.
 
-    The update of W^2 would have norm 0.1654.
+    The update of W^2 would then have norm 0.1654.
     """
     net, x, y, B = v11()
     z, h = forward(net, x)
@@ -294,7 +320,10 @@ def test_the_noise_is_added_after_the_scaling():
 
 @pytest.mark.verifies("ohana2021:eq11", "ohana2021:pre-eq11")
 def test_equation_11_is_equation_8_wherever_its_parenthesis_opens():
-    """V-12: ((B e + g) * phi') h^T and (B e + g) * (phi' h^T) are equal, with * acting on every column."""
+    """Equation 11 equals equation 8 for both places of its parenthesis, on V-12.
+
+    ((B e + g) * phi') h^T and (B e + g) * (phi' h^T) are equal if * acts on every column.
+    """
     net, x, y, B = v11()
     z, h = forward(net, x)
     p = np.array([printed_scale(row, 0.5) for row in (h[3] - y) @ B[2].T])
@@ -307,9 +336,10 @@ def test_equation_11_is_equation_8_wherever_its_parenthesis_opens():
 
 @pytest.mark.verifies("ohana2021:eq12")
 def test_the_noise_of_equation_12_carries_the_sign_of_the_signal():
-    """V-12: our direction is signal + noise, so delta W = -signal - noise.
+    """The noise of equation 12 has the sign of the signal: on V-12, delta W = -signal - noise.
 
-    The paper prints -signal + noise, a different matrix with the same law, because -g has the law of g.
+    Our direction is signal + noise. The paper prints -signal + noise, a different matrix with the same law, because -g
+    has the law of g.
     """
     signal, whole = v12(sigma=0.0), v12()
     noise = [None] + [whole[l] - signal[l] for l in (1, 2, 3)]
@@ -326,7 +356,10 @@ def test_the_noise_of_equation_12_carries_the_sign_of_the_signal():
 
 @pytest.mark.verifies("ohana2021:alg1.1-3")
 def test_each_hidden_layer_has_one_feedback_matrix():
-    """Lines 1 to 3 draw B^1..B^L, and line 14 uses B^2..B^{L+1}. We read it as B[l] for the layer l that it feeds."""
+    """Each hidden layer has one feedback matrix: we read the printed B^{l+1} as B[l] for the layer l that it feeds.
+
+    Lines 1 to 3 draw B^1..B^L, and line 14 uses B^2..B^{L+1}.
+    """
     net = mlp([4, 7, 6, 5, 3], ops.tanh, rng=rng(0))
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
     assert [l for l in range(len(B)) if B[l] is not None] == [1, 2, 3]
@@ -335,7 +368,10 @@ def test_each_hidden_layer_has_one_feedback_matrix():
 
 @pytest.mark.verifies("ohana2021:alg1.4-5")
 def test_two_readings_of_the_minibatches_differ_in_how_often_a_record_takes_part():
-    """60 records, batches of 8, 15 epochs: disjoint batches use a record 15 times, fresh ones 16 times on average."""
+    """Two readings of the minibatches differ in how often a record takes part: 15 times, or 16 times on average.
+
+    60 records, batches of 8, 15 epochs. Disjoint batches use a record 15 times, fresh ones 16 times on average.
+    """
     x = y = np.arange(60.0)[:, None]
     epochs, fresh = EpochPartition(x, y, 8, Streams(3)), WithoutReplacement(x, y, 8, Streams(3))
     assert epochs.steps_per_epoch == 8
@@ -350,7 +386,10 @@ def test_two_readings_of_the_minibatches_differ_in_how_often_a_record_takes_part
 
 @pytest.mark.verifies("ohana2021:alg1.4-5", "ohana2021:exp-opt")
 def test_the_steps_of_the_experiment():
-    """54,000 records in batches of 256: 211 steps in an epoch with a last batch of 240, 210 without it; 15 epochs."""
+    """An epoch of the experiment has 211 steps with a last batch of 240, and 210 without it; there are 15 epochs.
+
+    54,000 records are in batches of 256.
+    """
     x = np.zeros((54_000, 1), np.float32)
     short, drop = (EpochPartition(x, x, 256, Streams(0), last=last) for last in ("short", "drop"))
     assert (short.steps_per_epoch * 15, drop.steps_per_epoch * 15) == (3165, 3150)
@@ -360,7 +399,10 @@ def test_the_steps_of_the_experiment():
 
 @pytest.mark.verifies("ohana2021:alg1.6-12")
 def test_the_output_is_that_of_layer_l_max_and_not_of_the_last_l_of_the_loop():
-    """V-11: after the loop over l = 1..L-1, the printed line 11, read with that l, gives h^2 again, with 3 entries."""
+    """The output is that of layer l_max, and not that of the last l of the loop, on V-11.
+
+    After the loop over l = 1..L-1, the printed line 11, read with this l, gives h^2 again, with 3 entries.
+    """
     net, x, _, _ = v11()
     _, h = forward(net, x)
     for i, start in enumerate(x.tolist()):
@@ -377,7 +419,10 @@ def test_the_output_is_that_of_layer_l_max_and_not_of_the_last_l_of_the_loop():
 
 @pytest.mark.verifies("ohana2021:alg1.13-15")
 def test_the_three_readings_of_the_output_layer():
-    """V-12, norms of dW^3: scale(e) + g, as the loop from L says; scale(e), which releases the labels; e itself."""
+    """The three readings of the output layer have these norms of dW^3 on V-12.
+
+    The readings are scale(e) + g, as the loop from L says; scale(e), which releases the labels; and e itself.
+    """
     norms = {
         "noisy": np.linalg.norm(v12(top="noisy")[3]),
         "noiseless": np.linalg.norm(v12(top="noiseless", rng=Given(*noise_v12(2, 1)))[3]),
@@ -388,7 +433,10 @@ def test_the_three_readings_of_the_output_layer():
 
 @pytest.mark.verifies("ohana2021:alg1.13-15")
 def test_without_noise_at_the_top_its_update_tells_a_record_apart():
-    """Two data sets differ in one label. For any noise, each gives dW^3 one value, and the two values differ."""
+    """Without noise at the top, its update reveals a record: each data set gives dW^3 one value.
+
+    The two data sets differ in one label, and the two values differ for any noise.
+    """
     net, x, y, B = v11()
     other = y[[0, 1, 0]]
     quiet = partial(pdfa, net, x, B=B, m=3, sigma=0.2, top="noiseless")
@@ -414,7 +462,7 @@ def test_one_step_is_line_16_with_h_of_the_layer_below():
 
 
 def v17():
-    """An OPU with V-17's medium: three mirrors for data, the fourth for the anchor, two pixels."""
+    """An OPU with V-17's medium: three mirrors for data, a fourth for the anchor, two pixels."""
     opu = OPU(3, 2, rng=rng(0), scale=1 / math.sqrt(2), n_anchor=1)
     opu.medium = np.array(
         [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in (0, 1)]
@@ -424,7 +472,10 @@ def v17():
 
 @pytest.mark.verifies("ohana2021:eq10")
 def test_noise_of_a_camera_depends_on_the_input_and_the_pixel():
-    """V-17's medium, 3 mirrors and 1 of the anchor: kappa times the variance of the recovered projection, in digits."""
+    """The noise of a camera depends on the input and the pixel, with V-17's medium.
+
+    It has 3 mirrors and 1 for the anchor. kappa times the variance of the recovered projection has the recorded digits.
+    """
     R = v17().R
     got = {}
     for x in ([1, 0, 1], [1, 0, 0]):
@@ -436,9 +487,9 @@ def test_noise_of_a_camera_depends_on_the_input_and_the_pixel():
 
 @pytest.mark.verifies("ohana2021:exp-twoproj")
 def test_two_projections_add_up_and_two_intensities_do_not():
-    """V-17's medium, e = (1, 0, -1): intensities do not distinguish R e_+ and -R e_+.
+    """Two projections add up, but two intensities do not, with V-17's medium and e = (1, 0, -1).
 
-    The linear mode gives B e_+ - B e_-.
+    Intensities do not distinguish R e_+ and -R e_+. The linear mode gives B e_+ - B e_-.
     """
     opu, e = v17(), np.array([[1.0, 0, -1.0]])
     plus, minus = two_images(e)
@@ -454,7 +505,7 @@ def test_two_projections_add_up_and_two_intensities_do_not():
     assert np.abs(opu.project(e) - p).max() > 1
 
 
-# --- the experiments' open settings ----------------------------------------------------------------------------
+# --- settings that the experiments do not state ----------------------------------------------------------------
 
 
 @pytest.mark.verifies("ohana2021:exp-net")
@@ -473,7 +524,10 @@ def test_the_network_of_the_experiment_and_what_its_initialisation_leaves_open()
 
 @pytest.mark.verifies("ohana2021:exp-tau")
 def test_readings_that_the_stated_bounds_leave_open():
-    """V-12: the norm of dW^3 for four tau_h_min, and of dW^1 with and without clipping the input."""
+    """The readings that the stated bounds allow have these norms on V-12.
+
+    We compute the norm of dW^3 for four tau_h_min, and of dW^1 with and without clipping the input.
+    """
     norms = [np.linalg.norm(v12(tau_h_min=low)[3]) for low in (0, 0.1, 0.2, 0.5)]
     assert norms == pytest.approx([0.0364951526, 0.0402175140, 0.0490646242, 0.0883347267], abs=5e-11)
     norms = [np.linalg.norm(v12(clip_x=clip_x)[1]) for clip_x in (True, False)]
@@ -482,7 +536,10 @@ def test_readings_that_the_stated_bounds_leave_open():
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_two_readings_of_the_error_in_the_baseline():
-    """V-11 with the top layer's noise of V-12: e scaled to 0.5, or unscaled. Noise is drawn once, for all layers."""
+    """Two readings of the error in the baseline, on V-11 with V-12's top noise: e scaled to 0.5, or unscaled.
+
+    Noise is drawn once, for all layers.
+    """
     net, x, y, _ = v11()
 
     def norms(tau_e):
@@ -502,7 +559,10 @@ def test_ternary_errors_follow_the_printed_cases(e, t):
 
 @pytest.mark.verifies("ohana2021:exp-ternary")
 def test_of_a_network_that_knows_nothing_only_the_label_survives():
-    """Ten equal outputs: e = 0.1 everywhere but -0.9 at the label, and t = 0.15."""
+    """If a network has learnt nothing, only the label survives: e = 0.1 everywhere but -0.9 at the label.
+
+    All ten outputs are equal, and t = 0.15.
+    """
     e = np.full((10, 10), 0.1) - np.eye(10)
     assert np.array_equal(ternarize(e, 0.15), -np.eye(10))
     assert list(itertools.chain(*ternarize(np.array([[0.15, -0.15]]), 0.15))) == [0, 0]
@@ -511,7 +571,10 @@ def test_of_a_network_that_knows_nothing_only_the_label_survives():
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:exp-ternary")
 def test_direct_random_target_projection_ends_below_ternarised_dfa():
-    """15 epochs on embedded Fashion-MNIST, three seeds, entries of B of standard deviation 0.05: 2 points lower."""
+    """Direct random target projection ends 2 points below ternarised DFA, in 15 epochs with three seeds.
+
+    The data are embedded Fashion-MNIST. Entries of B have standard deviation 0.05.
+    """
     images = data.load("fashion-mnist-small")
     x, x_test = data.scale_pixels(images.x_train, images.x_test, "standard", np.float32)
     x, x_test = x.reshape(len(x), -1), x_test.reshape(len(x_test), -1)
@@ -539,7 +602,10 @@ def test_direct_random_target_projection_ends_below_ternarised_dfa():
 
 @pytest.mark.verifies("ohana2021:exp-data")
 def test_the_split_of_the_experiment():
-    """A tenth of the 60,000 training images, or of all 70,000. Kept and held-out images are the whole."""
+    """The split of the experiment is a tenth of the 60,000 training images, or of all 70,000.
+
+    Training and held-out images together are all images.
+    """
     for n, held_out, steps in ((60_000, 6_000, 211), (70_000, 7_000, 247)):
         kept, held = data.split_validation(n, 0.1, rng(0))
         assert len(held) == held_out
@@ -550,7 +616,10 @@ def test_the_split_of_the_experiment():
 @pytest.mark.verifies("ohana2021:exp-sigma")
 @pytest.mark.parametrize("n, times", [(512, 22.616371158), (10, 3.084327760), (100, 9.975031640)])
 def test_the_norm_of_the_noise_grows_with_the_width_of_the_layer(n, times):
-    """By the chi law of scipy, in units of sigma. The text's 10 is that of 100 units."""
+    """The norm of the noise grows with the width of the layer: the text's 10 is that of 100 units.
+
+    We use the chi law of scipy, in units of sigma.
+    """
     assert stats.chi(n).mean() == pytest.approx(times, rel=1e-9)
     for sigma in (0.01, 0.05, 0.1, 0.2):
         assert expected_noise_norm(sigma, n) == pytest.approx(sigma * times, rel=1e-9)
@@ -558,7 +627,7 @@ def test_the_norm_of_the_noise_grows_with_the_width_of_the_layer(n, times):
 
 @pytest.mark.verifies("ohana2021:exp-sigma")
 def test_the_printed_percentages_are_not_those_of_512_units():
-    """||B e|| is at most 1.
+    """The printed percentages are not those of 512 units, because ||B e|| is at most 1.
 
     For 4,000 draws each, the mean norm is within 5 standard errors (false alarm 6e-7). A norm that is 9.8 of them, or
     0.5 %, off is missed with probability 1e-6.
@@ -612,13 +681,13 @@ def test_clips_cost_more_than_noise_up_to_a_tenth():
     assert [rule for rule in noise if noise[rule][2] > clips[rule]] == ["TDFA", "PDFA"]
 
 
-# --- what the results in this repository say -------------------------------------------------------------------
+# --- the results in this repository ----------------------------------------------------------------------------
 
 RESULTS = ROOT / "results" / "ohana2021-table1-paper"
 
 
 def results(reading, columns, seeds):
-    """{rule: [accuracy in percent]} at the paper's size and the cosines of PDFA's layer 2, means over seeds."""
+    """{rule: [accuracy in percent]} at the paper's size and the cosines of PDFA's layer 2, as means over seeds."""
     accuracy, cosines = {}, []
     for rule, sigma in itertools.product(("BP", "DFA", "TDFA", "PDFA"), columns):
         found = [records.read(RESULTS / f"{rule.lower()}-{sigma}-{reading}-seed{seed}.json") for seed in seeds]
@@ -654,7 +723,10 @@ def test_noise_degrades_the_alignment_of_layer_2():
 
 @pytest.mark.verifies("ohana2021:prop2", "ohana2021:eq2")
 def test_a_bias_whose_input_is_clipped_learns_28_times_more_slowly():
-    """784 inputs, tau_h_max = 1: c = 1 / 28, but the forward pass adds the unclipped bias. The factor is not c^2."""
+    """A bias with a clipped input learns 28 times more slowly: 784 inputs and tau_h_max = 1 give c = 1 / 28.
+
+    The forward pass adds the unclipped bias, so the factor is not c^2.
+    """
     net = mlp([784, 3, 2], ops.tanh, rng=rng(0))
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
     x, y = rng(2).uniform(size=(4, 784)), np.eye(2)[[0, 1, 1, 0]]

@@ -1,4 +1,4 @@
-"""The sentences of Ohana et al. (2021), and the lines between their numbered equations."""
+"""The sentences of Ohana et al. (2021), and the formulas between their numbered equations."""
 
 import itertools
 import math
@@ -60,7 +60,10 @@ def differences(net, x, y, l, step=1e-5):
 
 @pytest.mark.verifies("ohana2021:dp-utility")
 def test_every_private_cell_of_table_1_is_below_its_rows_first():
-    """From the digits of the table: the smallest and the largest drop of each row."""
+    """Every private cell of Table 1 is below its row's first cell: the smallest and the largest drop of each row.
+
+    The drops are from the digits of the table.
+    """
     digits = {
         "BP": "88.33 75.22 70.71 71.47 71.27 70.28 66.78",
         "DFA": "86.80 84.20 84.04 84.15 83.70 83.06 81.66",
@@ -77,8 +80,11 @@ def test_every_private_cell_of_table_1_is_below_its_rows_first():
 
 @pytest.mark.verifies("ohana2021:dp-impossible")
 def test_what_can_be_inferred_under_differential_privacy_is_bounded_and_not_nothing():
-    """Randomised response with the true answer with probability 3/4 is (log 3, 0)-DP. A guess is right at most 3/4."""
-    law = {0: (Fraction(3, 4), Fraction(1, 4)), 1: (Fraction(1, 4), Fraction(3, 4))}  # of the answer, given the truth
+    """Differential privacy bounds what can be inferred, but not to nothing: a guess is right at most 3/4.
+
+    Randomised response with the true answer with probability 3/4 is (log 3, 0)-DP.
+    """
+    law = {0: (Fraction(3, 4), Fraction(1, 4)), 1: (Fraction(1, 4), Fraction(3, 4))}  # answer's law, given the truth
     assert max(law[0][k] / law[1][k] for k in (0, 1)) == 3
     right = {
         g: sum(Fraction(1, 2) * law[truth][k] for truth in law for k in (0, 1) if g[k] == truth)
@@ -86,14 +92,14 @@ def test_what_can_be_inferred_under_differential_privacy_is_bounded_and_not_noth
     }
     assert max(right.values()) == Fraction(3, 4) == Fraction(1, 2) + Fraction(1, 2) * Fraction(1, 2)
     apart = hockey_stick(*(np.array(law[k], float) for k in (0, 1)), epsilon=0.0)
-    assert apart == float(2 * max(right.values()) - 1)  # the gain of a guess, and 0 if and only if epsilon = delta = 0
+    assert apart == float(2 * max(right.values()) - 1)  # a guess's gain; 0 if and only if epsilon = delta = 0
 
 
 @pytest.mark.verifies("ohana2021:dp-impossible")
 def test_what_others_tell_of_one_person_is_not_bounded():
-    """101 people with the same bit answer as above.
+    """Differential privacy does not bound what others reveal about a person: 101 people with the same bit answer.
 
-    Their majority is right with probability 0.99999997, by the binomial law and by summing over all numbers of true
+    Their majority is right with probability 0.99999997, by the binomial law. We also sum over all numbers of true
     answers of five people.
     """
 
@@ -116,11 +122,14 @@ def test_what_others_tell_of_one_person_is_not_bounded():
 
 @pytest.mark.verifies("ohana2021:data-covariance")
 def test_the_covariance_depends_on_the_data_in_pdfa_and_not_in_dp_dfa():
-    """V-11, layer 2: the update's response to each normal of the noise in turn, on the data and on halved data."""
+    """The covariance depends on the data in PDFA, but not in DP-DFA, in layer 2 of V-11.
+
+    We compute the update's response to each normal of the noise in turn, on the data and on halved data.
+    """
     net, x, y, B = v11()
 
     class OneNormal:
-        """An rng whose normals are all 0, except the k-th that it returns."""
+        """An rng that returns 0 for all normals except the k-th."""
 
         def __init__(self, k):
             self.left = k
@@ -133,7 +142,7 @@ def test_the_covariance_depends_on_the_data_in_pdfa_and_not_in_dp_dfa():
             return g
 
     def deviations(x):
-        """Standard deviation of every entry of dW^2, as the root of the sum of squared responses; 3 records."""
+        """Standard deviation of every entry of dW^2, as the root of the sum of squared responses, for 3 records."""
         settings = {"B": B, "m": 3, "tau_B": 0.5, "tau_h_min": 0.2}
         still = pdfa(net, x, y, sigma=0.0, rng=rng(0), **settings)[0][2]
         moved = [pdfa(net, x, y, sigma=0.1, rng=OneNormal(k), **settings)[0][2] - still for k in range(24)]
@@ -154,7 +163,10 @@ def test_the_covariance_depends_on_the_data_in_pdfa_and_not_in_dp_dfa():
 
 @pytest.mark.verifies("ohana2021:risk")
 def test_the_mean_gradient_of_all_minibatches_is_that_of_the_empirical_risk():
-    """V-11, N = 3, all batches of 2; the targets are vectors, not numbers."""
+    """The mean gradient of all minibatches is that of the empirical risk, on V-11 with N = 3 and all batches of 2.
+
+    The targets are vectors, not numbers.
+    """
     net, x, y, _ = v11()
     pairs = [bp(net, x[[i, j]], y[[i, j]]) for i, j in itertools.combinations(range(3), 2)]
     for l in (1, 2, 3):
@@ -166,9 +178,10 @@ def test_the_mean_gradient_of_all_minibatches_is_that_of_the_empirical_risk():
 
 @pytest.mark.verifies("ohana2021:error")
 def test_the_error_is_y_hat_minus_y_for_matching_losses_and_not_for_the_squared_loss_of_a_squashed_output():
-    """Central differences by z^L.
+    """The error is y_hat - y for matching losses, but not for the squared loss of a squashed output.
 
-    Softmax with cross-entropy, and identity with squared loss, give y_hat - y; others do not.
+    We use central differences by z^L. Softmax with cross-entropy, and identity with squared loss, give y_hat - y;
+    others do not.
     """
     z, y, step = np.array([0.3, -1.2, 2.0]), np.array([0.0, 1.0, 0.0]), 1e-6
 
@@ -194,7 +207,10 @@ def test_the_error_is_y_hat_minus_y_for_matching_losses_and_not_for_the_squared_
 
 @pytest.mark.verifies("ohana2021:dfa-parallel")
 def test_one_product_projects_the_error_for_all_layers_at_once():
-    """The stacked matrices times e, divided again, are the projections of DFA, bitwise or to 1e-15."""
+    """One product projects the error for all layers at once: the stacked matrices times e, divided again.
+
+    The results are the projections of DFA, bitwise or to 1e-15.
+    """
     net = mlp([4, 5, 6, 7, 3], ops.tanh, rng=rng(0))
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
     x, y = batch(net, 4)
@@ -202,14 +218,17 @@ def test_one_product_projects_the_error_for_all_layers_at_once():
     p = (h[4] - y) @ np.concatenate(B[1:4]).T
     parts = dict(zip((1, 2, 3), np.split(p, [5, 11], axis=1), strict=True))
     dW, _ = dfa(net, x, y, B=B)
-    for l in (1, 2, 3):  # in any order: none reads another layer's result
+    for l in (1, 2, 3):  # in any order, because no layer reads another layer's result
         dz = parts[l] / np.cosh(z[l]) ** 2
         np.testing.assert_allclose(dW[l], dz.T @ h[l - 1] / 4, rtol=0, atol=1e-14)
 
 
 @pytest.mark.verifies("ohana2021:dfa-archs")
 def test_dfa_on_a_convolutional_network_with_a_skip():
-    """With the transported matrix above, it is backpropagation in the layer below the last. Differences judge both."""
+    """On a convolutional network with a skip, DFA with the transported matrix is backpropagation below the last layer.
+
+    We compare both with differences.
+    """
     layers = [
         (dense.Conv2d(2, 3, padding="same"), ops.tanh),
         (dense.Conv2d(2, 3, padding="same"), ops.tanh),
@@ -227,7 +246,10 @@ def test_dfa_on_a_convolutional_network_with_a_skip():
 
 @pytest.mark.verifies("ohana2021:sim-noise")
 def test_simulated_noise_hides_nothing_from_whoever_has_its_seed():
-    """With the same seed again, without data, the noise can be subtracted, and the noiseless direction remains."""
+    """Simulated noise hides nothing if the seed is known: it can be subtracted, and the noiseless direction remains.
+
+    The same seed gives the same noise, without the data.
+    """
     net, x, y, B = v11()
     settings = {"B": B, "m": 3, "tau_B": 0.5, "tau_h_min": 0.2}
     released = pdfa(net, x, y, sigma=100.0, rng=rng(2021), **settings)[0]
@@ -243,7 +265,10 @@ def test_simulated_noise_hides_nothing_from_whoever_has_its_seed():
 
 @pytest.mark.verifies("ohana2021:noise-negligible", "ohana2021:exp-notuning")
 def test_the_simulated_device_costs_nothing_that_three_seeds_can_tell():
-    """PDFA without privacy and TDFA, which is the same without the camera, at the paper's size and settings."""
+    """The simulated device costs no accuracy that three seeds can show: PDFA without privacy compared with TDFA.
+
+    TDFA is the same rule without the camera. Size and settings are the paper's.
+    """
     found = {}
     for rule in ("tdfa", "pdfa", "dfa"):
         runs = [records.read(RESULTS / f"{rule}-non-private-nearest-seed{seed}.json") for seed in (1, 2, 3)]
@@ -253,7 +278,10 @@ def test_the_simulated_device_costs_nothing_that_three_seeds_can_tell():
 
 @pytest.mark.verifies("ohana2021:exp-notuning")
 def test_dfa_and_pdfa_run_with_the_same_settings_but_for_the_device():
-    """Every cell's settings are compared. The printed gaps between the two rows stay below a point."""
+    """DFA and PDFA run with the same settings except for the device, by every cell's settings.
+
+    The printed gaps between the two rows are below a point.
+    """
     for sigma in COLUMNS:
         one, other = (
             table1_settings(rule, sigma, reading="nearest", scale="paper", seed=1).to_json() for rule in ("DFA", "PDFA")
@@ -270,7 +298,10 @@ def test_dfa_and_pdfa_run_with_the_same_settings_but_for_the_device():
 
 @pytest.mark.verifies("ohana2021:alg1-require")
 def test_bounded_derivatives_are_enough_for_the_sensitivity_and_not_for_the_divergence():
-    """tanh: gamma_max = 1 bounds the column's mean. With its gamma_min = 0, equation (17) has no value."""
+    """Bounded derivatives are enough for the sensitivity, but not for the divergence.
+
+    For tanh, gamma_max = 1 bounds the column's mean. With its gamma_min = 0, equation (17) has no value.
+    """
     assert column_sensitivity(m=256, n=784, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0) == pytest.approx(2 / 256 / 28)
     clips = Clips(gamma_min=ops.tanh.gamma_min, gamma_max=ops.tanh.gamma_max, tau_h_min=1, tau_h_max=1, tau_B=1)
     assert claimed_column_renyi(alpha=2, m=256, n_l=512, sigma=0.1, clips=clips) == math.inf
@@ -278,22 +309,26 @@ def test_bounded_derivatives_are_enough_for_the_sensitivity_and_not_for_the_dive
 
 @pytest.mark.verifies("ohana2021:alg1-require")
 def test_a_tanh_unit_has_an_infinite_divergence_and_moves_less_than_its_sensitivity():
-    """One record, h = 1, B e = 1, sigma = 1: P is the law of the column at z = 0, Q at z = 1, where tanh' is 0.42."""
+    """A tanh unit has an infinite divergence, but changes by less than its sensitivity.
+
+    One record, h = 1, B e = 1, sigma = 1. P is the law of the column at z = 0, Q at z = 1, where tanh' is 0.42.
+    """
     (f, one), (g, other) = (
         column_law(np.ones((1, 1)), ops.tanh.dphi(np.array([[z]])), np.ones((1, 1)), sigma=1.0) for z in (0.0, 1.0)
     )
     assert abs(f - g).item() == pytest.approx(1 - 1 / math.cosh(1) ** 2, rel=1e-12)
     assert abs(f - g).item() < column_sensitivity(m=1, n=1, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0) == 2
-    # The integral of p^2/q diverges: at both ends the exponent 1 / (2 other^2) - 1 / one^2 of x^2 is positive.
+    # The integral of p^2/q diverges, because at both ends the exponent 1 / (2 other^2) - 1 / one^2 of x^2 is positive.
     assert 1 / (2 * other.item() ** 2) - 1 / one.item() ** 2 == pytest.approx(math.cosh(1) ** 4 / 2 - 1, rel=1e-12)
     assert math.cosh(1) ** 4 / 2 > 1
 
 
 @pytest.mark.verifies("ohana2021:iid-noise")
 def test_independent_noise_costs_a_matrix_what_its_columns_cost():
-    """784 columns that each move by (2/m) tau_B gamma / 28 move together by (2/m) tau_B gamma.
+    """With independent noise, a matrix costs as much as its columns together.
 
-    Divergences add alike.
+    784 columns that each change by (2/m) tau_B gamma / 28 change together by (2/m) tau_B gamma. Their divergences add
+    up.
     """
     m, n, column = 256, 784, Fraction(2, 256 * 28)
     assert column_sensitivity(m=m, n=n, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0) == pytest.approx(
@@ -305,7 +340,10 @@ def test_independent_noise_costs_a_matrix_what_its_columns_cost():
 
 @pytest.mark.verifies("ohana2021:pre-eq15", "ohana2021:pre-eq16")
 def test_the_preprints_bound_on_a_column_is_negative_where_the_activation_is():
-    """One record, h = -0.3: its column moves by (2/m) 0.5 0.3 = 0.3, but the printed bound is -0.3."""
+    """The preprint's bound on a column is negative if the activation is: -0.3 for h = -0.3.
+
+    One record's column changes by (2/m) 0.5 0.3 = 0.3.
+    """
     u, dphi, h = np.array([[0.5]]), np.ones((1, 1)), np.array([[-0.3]])
     (f, _), (g, _) = (column_law(sign * u, dphi, h, sigma=0.0) for sign in (1, -1))
     printed = 2 / 1 * 0.5 * h[0, 0]
@@ -316,13 +354,13 @@ def test_the_preprints_bound_on_a_column_is_negative_where_the_activation_is():
 
 @pytest.mark.verifies("ohana2021:A1-s8")
 def test_the_last_line_takes_the_lower_bound_on_the_new_variance():
-    """a'^2 / (a'^2 - c) falls in a'^2.
+    """The last line takes the lower bound on the new variance: a'^2 / (a'^2 - c) falls in a'^2.
 
-    At the lower bound it is that of (17), and at the upper one below an attained value.
+    At the lower bound, the value is that of (17), and at the upper one it is below an attained value.
     """
     m, r = 256, 4
     lower, upper = Fraction(m, m - (r - 1)), Fraction(m * r, m * r - (r - 1))
-    attained = Fraction(m - 1 + r, m)  # a' with one record at the upper bounds, a with all at the lower ones
+    attained = Fraction(m - 1 + r, m)  # a' has one record at the upper bounds, and a has all at the lower bounds
     assert upper < attained < lower
     clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=1)
     log = claimed_column_renyi(alpha=2, m=m, n_l=1, sigma=1e9, clips=clips)  # n_l alpha / (2 (alpha - 1)) = 1
@@ -335,7 +373,10 @@ def test_the_last_line_takes_the_lower_bound_on_the_new_variance():
 
 @pytest.mark.verifies("ohana2021:exp-tdfa")
 def test_tdfa_is_dfa_with_a_ternary_error_below_the_top():
-    """By loops over records. The error of the top layer stays unchanged."""
+    """TDFA is DFA with a ternary error below the top, by loops over records.
+
+    The error of the top layer stays unchanged.
+    """
     net, x, y, B = v11()
     e3 = forward(net, x)[1][3] - y
 
@@ -352,16 +393,17 @@ def test_tdfa_is_dfa_with_a_ternary_error_below_the_top():
 
 @pytest.mark.verifies("ohana2021:exp-inline")
 def test_how_much_noise_reaches_the_released_average():
-    """In units of the largest signal: sigma sqrt(n_l / m) for saturated inputs, sqrt(d) / m for DP-SGD at z = 1.
+    """How much noise reaches the released average, in units of the largest signal: sigma sqrt(n_l / m).
 
-    784-512-512-10, m = 256, and one draw each. The norm of 512 normals varies by 3 %, that of 669,706 by 0.1 %. A
-    correct program fails with probability below 1e-5 (seeds are fixed).
+    This is for saturated inputs. DP-SGD at z = 1 has sqrt(d) / m. 784-512-512-10, m = 256, and one draw each. The norm
+    of 512 normals varies by 3 %, that of 669,706 by 0.1 %. A correct program fails with probability below 1e-5 (seeds
+    are fixed).
     """
     net = ARCHITECTURES["ohana2021"](rng=rng(0), dtype=np.float64)
     for l in (1, 2, 3):
         net.W[l][:] = 0
     net.phi = [None, ops.identity, ops.identity, net.phi[3]]
-    net.b[1][:] = 1.0  # saturates what layer 2 reads
+    net.b[1][:] = 1.0  # saturates the inputs of layer 2
     x, y = np.ones((256, 784)), np.eye(10)[np.arange(256) % 10]
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
     noisy, still = (pdfa(net, x, y, B=B, m=256, sigma=s, rng=rng(2))[0][2] for s in (0.01, 0.0))
@@ -376,7 +418,10 @@ def test_how_much_noise_reaches_the_released_average():
 
 @pytest.mark.verifies("ohana2021:exp-inline")
 def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step():
-    """Noise of 10 % of the largest signal is a multiplier of 0.0313: unit Gaussians at a distance of 1 / 0.0313."""
+    """DP-SGD with so little noise has an epsilon of hundreds after one step.
+
+    Noise of 10 % of the largest signal is a multiplier of 0.0313: unit Gaussians at a distance of 1 / 0.0313.
+    """
     multiplier = 0.1 * 256 / math.sqrt(669_706)
     assert multiplier == pytest.approx(0.0313, abs=5e-5)
     half, tilt = 1 / (2 * multiplier), 646.34 * multiplier
@@ -384,7 +429,8 @@ def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step()
     def tail(t):
         return math.erfc(t / math.sqrt(2)) / 2
 
-    # P[loss > epsilon] - e^epsilon Q[loss > epsilon]; the second by its asymptotic series, as e^epsilon overflows.
+    # P[loss > epsilon] - e^epsilon Q[loss > epsilon]; the second term by its asymptotic series, because e^epsilon
+    # overflows
     t = tilt + half
     series = 1 / t - 1 / t**3 + 3 / t**5
     second = math.exp(646.34 - t * t / 2) * series / math.sqrt(2 * math.pi)
@@ -394,7 +440,10 @@ def test_dp_sgd_with_so_little_noise_has_an_epsilon_of_hundreds_after_one_step()
 
 @pytest.mark.verifies("ohana2021:claim-strong")
 def test_what_the_papers_own_formula_says_of_its_most_private_run():
-    """epsilon(alpha) = a alpha + c / (alpha - 1) is least at a + 2 sqrt(a c). Table 1, sigma = 0.2, T = 15, r = 1."""
+    """By the paper's own formula, the most private run has epsilon a + 2 sqrt(a c), the minimum over orders.
+
+    epsilon(alpha) = a alpha + c / (alpha - 1). Table 1, sigma = 0.2, T = 15, r = 1.
+    """
     a, c = 15 * (784 + 512 + 512) * 2 / (256 * 0.2**2), math.log(1e5)
     clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
     found, _ = claimed_pdfa_epsilon(sizes=(784, 512, 512, 10), T=15, m=256, sigma=0.2, clips=clips, delta=1e-5)
@@ -404,14 +453,15 @@ def test_what_the_papers_own_formula_says_of_its_most_private_run():
 
 @pytest.mark.verifies("ohana2021:claim-strong")
 def test_one_update_of_the_most_private_run_tells_who_was_in_the_batch():
-    """Table 1's network and batch, sigma = 0.2: the rows of dW^1 are in the span of the batch, by least squares.
+    """One update of the most private run reveals who was in the batch: the rows of dW^1 are in the span of the batch.
 
-    With one record replaced they are not, so delta is 1 at every epsilon.
+    We use Table 1's network and batch, sigma = 0.2, and least squares. If one record is replaced, the rows are not in
+    the span, so delta is 1 at every epsilon.
     """
     net = ARCHITECTURES["ohana2021"](rng=rng(0), dtype=np.float64)
     B = feedback.draw(net, law="normal", scale=0.0225, rng=rng(1))
     x, y = rng(2).uniform(size=(257, 784)), np.eye(10)[np.arange(257) % 10]
-    batch_, other = np.arange(256), np.r_[1:257]  # the first record or the last
+    batch_, other = np.arange(256), np.r_[1:257]  # without the last record, or without the first
     read = np.clip(x[batch_], -1 / 28, 1 / 28).T
     residuals = []
     for rows in (batch_, other):
@@ -423,7 +473,7 @@ def test_one_update_of_the_most_private_run_tells_who_was_in_the_batch():
 
 
 def ends_of_bp(lr, seed):
-    """Test accuracy of BP, with clips, and also with sigma = 0.2, on embedded images: 15 epochs of 256."""
+    """Test accuracy of BP, with clips, and also with sigma = 0.2, on embedded images: 15 epochs with batches of 256."""
     images = data.load("fashion-mnist-small")
     x, x_test = data.scale_pixels(images.x_train, images.x_test, "standard", np.float32)
     x, x_test = x.reshape(len(x), -1), x_test.reshape(len(x_test), -1)
@@ -443,7 +493,10 @@ def ends_of_bp(lr, seed):
 
 @pytest.mark.verifies("ohana2021:table1-c4")
 def test_what_table_1_prints_of_bp_is_at_a_learning_rate_a_hundredth_of_the_others():
-    """Points lost by the clips, and additionally by sigma = 0.2, from the digits of the table."""
+    """Table 1's BP has a learning rate of a hundredth of the others: points lost by the clips, and by sigma = 0.2.
+
+    The points are from the digits of the table.
+    """
     digits = {
         "BP": ("88.33", "75.22", "66.78"),
         "DFA": ("86.80", "84.20", "81.66"),
@@ -459,6 +512,9 @@ def test_what_table_1_prints_of_bp_is_at_a_learning_rate_a_hundredth_of_the_othe
 @pytest.mark.nightly
 @pytest.mark.verifies("ohana2021:table1-c4")
 def test_bp_loses_little_to_clips_and_noise_at_the_learning_rate_of_dfa():
-    """One seed: 83.2, 80.5, 80.2 % at 0.01; 63.4, 57.1, 57.1 at 1e-4, where it learns little with or without clips."""
+    """At the learning rate of DFA, BP loses little to clips and noise: 83.2, 80.5, 80.2 % at 0.01, with one seed.
+
+    At 1e-4 the accuracies are 63.4, 57.1, 57.1 %, and BP learns little with or without clips.
+    """
     assert ends_of_bp(0.01, 1) == pytest.approx([83.2, 80.5, 80.2], abs=1.0)
     assert ends_of_bp(1e-4, 1) == pytest.approx([63.4, 57.1, 57.1], abs=1.0)

@@ -1,4 +1,4 @@
-"""Table 1 with guarantees: its cells, the noise that they ask for, its report, and its options."""
+"""Table 1 with guarantees: its cells, the noise that they need, its report, and its options."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def test_cells_are_three_rules_without_privacy_and_under_four_guarantees(scale):
     published = {cell.name: cell.settings for cell in TABLE1.cells(scale, [1, 2])}
     for cell in cells:
         if cell.key["epsilon"] == "non-private":
-            assert published[cell.name] == cell.settings  # the same runs: whoever has them need not train again
+            assert published[cell.name] == cell.settings  # the same runs, so nobody who has them must train again
         else:
             assert cell.name not in published
             assert cell.settings.delta == 1e-5
@@ -38,7 +38,10 @@ def test_cells_are_three_rules_without_privacy_and_under_four_guarantees(scale):
 @pytest.mark.parametrize("rule", ["DFA", "PDFA"])
 @pytest.mark.parametrize("epsilon", ["3", "8"])
 def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsilon):
-    """By the mechanism of the rule itself, on the data of the run. Rate, sizes and clips are the run's own."""
+    """The demo's runs stay within epsilon and use it up, by the mechanism of the rule itself on the run's data.
+
+    Rate, sizes and clips are the run's own.
+    """
     settings = table1_repaired.settings(rule, protected, epsilon, scale="demo", seed=1)
     parts = prepare(settings)
     steps = settings.epochs * parts.batches.steps_per_epoch
@@ -46,7 +49,7 @@ def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsil
     assert 0.998 * float(epsilon) <= said["guarantee"]["epsilon"] <= float(epsilon)
     assert said["guarantee"]["delta"] == 1e-5
     assert said["guarantee"]["adjacency"] == {"records": "replace-one", "labels": "replace-label"}[protected]
-    assert settings.pixels == "unit" or protected == "labels"  # a scale taken from the images is no secret of theirs
+    assert settings.pixels == "unit" or protected == "labels"  # a scale of images says nothing on labels
 
 
 @pytest.mark.parametrize(
@@ -56,11 +59,11 @@ def test_noise_is_rounded_up(value, rounded):
     assert float(up(value, 4)) == rounded
 
 
-# --- what the report says ------------------------------------------------------------------------------------
+# --- the text of the report ----------------------------------------------------------------------------------
 
 
 def rows():
-    """Rows whose costs can be computed by hand: 86 without privacy, and one point less for every row down."""
+    """Rows with costs that a test can compute by hand: 86 without privacy, and one point less in every further row."""
     cells = REPAIRED.cells("paper", [1])
     return [dict(cell.key) | {"ours": 86.0 - place % 5, "paper": None} for place, cell in enumerate(cells)]
 
@@ -83,7 +86,7 @@ def test_the_paper_has_a_number_for_the_runs_without_privacy_only():
             assert REPAIRED.not_comparable(cell.settings, {}) == "the paper reports no epsilon"
 
 
-# --- the variant of an experiment ----------------------------------------------------------------------------
+# --- the variants of an experiment ---------------------------------------------------------------------------
 
 
 def test_variants_are_found_by_name():
@@ -109,7 +112,7 @@ def test_the_command_refuses_a_bad_variant_in_a_sentence(arguments, capsys, tmp_
 
 @pytest.fixture
 def tiny_table(tmp_path, monkeypatch):
-    """The repaired table with runs of a second on the tiny data."""
+    """The repaired table with runs on the tiny data that take a second."""
     path = write_data(tmp_path / "tiny.npz")
     counted = {"adjacency": "replace-one", "delta": 1e-3, "rule": "pdfa_isotropic", "rule_settings": {"s": 0.3}}
 

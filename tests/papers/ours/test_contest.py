@@ -1,4 +1,4 @@
-"""The comparison by protocol.md: search, choice, runs and report, and that no trial uses a test image."""
+"""The comparison by protocol.md: search, choice, runs and report. No trial uses a test image."""
 
 import re
 from dataclasses import replace
@@ -25,7 +25,7 @@ def cells(scale):
     return contest.cells(scale, list(range(1, 1 + CONTEST.scales[scale]["seeds"])))
 
 
-# --- The search.
+# --- The search
 
 
 @pytest.mark.verifies("ours:search")
@@ -68,9 +68,10 @@ def test_every_search_has_as_many_trials_seeds_and_epochs(scale):
 
 @pytest.mark.verifies("ours:search")
 def test_values_are_drawn_by_their_laws_and_shared_by_the_rules():
-    """The test of Kolmogorov and Smirnov has 600 draws for each of seven laws, with false alarms of 1e-6 each.
+    """Values are drawn by their laws, and the rules share them.
 
-    A law that is off by a fifth of its distribution function somewhere is missed in fewer than one of fifty.
+    The test of Kolmogorov and Smirnov has 600 draws for each of seven laws, with false alarms of 1e-6 each. A law that
+    is off by a fifth of its distribution function somewhere is missed in fewer than one of fifty.
     """
     every = [(number, trial) for number in range(1, 76) for trial in range(8)]
 
@@ -100,7 +101,7 @@ def test_searches_share_no_seed_and_rules_share_all():
     assert sum(len(of["DP-SGD", number]) for number in numbers) == len(set.union(*of.values()))
 
 
-# --- What follows from records.
+# --- What follows from records
 
 
 def records(accuracies):
@@ -114,7 +115,7 @@ def test_the_best_of_the_first_rung_go_on_and_the_best_mean_wins():
     search = Search("paper", "mnist", "dp-sgd", 3, 2)
     first = [0.5, 0.7, 0.1, 0.8, 0.7, 0.2, 0.3, 0.4]
     done = records({search.name(f"trial{trial}", 1): accuracy for trial, accuracy in enumerate(first)})
-    assert search.ranked(done) == [3, 1]  # of two with 0.7, the smaller number
+    assert search.ranked(done) == [3, 1]  # of two trials with 0.7, the smaller number
     second = {("best1", 2): 0.6, ("best1", 3): 0.6, ("best2", 2): 0.7, ("best2", 3): 0.71}
     for cell in search.second_rung():
         assert cell.known({}) is cell
@@ -124,7 +125,7 @@ def test_the_best_of_the_first_rung_go_on_and_the_best_mean_wins():
     for winner in search.winner(SEEDS):
         assert winner.known(done) is winner
     done |= records({search.name(*one): accuracy for one, accuracy in second.items()})
-    assert search.won(done) == 1  # means .667 and .703
+    assert search.won(done) == 1  # the means are .667 and .703
     for number, winner in enumerate(search.winner(SEEDS), start=1):
         assert winner.known(done).settings == search.settings(1, 10 + number, winner=True)
         assert winner.known(done).settings.seed == 210 + number
@@ -152,7 +153,7 @@ def test_a_run_that_follows_keeps_its_folder_of_data_and_its_choice_of_kernels()
 
 @pytest.fixture
 def short(monkeypatch):
-    """The demo with one search of one rule: six runs."""
+    """The demo with one search of one rule, which is six runs."""
     known = CONTEST.scales["demo"]
     few = {"searches": 1, "rank": [{"rules": ["dp-sgd"], "targets": ["fashion-mnist-small"], "epsilons": [3]}]}
     monkeypatch.setitem(CONTEST.scales, "demo", known | few | {"trials": 2, "best": 2})
@@ -161,7 +162,10 @@ def short(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.verifies("ours:contest", "ours:search")
 def test_a_search_that_is_stopped_and_continued_gives_the_same_records(short, tmp_path):
-    """Stopped after one run of each part. No record of the search contains anything from a test image."""
+    """A search that is stopped and continued gives the same records; no record contains results on test images.
+
+    It is stopped after one run of each part.
+    """
     whole = reproduce(contest.EXPERIMENT, seeds=2, out=tmp_path / "whole")
     for after in (1, 3, 5):
         seen = []
@@ -190,7 +194,10 @@ def test_a_search_that_is_stopped_and_continued_gives_the_same_records(short, tm
 @pytest.mark.verifies("ours:contest", "ours:search")
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_committed_records_are_of_these_runs_and_those_of_a_search_have_no_test_image(scale):
-    """This covers all finished runs. Each has the settings that follow from the records before it."""
+    """The committed records are of these runs, and those of a search have no results on test images.
+
+    This covers all finished runs. Each has the settings that follow from the records before it.
+    """
     found = {record["cell"]: record for record in of_files.in_folder(ROOT / "results" / f"ours-contest-{scale}")}
     every = {cell.name: cell.known(found) for cell in cells(scale)}
     assert found.keys() <= every.keys()
@@ -225,7 +232,10 @@ def row(rule, means, epsilon="3"):
 
 @pytest.mark.verifies("ours:contest")
 def test_the_intervals_are_over_searches_and_the_differences_are_paired():
-    """The oracle is Student's intervals of SciPy, for one sample and for related samples."""
+    """The intervals are over searches, and the differences are paired.
+
+    The oracle is Student's intervals of SciPy, for one sample and for related samples.
+    """
     ours, base = [83.0, 84.5, 82.0, 83.5, 84.0], [85.0, 85.5, 84.0, 85.5, 85.0]
     rows = [row(contest.BASE, dict(enumerate(base, 1))), row("joint DFA", dict(enumerate(ours, 1)))]
     found = contest.accuracy_of(rows[1])
@@ -275,7 +285,10 @@ def test_the_protocol_has_the_numbers_of_the_file():
 
 @pytest.mark.verifies("ours:contest")
 def test_the_protocol_has_the_ranks_of_the_file_with_their_runs():
-    """The runs of each rank, and core-hours that follow from runs and seconds to a tenth of an hour."""
+    """The protocol has the file's ranks with their runs, and core-hours that follow from runs and seconds.
+
+    The core-hours are exact to a tenth of an hour.
+    """
     lines = re.findall(r"(?m)^\| (\d) \| .* \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", PROTOCOL)
     earlier, total, one = set(), 0, PAPER["trials"] + PAPER["best"] * PAPER["further"] + PAPER["seeds"]
     for (number, runs, _, _), rank in zip(lines, PAPER["rank"], strict=True):
@@ -297,7 +310,7 @@ def test_the_first_search_of_a_rank_comes_before_its_second():
 
 
 def test_the_hours_of_the_protocol_add_up():
-    """Six hours, each rounded to a tenth, are off by less than 0.3 in total."""
+    """The hours of the protocol add up: six values, each rounded to a tenth, are off by less than 0.3 in total."""
     lines = re.findall(r"(?m)^\| \d \| .* \| \d+ \| ([\d.]+) \| ([\d.]+) \|$", PROTOCOL)
     sums = np.cumsum([float(hours) for hours, _ in lines])
     assert sums == pytest.approx([float(told) for _, told in lines], abs=0.3)

@@ -21,9 +21,10 @@ NAMES = [f"{contest.run.get('architecture', 'cnn')}-{rule}" for contest, rule in
 @pytest.mark.verifies("ours:trials")
 @pytest.mark.parametrize(("contest", "rule"), RULES, ids=NAMES)
 def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
-    """The test of Kolmogorov and Smirnov has 400 draws for each of at most six laws, with false alarms of 1e-6 each.
+    """Trials are drawn within their ranges by their laws.
 
-    A law that is off by a fifth of its distribution function somewhere is missed in fewer than one of fifty.
+    The test of Kolmogorov and Smirnov has 400 draws for each of at most six laws, with false alarms of 1e-6 each. A law
+    that is off by a fifth of its distribution function somewhere is missed in fewer than one of fifty.
     """
     drawn = [contest.draw(rule, trial) for trial in range(400)]
     laws = contest.laws(rule)
@@ -46,7 +47,10 @@ def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
 @pytest.mark.verifies("ours:equal-epsilon")
 @pytest.mark.parametrize(("contest", "rule"), STEPS, ids=[f"{contest.file}-{rule}" for contest, rule in STEPS])
 def test_a_step_is_what_all_records_at_their_bound_would_make(contest, rule):
-    """The rule's mechanism states the change of the mean from one record. A step is lr times that times the batch."""
+    """The step of a trial is the update if all records were at their bound.
+
+    The rule's mechanism states the change of the mean from one record. A step is lr times that times the batch size.
+    """
     values = contest.draw(rule, 3)
     run = contest.settings(rule, values, epsilon=3, dataset="fashion-mnist-small", epochs=1, seed=1)
     prepared = prepare(run)
@@ -58,7 +62,7 @@ def test_a_step_is_what_all_records_at_their_bound_would_make(contest, rule):
 @pytest.mark.parametrize(
     ("contest", "rule", "epsilon"),
     [(*one, epsilon) for one in STEPS for epsilon in one[0].budget["epsilons"]]
-    + [(*one, 8) for one in RULES if one not in STEPS],  # 6,000 records are too few for less
+    + [(*one, 8) for one in RULES if one not in STEPS],  # 6,000 records are too few for a smaller epsilon
 )
 def test_every_run_spends_what_it_may_and_no_more(contest, rule, epsilon):
     run = contest.settings(
@@ -109,13 +113,16 @@ def test_whole_runs_have_the_best_finalist_and_shorter_ones_the_best_trial(conte
 @pytest.mark.verifies("ours:finalists")
 @pytest.mark.parametrize(("contest", "rule"), RULES, ids=NAMES)
 def test_half_the_length_is_half_the_step_or_twice_the_regularisation(contest, rule):
-    """For a rule with steps, the learning rate is halved. Nothing else changes, except the noise that it needs."""
+    """Half the length is half the learning rate, or twice the regularisation.
+
+    Only rules with steps have a learning rate. Nothing else changes, except the noise that the rule needs.
+    """
     values = contest.draw(rule, 2)
     half = contest.lengthened(values, 0.5)
     what = {"epsilon": 8, "dataset": "fashion-mnist-small", "epochs": 1, "seed": 1}
     whole, shorter = (contest.settings(rule, v, **what) for v in (values, half))
     if (contest, rule) in STEPS:
-        assert shorter.lr == pytest.approx(whole.lr / 2, rel=6e-3)  # three digits of the step, four of lr
+        assert shorter.lr == pytest.approx(whole.lr / 2, rel=6e-3)  # the step has three digits, and lr four
         assert shorter.rule_settings == whole.rule_settings
     else:
         assert shorter.rule_settings["lam"] == pytest.approx(2 * whole.rule_settings["lam"], rel=5e-3)
@@ -133,7 +140,7 @@ def test_the_best_are_chosen_by_the_last_accuracy_on_images_held_out(tmp_path):
     for trial, accuracies in enumerate([(0.5, 0.7), (0.9, 0.1), (0.6, 0.61)]):
         for seed, accuracy in enumerate(accuracies, start=1):
             _write(tmp_path, f"dp-sgd-trial{trial}-epsilon3-seed{seed}", accuracy)
-    assert tuning.best(tmp_path, "dp-sgd", 3, plain) == [(2, 1.0), (0, 1.0), (1, 1.0)]  # means .605, .6, .5
+    assert tuning.best(tmp_path, "dp-sgd", 3, plain) == [(2, 1.0), (0, 1.0), (1, 1.0)]  # the means are .605, .6, .5
     for trial, accuracy in enumerate([0.603, 0.7, 0.1]):
         _write(tmp_path, f"dp-sgd-trial{trial}x0.5-epsilon3-seed1", accuracy)
     ahead = tuning.best(tmp_path, "dp-sgd", 3, [*plain, *((trial, 0.5) for trial in range(3))])
@@ -143,7 +150,7 @@ def test_the_best_are_chosen_by_the_last_accuracy_on_images_held_out(tmp_path):
 
 
 def test_the_interval_is_students():
-    """The oracle is the t distribution's quantile in Gosset's own tables: 4.303 for two degrees of freedom."""
+    """The interval is Student's, by the quantile in Gosset's own tables: 4.303 for two degrees of freedom."""
     assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
 
 

@@ -22,11 +22,11 @@ SEEDS, EPSILONS = [1, 2, 3], (1, 3, 8)
 
 
 def accuracies(folder, epsilon=3, dataset="fashion-mnist"):
-    """{rule: test accuracies in percent, a seed each}"""
+    """{rule: test accuracies in percent, one for each seed}"""
     found = {record["cell"]: record for record in records.in_folder(folder)}
     names = {
         rule: [f"{dataset}-{rule}-epsilon{epsilon}-seed{seed}" for seed in SEEDS]
-        for rule in DENSE.rules  # a rule a row
+        for rule in DENSE.rules  # one rule per row
     }
     return {rule: [100 * found[name]["test_accuracy"] for name in own] for rule, own in names.items()}
 
@@ -102,7 +102,7 @@ def test_the_means_and_intervals_on_mnist():
 @pytest.mark.verifies("ours:equal-epsilon")
 @pytest.mark.parametrize("k", range(len(SEEDS)))
 def test_what_is_said_of_the_order_on_mnist(k):
-    """Seed by seed, at epsilon 1, 3 and 8."""
+    """The text on the order on MNIST agrees with the runs, seed by seed, at epsilon 1, 3 and 8."""
     one = {rule: own[k] for rule, own in accuracies(PAPER, 1, "mnist").items()}
     assert max(one, key=one.get) == "dp-sgd"
     assert one["dp-sgd"] - one["joint-dfa"] < 1.9
@@ -138,11 +138,11 @@ def test_the_small_table():
 @pytest.mark.verifies("ours:equal-epsilon")
 @pytest.mark.parametrize("k", range(len(SEEDS)))
 def test_what_is_said_of_the_order(k):
-    """Seed by seed, at epsilon 1, 3 and 8."""
+    """The text on the order agrees with the runs, seed by seed, at epsilon 1, 3 and 8."""
     one, three, eight = ({rule: own[k] for rule, own in accuracies(PAPER, epsilon).items()} for epsilon in EPSILONS)
     bounded = ("dp-dfa", "pdfa", "dp-ulr")
-    # DP-SGD is first. The joint clip is second among networks, at most a point and a half less accurate, the optical by
-    # 3 ...
+    # DP-SGD is first. The joint clip is second among the networks, at most a point and a half less accurate. The
+    # optical rule is less accurate by 3 ...
     for of, rest in ((one, ("gradient",)), (three, ("gradient",)), (eight, ())):
         assert max(of, key=of.get) == "dp-sgd"
         assert of["joint-dfa"] > max(
@@ -151,7 +151,7 @@ def test_what_is_said_of_the_order(k):
         assert of["dp-sgd"] - of["joint-dfa"] < 1.6
         assert of["dp-sgd"] - of["joint-pdfa"] < (3.0 if of is one else 2.5)
         assert min(of["joint-dfa"], of["joint-pdfa"]) > max(of[rule] for rule in bounded)
-    # ... and at 1, noise in the gradient of one layer is as accurate, within a point.
+    # ... and at epsilon 1, noise in the gradient of one layer is as accurate, within a point.
     assert abs(one["gradient"] - one["joint-dfa"]) < 0.7
 
 
@@ -207,7 +207,11 @@ def test_what_the_screen_gained_and_lost():
 
 @pytest.mark.verifies("ours:finalists")
 def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
-    """Held-out accuracy of the best of six whole runs at each epsilon, and the rules whose best trial is among them."""
+    """The finalists that are best after the whole runs are not those that five epochs ranked first.
+
+    We compare held-out accuracy of the best of six whole runs at each epsilon, and the rules with the best trial among
+    them.
+    """
     found = {record["cell"]: record for record in records.in_folder(FINALISTS)}
     chosen, lengths, best = DENSE.chosen["chosen"], DENSE.chosen["lengths"], {}
     for rule in DENSE.rules:
@@ -227,12 +231,12 @@ def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
         "output": [87.7, 89.3, 90.0],
         "objective": [88.7, 90.3, 90.9],
     }
-    # At epsilon 1 the same setting needs more than twice the noise that it needs at 3 ...
+    # At epsilon 1, the same setting needs more than twice the noise that it needs at epsilon 3 ...
     ratios = []
     for rule in DENSE.rules:
         for t in DENSE.chosen["finalists"][rule]:
             one, three = (found[f"{rule}-trial{t}-epsilon{e}-seed1"]["privacy"]["mechanism"] for e in (1, 3))
-            if "noise_std" in one:  # objective perturbation has a curve in its place
+            if "noise_std" in one:  # objective perturbation has a curve instead
                 ratios.append(one["noise_std"] / three["noise_std"])
     assert (round(min(ratios), 1), round(max(ratios), 1), len(ratios)) == (2.0, 2.7, 60)
     # ... and a third of the step is better for all rules except one, by up to five points.
@@ -248,7 +252,10 @@ def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
 
 @pytest.mark.verifies("ours:cnn-trials")
 def test_the_trials_on_the_convolutional_network():
-    """Best and median of eight. For the joint clip, small feedback was best: the smallest drawn, or the next."""
+    """The trials on the convolutional network have these best and median accuracies of eight.
+
+    For the joint clip, small feedback was best: the smallest drawn, or the next.
+    """
     found = {record["cell"]: tuning.held_out_accuracy(None, record) for record in records.in_folder(CNN_TRIALS)}
     of = {rule: [found[f"{rule}-trial{trial}-epsilon3-seed1"] for trial in range(8)] for rule in CNN.rules}
     assert {rule: (round(max(own), 1), round(statistics.median(own), 1)) for rule, own in of.items()} == {
@@ -265,7 +272,10 @@ def test_the_trials_on_the_convolutional_network():
 
 @pytest.mark.verifies("ours:cnn")
 def test_the_table_on_the_convolutional_network():
-    """Mean of three seeds in percent, half of Student's 95 % interval, and the paired difference from DP-SGD."""
+    """The table on the convolutional network has means of three seeds and differences from DP-SGD.
+
+    Means are in percent. Each has half of Student's 95 % interval, and the differences are paired.
+    """
     found = {record["cell"]: 100 * record["test_accuracy"] for record in records.in_folder(CNN_PAPER)}
     of = {rule: [found.pop(f"fashion-mnist-{rule}-epsilon3-seed{s}") for s in SEEDS] for rule in CNN.rules}
     assert not found
