@@ -1,4 +1,4 @@
-"""Rules from outside that leak in rare cases, and state the release of `sound`, which never leaks.
+"""Rules from outside that leak in rare cases. They state the release of `sound`, which never leaks.
 
 The names are for `nfa audit --rule`, as in "tests.audit.leaking_rules:copies_together".
 """
@@ -10,51 +10,51 @@ import numpy as np
 from tests.trust import broken_rules
 from tests.trust.broken_rules import answer, gradients, lengths, mechanism, weighted  # noqa: F401
 
-LATE = 6  # the step at which `late` releases the stored record
+LATE = 6  # the step in which `late` releases the stored record
 
 
 def sound(net, x, y, *, C, m, sigma, rng):
-    """DP-SGD."""
+    """DP-SGD, which does not leak."""
     return broken_rules.sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
 
 
 def of_four(net, x, y, *, C, m, sigma, rng):
-    """The same, for batches of four records."""
+    """DP-SGD for batches of four records."""
     if len(x) != 4:
         raise ValueError(f"this rule takes four records a step, got {len(x)}")
     return sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
 
 
 def copies_together(net, x, y, *, C, m, sigma, rng):
-    """Every copy of a record is weighted by the number of copies in the batch."""
+    """Every copy of a record is weighted by the number of its copies in the batch."""
     flat = x.reshape(len(x), math.prod(x.shape[1:]))
     counts = (flat[:, None] == flat[None]).all(axis=2).sum(axis=1)
     return _weighing(net, x, y, counts, C=C, m=m, sigma=sigma, rng=rng)
 
 
 def above_five(net, x, y, *, C, m, sigma, rng):
-    """A batch of more than five records is clipped to twice the norm."""
+    """If a batch has more than five records, each is clipped to twice the norm."""
     return broken_rules.sound(net, x, y, C=2 * C if len(x) > 5 else C, m=m, sigma=sigma, rng=rng)
 
 
 def third_class(net, x, y, *, C, m, sigma, rng):
-    """Records of the third class and later ones have three times the weight."""
+    """Records of the third class and of later classes have three times the weight."""
     rare = y.argmax(axis=1) >= 2
     return _weighing(net, x, y, np.where(rare, 3, 1), C=C, m=m, sigma=sigma, rng=rng)
 
 
 def first_again(net, x, y, *, C, m, sigma, rng, state):
-    """The first record of the first batch is stored, and released again at every later step."""
+    """The first record of the first batch is stored, and every later step releases it again."""
     return _again(net, x, y, lambda step: step > 1, C=C, m=m, sigma=sigma, rng=rng, state=state)
 
 
 def late(net, x, y, *, C, m, sigma, rng, state):
-    """The first record of the first batch is stored, and released again once, some steps later."""
+    """The first record of the first batch is stored, and one later step releases it again."""
     return _again(net, x, y, lambda step: step == LATE, C=C, m=m, sigma=sigma, rng=rng, state=state)
 
 
 def of_its_releases(net, x, y, *, C, m, sigma, rng, state):
-    """Sound: momentum of earlier releases, which are public."""
+    """A sound rule: momentum of earlier releases, which are public."""
     dW, db = broken_rules.sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
     before = state.get("released", ([None] + [0.0] * net.L, [None] + [0.0] * net.L))
     out = tuple(
@@ -73,7 +73,7 @@ def _weighing(net, x, y, weights, *, C, **rest):
 
 
 def _again(net, x, y, due, *, C, m, sigma, rng, state):
-    """DP-SGD that adds the clipped gradient of the very first record to some steps."""
+    """DP-SGD that adds the clipped gradient of the first record of all to some steps."""
     state["step"] = state.get("step", 0) + 1
     if state["step"] == 1 and len(x):
         parts = gradients(net, x[:1], y[:1])

@@ -1,4 +1,4 @@
-"""The distinguishing game, itself audited: error probabilities by enumeration, broken mechanisms and sound ones."""
+"""The distinguishing game, which these tests audit: error probabilities by enumeration, broken and sound mechanisms."""
 
 import math
 from fractions import Fraction
@@ -16,7 +16,7 @@ from nfa.clip import clip_l2
 
 
 def binomial_pmf(n, p):
-    """Exact in rational arithmetic: P(X = k) for k = 0..n."""
+    """P(X = k) for k = 0..n, exactly in rational arithmetic."""
     return [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
 
 
@@ -49,7 +49,10 @@ def most_false_alarms(games, rate, doubt=1e-6):
 @pytest.mark.parametrize("n", [1, 2, 7, 12])
 @pytest.mark.parametrize("error", [Fraction(1, 40), Fraction(1, 80), Fraction(1, 3)])
 def test_bounds_solve_their_equations_in_rational_arithmetic(n, error):
-    """P(X >= k | low) = error and P(X <= k | high) = error, slightly outside and inside the bound, exactly."""
+    """The bounds solve their equations in rational arithmetic: P(X >= k | low) = error and P(X <= k | high) = error.
+
+    We test slightly outside and inside the bound, exactly.
+    """
     low, high = clopper_pearson(np.arange(n + 1), n, error=float(error))
     hair = Fraction(1, 10**11)
     assert low[0] == 0
@@ -64,7 +67,7 @@ def test_bounds_solve_their_equations_in_rational_arithmetic(n, error):
 
 @pytest.mark.parametrize("n", [1, 3, 10])
 def test_coverage_by_enumeration(n):
-    """Each bound is wrong with probability at most its error, for every p of a grid, summed over all outcomes."""
+    """Each bound is wrong with probability at most its error, summed over all outcomes, for every p of a grid."""
     error = Fraction(1, 20)
     low, high = clopper_pearson(np.arange(n + 1), n, error=float(error))
     worst = Fraction(0)
@@ -75,7 +78,7 @@ def test_coverage_by_enumeration(n):
         assert too_high <= error
         assert too_low <= error
         worst = max(worst, too_high, too_low)
-    assert worst > error * Fraction(1, 2)  # the bound is not trivial
+    assert worst > error * Fraction(1, 2)  # so the bound is not trivial
 
 
 def test_the_bounds_are_those_of_scipys_binomial_test():
@@ -90,7 +93,7 @@ def test_the_bounds_are_those_of_scipys_binomial_test():
 @pytest.mark.parametrize("n", [(8, 8), (12, 12), (14, 6)])
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
 def test_false_alarms_by_enumeration(n, confidence):
-    """For pairs (p_0, p_1) of a grid and every outcome, the bound exceeds the true epsilon at most that often."""
+    """The bound exceeds the true epsilon at most as often as stated, for a grid of pairs (p_0, p_1), by enumeration."""
     delta = 0.05
     k0, k1 = np.meshgrid(np.arange(n[0] + 1), np.arange(n[1] + 1), indexing="ij")
     bound = epsilon_lower_bound((k0, k1), n, delta=delta, confidence=confidence)
@@ -100,7 +103,7 @@ def test_false_alarms_by_enumeration(n, confidence):
     for p0, law0 in zip(grid, laws[0], strict=True):
         for p1, law1 in zip(grid, laws[1], strict=True):
             # The smallest epsilon for which the two Bernoulli laws are (epsilon, delta)-indistinguishable, by
-            # definition: all four inequalities over both outcomes and both directions.
+            # definition: we use all four inequalities over both outcomes and both directions.
             pairs = [(p1, p0), (1 - p1, 1 - p0), (p0, p1), (1 - p0, 1 - p1)]
             if any(a - delta > 0 and b == 0 for a, b in pairs):
                 continue  # infinite
@@ -108,21 +111,22 @@ def test_false_alarms_by_enumeration(n, confidence):
             alarms = np.outer(law0, law1)[bound > epsilon + 1e-12].sum()
             assert alarms <= 1 - confidence + 1e-12, (p0, p1)
             worst = max(worst, alarms)
-    assert worst > 0  # the grid contains pairs for which the bound can err
+    assert worst > 0  # so the grid contains pairs for which the bound can err
 
 
 def test_the_bound_is_the_formula_on_hand_made_bounds():
-    """One trial a side at confidence 1/2: low = 1/4 after a hit, high = 3/4 after a miss, hence log 1/3 < 0 -> 0.
+    """The bound is the formula on bounds made by hand, for one trial and for ten trials on each side.
 
-    Ten trials: low = 4^(-1/10), high = 1 - 4^(-1/10).
+    With one trial at confidence 1/2, low = 1/4 after a hit, high = 3/4 after a miss, hence log 1/3 < 0 -> 0. With ten
+    trials, low = 4^(-1/10), high = 1 - 4^(-1/10).
     """
     assert epsilon_lower_bound((0, 1), 1, delta=0, confidence=0.5) == 0
     low = 0.25**0.1
     assert epsilon_lower_bound((0, 10), 10, delta=0, confidence=0.5) == pytest.approx(
         math.log(low / (1 - low)), rel=1e-12
     )
-    # A hundred trials with data set 0 and one with data set 1, which hits with probability 1/4 and no more certainly.
-    # Its complement does not help. With the numbers exchanged, the complement does.
+    # A hundred trials with data set 0, and one with data set 1, which hits with probability 1/4 and not more certainly.
+    # The complement of this event does not help. If the two data sets are exchanged, the complement helps.
     few = epsilon_lower_bound((0, 1), (100, 1), delta=0, confidence=0.5)
     assert few == pytest.approx(math.log(0.25 / (1 - 0.25**0.01)), rel=1e-12)
     assert epsilon_lower_bound((0, 100), (1, 100), delta=0, confidence=0.5) == pytest.approx(few, rel=1e-12)
@@ -152,10 +156,10 @@ def itself(output):
 
 @pytest.mark.slow
 def test_randomised_response_is_bounded_below_its_epsilon():
-    """epsilon = log(keep / (1 - keep)) is attained by the tested event.
+    """The bound on randomised response exceeds its epsilon at most as often as stated, and comes near it.
 
-    Over 1,000 games at 90 %, the bound exceeds it at most as often as binomial(1000, 0.1), except once in a million
-    times. It also comes near epsilon.
+    epsilon = log(keep / (1 - keep)) is attained by the tested event. Over 1,000 games at 90 %, the bound exceeds it at
+    most as often as binomial(1000, 0.1), except once in a million times.
     """
     keep = 0.8
     rng = np.random.default_rng(3)
@@ -172,11 +176,10 @@ def test_randomised_response_is_bounded_below_its_epsilon():
 @pytest.mark.parametrize("high_means", [1, None])
 @pytest.mark.slow
 def test_a_sound_gaussian_mechanism_is_not_refuted(high_means):
-    """200 seeds at 95 % with the exact claim.
+    """A sound Gaussian mechanism is not refuted in 200 seeds at 95 % with the exact claim.
 
-    At most as many refute it as binomial(200, 0.05) has, except once in a million times (27).
-
-    The bound is a large part of the claim, so a broken mechanism could not hide.
+    At most as many refute it as binomial(200, 0.05) has, except once in a million times (27). The bound is a large part
+    of the claim, so a broken mechanism could not hide.
     """
     delta, std = 1e-3, 1.0
     claimed = true_epsilon(1.0, std, delta)
@@ -193,12 +196,15 @@ def test_a_sound_gaussian_mechanism_is_not_refuted(high_means):
 
 CLIP, DIM, STD = 1.0, 20, 4.0
 DELTA = 1e-3
-# The claim for a clipped sum of two records with noise: replace-one, hence sensitivity 2 C.
+# The claim for a clipped sum of two records with noise: the adjacency is replace-one, so the sensitivity is 2 C.
 CLAIM = true_epsilon(2 * CLIP, STD, DELTA)
 
 
 def clipped_sum(world, rng, n, *, clip=True, std=STD, bound=CLIP):
-    """The release of a step of DP-SGD: a sum of clipped vectors with noise. World 1 has minus the first record."""
+    """The release of a DP-SGD step: a sum of clipped vectors, with noise.
+
+    In world 1, the first record has the other sign.
+    """
     records = np.zeros((2, DIM))
     records[0, 0] = -5.0 if world else 5.0
     records[1, 1] = 0.3
@@ -231,7 +237,7 @@ def test_a_sound_clipped_sum_is_not_refuted_over_200_seeds():
     ids=["noise halved", "clip forgotten", "2C for C"],
 )
 def test_a_broken_clipped_sum_is_caught(change, distance, std):
-    """The test has 20,000 trials a side, and never exceeds the true epsilon of the broken sum.
+    """A broken clipped sum is caught with 20,000 trials on each side, and the bound never exceeds its true epsilon.
 
     With half of the noise, the bound is 3.6 of its standard deviations above the claim. One game misses it with
     probability 2e-4, and three of five with a probability below 1e-9.
@@ -245,9 +251,10 @@ def test_a_broken_clipped_sum_is_caught(change, distance, std):
 
 @pytest.mark.slow
 def test_a_statistic_of_pure_noise_shows_nothing_although_its_threshold_is_chosen():
-    """400 games at 80 % on a statistic without information: at most binomial(400, 0.2) of them give a bound above 0.
+    """A statistic of pure noise shows nothing, although its threshold is chosen: 400 games at 80 %.
 
-    If the same trials chose the threshold and were counted, more would.
+    At most binomial(400, 0.2) of them give a bound above 0. If the same trials chose the threshold and were counted,
+    more games would.
     """
     n, alarms, leaks = 60, 0, 0
     rng = np.random.default_rng(5)
@@ -265,10 +272,10 @@ def test_a_statistic_of_pure_noise_shows_nothing_although_its_threshold_is_chose
 
 @pytest.mark.parametrize("games", [60, pytest.param(500, marks=pytest.mark.slow)])
 def test_both_readings_of_a_fixed_threshold_share_the_error(games):
-    """high_means=None with a threshold counts two events.
+    """Both readings of a fixed threshold share the error: high_means=None with a threshold counts two events.
 
-    Each bound is the one at half the error probability, and the larger counts. Over n sound games at 80 %, it errs at
-    most as often as binomial(n, 0.2).
+    Each bound has half the error probability, and the larger bound counts. Over n sound games at 80 %, it errs at most
+    as often as binomial(n, 0.2).
     """
     rng = np.random.default_rng(6)
     options = {"claimed_epsilon": 0, "delta": 0, "trials": 40, "confidence": 0.8, "threshold": 0.0, "batch": 40}
@@ -281,7 +288,7 @@ def test_both_readings_of_a_fixed_threshold_share_the_error(games):
     assert sum(game.refuted for game in sound) <= most_false_alarms(games, 0.2)
 
 
-# ---------------------------------------------------------------- how it is played
+# ---------------------------------------------------------------- how a game is played
 
 
 def test_one_at_a_time_as_a_pair_and_in_batches_are_the_same_game():
@@ -300,12 +307,15 @@ def test_one_at_a_time_as_a_pair_and_in_batches_are_the_same_game():
 
 
 def test_what_is_counted_is_what_was_not_used_to_choose():
-    """The sampler numbers its outputs. The first 2 x 5 choose the threshold, and the last 3 + 4 are counted."""
+    """The game counts only trials that did not choose the threshold, by a sampler that numbers its outputs.
+
+    The first 2 x 5 choose the threshold, and the last 3 + 4 are counted.
+    """
     numbers = iter(range(100))
     seen = play(lambda world, rng: next(numbers), float, claimed_epsilon=0, delta=0, trials=(3, 4), tuning=5,
                 rng=np.random.default_rng(0))  # fmt: skip
     assert [s.tolist() for s in seen.scores] == [[10, 11, 12], [13, 14, 15, 16]]
-    assert seen.threshold == 4.5  # between the two tuning worlds, 0..4 and 5..9
+    assert seen.threshold == 4.5  # between the tuning outputs of the two worlds, 0..4 and 5..9
     assert seen.hits == (3, 4)
 
 
@@ -324,7 +334,10 @@ def test_scores_that_speak_for_world_0():
 
 @pytest.mark.parametrize("tuning", [50, 2 * MOST_THRESHOLDS])
 def test_infinite_and_tied_scores(tuning):
-    """A likelihood ratio is infinite if one world is impossible. A statistic with two values has one threshold."""
+    """Infinite and tied scores are handled: a likelihood ratio is infinite if one world is impossible.
+
+    A statistic with two values has one threshold.
+    """
 
     def ratio(output):
         return np.where(output > 2, np.inf, np.where(output < -1, -np.inf, output))
@@ -338,7 +351,7 @@ def test_infinite_and_tied_scores(tuning):
     assert (sure.threshold, sure.hits, sure.auc) == (math.inf, (0, 5), 1)
     bit = play(lambda world, rng: 1 - world, float, claimed_epsilon=0, delta=0, trials=5, threshold=0, high_means=0,
                rng=np.random.default_rng(0))  # fmt: skip
-    assert (bit.hits, bit.auc) == ((0, 5), 1)  # a score equal to the threshold counts, in both directions
+    assert (bit.hits, bit.auc) == ((0, 5), 1)  # a score equal to the threshold counts in both directions
     coin = play(lambda world, rng: 3.0, float, claimed_epsilon=0, delta=0, trials=5, rng=np.random.default_rng(0))
     assert (coin.lower_bound, coin.auc, coin.hits) == (0, 0.5, (5, 5))
 
@@ -374,7 +387,7 @@ def test_words():
     assert refuted.refuted
     assert refuted.words == "With 95 % confidence epsilon is at least 2 at delta = 1e-05: the claim of 1 is refuted."
     kept = GameResult(**base | {"lower_bound": 1.0})
-    assert not kept.refuted  # not above the claim
+    assert not kept.refuted  # since the bound is not above the claim
     assert kept.words.endswith("the claim of 1 is not refuted. This result does not prove the claim.")
     free = GameResult(**base | {"claimed_epsilon": math.inf})
     assert not free.refuted

@@ -1,4 +1,4 @@
-"""Membership by loss, compared with counting pairs, on networks that are untrained and on ones that have memorised."""
+"""Membership by loss, compared with counting pairs, on untrained networks and on networks that have memorised."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_equal_losses_tell_nothing():
 
 
 def test_the_standard_error_is_that_of_all_orders():
-    """All 10 ways to place 2 members among 5 different losses, equally likely."""
+    """The standard error is that of all 10 equally likely ways to place 2 members among 5 different losses."""
     from itertools import combinations
 
     areas = []
@@ -85,7 +85,7 @@ def test_losses_are_those_of_the_examples_one_by_one(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_network_that_has_seen_nothing_tells_nothing(seed):
-    """Within 4 standard errors of 1/2: a false alarm in 16,000 seeds.
+    """On a network that has seen nothing, the AUC is within 4 standard errors of 1/2: a false alarm in 16,000 seeds.
 
     A result that is 8.8 off is missed in one of 10^6.
     """
@@ -111,7 +111,10 @@ def test_labels_without_sense_can_only_be_known_by_heart():
 
 
 def test_two_sets_of_two_laws_are_told_apart_without_any_training():
-    """This is why members and others must have one law. Here, the labels of the others are wrong."""
+    """Two sets with two laws are distinguished without any training, so members and others must have one law.
+
+    Here, the labels of the others are wrong.
+    """
     members, others = images(500, 7)
     first = images(500, 8)[0]
     net = trained(first, 200)

@@ -1,6 +1,6 @@
-"""The audits of DP-SGD and DP-DFA, themselves audited: sound rules pass, and broken ones are caught.
+"""The audits of DP-SGD and DP-DFA, which these tests audit: sound rules pass, and broken ones are caught.
 
-The printed formula is refuted if it is not a bound, and not refuted if it is one.
+The printed formula is refuted if it is not a bound, and not refuted if it is a bound.
 """
 
 import functools
@@ -31,7 +31,7 @@ def most_false_alarms(games, rate, doubt=1e-6):
 
 
 def spent(z):
-    """Lemmas 1 and 2 for one step, minimised over real orders: 1 / (2 z^2) + sqrt(2 log(1/delta)) / z."""
+    """Epsilon of Lemmas 1 and 2 for one step, minimised over real orders: 1 / (2 z^2) + sqrt(2 log(1/delta)) / z."""
     return 0.5 / z**2 + math.sqrt(2 * math.log(1 / DELTA)) / z
 
 
@@ -39,12 +39,12 @@ def gauss(shift, world, rng):
     return (world - 0.5) * shift + rng.standard_normal()
 
 
-# ---------------------------------------------------------------- the bound that uses the law of the noise
+# ---------------------------------------------------------------- the bound from the law of the noise
 
 
 @functools.cache
 def shift_bounds(confidence):
-    """The bounds of every outcome of 30 runs a side."""
+    """The bounds of every outcome of 30 runs on each side."""
     counts = range(31)
     return np.array([[shift_lower_bound((k0, k1), 30, confidence=confidence) for k1 in counts] for k0 in counts])
 
@@ -52,7 +52,10 @@ def shift_bounds(confidence):
 @pytest.mark.parametrize("mu", [0.0, 0.7, 2.0])
 @pytest.mark.parametrize("confidence", [0.5, 0.9])
 def test_false_alarms_of_the_shift_by_enumeration(mu, confidence):
-    """For every threshold of a grid, summed over all outcomes of 30 runs a side, it exceeds mu at most that often."""
+    """The bound on the shift exceeds mu at most as often as stated, summed over all outcomes of 30 runs on each side.
+
+    We test every threshold of a grid.
+    """
     counts, bounds = range(31), shift_bounds(confidence)
     worst = 0.0
     for t in np.linspace(-3, 3 + mu, 61):
@@ -60,11 +63,14 @@ def test_false_alarms_of_the_shift_by_enumeration(mu, confidence):
         wrong = np.outer(*chances)[bounds > mu].sum()
         assert wrong <= 1 - confidence
         worst = max(worst, wrong)
-    assert worst > (1 - confidence) / 40  # the bound is not trivial
+    assert worst > (1 - confidence) / 40  # so the bound is not trivial
 
 
 def test_events_of_other_laws_with_the_same_privacy_show_no_more():
-    """A mixture of two Gaussians mu apart, flipped with probability 0.2, is as private as they are, and shows less."""
+    """Events of other laws with the same privacy do not show more than the Gaussian law.
+
+    A mixture of two Gaussians mu apart, exchanged with probability 0.2, is as private as they are, and shows less.
+    """
     mu, t = 1.3, np.linspace(-4, 5, 200)
     p0, p1 = ((0.8 * stats.norm.sf(t - m) + 0.2 * stats.norm.cdf(t - m)) for m in (0.0, mu))
     assert (stats.norm.ppf(p1) - stats.norm.ppf(p0) <= mu).all()
@@ -72,7 +78,7 @@ def test_events_of_other_laws_with_the_same_privacy_show_no_more():
 
 @pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
 def test_the_epsilon_of_a_shift_by_quadrature(mu):
-    """The integral of (p - e^epsilon q)_+ at the returned epsilon is delta."""
+    """The epsilon of a shift is correct by quadrature: there, the integral of (p - e^epsilon q)_+ is delta."""
     for delta in (1e-5, 1e-2):
         found = epsilon_of_shift(mu, delta)
         start = mu / 2 + found / mu  # where p = e^epsilon q
@@ -85,7 +91,10 @@ def test_the_epsilon_of_a_shift_by_quadrature(mu):
 
 
 def test_the_rare_threshold_is_the_best_of_those_with_whole_counts():
-    """No other threshold promises more at its expected counts, by a search of a finer grid (to 2 %)."""
+    """The rare threshold is the best of those with whole counts, by a search of a finer grid (to 2 %).
+
+    No other threshold gives a larger bound at its expected counts.
+    """
     for mu, n in ((1.0, 2000), (1.9, 6000), (0.5, 100)):
 
         def promised(t, mu=mu, n=n):
@@ -99,9 +108,10 @@ def test_the_rare_threshold_is_the_best_of_those_with_whole_counts():
 @pytest.mark.parametrize("bound", ["lower_bound", "any_law"])
 @pytest.mark.slow
 def test_a_sound_gaussian_is_not_refuted_beyond_the_stated_rate(bound):
-    """150 games at 80 % with exact epsilon: at most as many exceed it as binomial(150, 0.2), except once in a million.
+    """A sound Gaussian is not refuted beyond the stated rate: 150 games at 80 % with exact epsilon.
 
-    With 2,000 runs a side, the bound that knows the law is most of epsilon.
+    At most as many exceed it as binomial(150, 0.2), except once in a million. With 2,000 runs on each side, the bound
+    that knows the law is most of epsilon.
     """
     exact = epsilon_of_shift(1.0, DELTA)
     shown = [
@@ -134,7 +144,10 @@ def each_layer_to_C(net, x, y, *, C, **rest):
 
 @pytest.mark.parametrize("adjacency", ["replace-one", *LEFT_OUT])
 def test_the_neighbours_are_the_worst_there_are(adjacency):
-    """They differ in one record, and attain the rule's stated sensitivity, also during a training."""
+    """The neighbours are the worst ones: they differ in one record, and attain the rule's stated sensitivity.
+
+    This also holds during a training.
+    """
     for seed in range(20):
         net, x, y = sgd_audit.worst_pair(adjacency, seed)
         if adjacency in LEFT_OUT:
@@ -157,10 +170,10 @@ def test_the_neighbours_are_the_worst_there_are(adjacency):
 
 @pytest.mark.verifies("lee2020:acct")
 def test_the_claims_are_the_papers_accounting_and_the_exact_one():
-    """The noise multiplier is 1 for a record replaced and 2 for one added.
+    """The claims are the paper's accounting and the exact epsilon.
 
-    Three steps with sqrt(3) times the noise cost the same. The closed form minimises over real orders, and the
-    accountant over a fine grid.
+    The noise multiplier is 1 for a record replaced and 2 for one added. Three steps with sqrt(3) times the noise cost
+    the same. The closed form minimises over real orders, and the accountant over a fine grid.
     """
     settings = AuditOptions(trials=1)
     replaced = sgd_audit.one_step("replace-one", settings, trials=1)
@@ -175,10 +188,10 @@ def test_the_claims_are_the_papers_accounting_and_the_exact_one():
 
 @pytest.mark.slow
 def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
-    """50 networks and batches at 80 %, compared with the exact epsilon, which is below the accountant's.
+    """A sound DP-SGD is not refuted beyond the stated rate, for 50 networks and batches at 80 %.
 
-    At most as many exceed it as binomial(50, 0.2), except once in a million. None exceeds the accountant's at 95 % and
-    2,000 runs.
+    We compare with the exact epsilon, which is below the accountant's. At most as many exceed it as binomial(50, 0.2),
+    except once in a million. None exceeds the accountant's at 95 % and 2,000 runs.
     """
     bounds, exact = [], epsilon_of_shift(1.0, DELTA)
     for seed in range(50):
@@ -202,7 +215,7 @@ def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
     ids=["noise halved", "each layer to C", "clip forgotten"],
 )  # fmt: skip
 def test_a_broken_dp_sgd_is_caught(rule, least, trials):
-    """On each of two networks, the bound is below the true epsilon of the broken rule.
+    """A broken DP-SGD is caught on each of two networks, and the bound is below its true epsilon.
 
     With another seed, the broken rule would be missed with probability below 1e-6.
     """
@@ -223,7 +236,7 @@ def test_a_broken_dp_sgd_is_caught(rule, least, trials):
 
 @pytest.mark.slow
 def test_a_training_is_audited_step_by_step():
-    """The sound training stays below the exact epsilon of three steps.
+    """A training is audited step by step: the sound training stays below the exact epsilon of three steps.
 
     With half of the noise, the same audit refutes it. Poisson batches stay below the accountant, and the bound for any
     law shows little of them.
@@ -242,9 +255,9 @@ def test_a_training_is_audited_step_by_step():
     assert poisson.lower_bound is None
     assert 0 < poisson.any_law < poisson.claims["claimed"]
     assert 0.55 < poisson.auc < 0.75
-    # The score knows the correct noise, and the record is drawn once in three steps with probability 37 / 64.
+    # The score knows the correct noise. The record is drawn in at least one of three steps with probability 37 / 64.
     seen = sgd_audit.poisson_training(settings, little_noise, trials=200)
-    assert seen.auc == pytest.approx(1 - 27 / 64 / 2, abs=5 * 0.5 / math.sqrt(200))  # 5 sigma of 200 coins
+    assert seen.auc == pytest.approx(1 - 27 / 64 / 2, abs=5 * 0.5 / math.sqrt(200))  # 5 sigma for 200 coins
     assert seen.any_law > 2 * poisson.any_law
 
 
@@ -258,7 +271,10 @@ def cases():
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:hybrid-sens")
 def test_what_the_networks_move(cases):
-    """Digits of an independent computation for the first two. In the others, the corrected sensitivity is attained."""
+    """The networks have the stated sensitivity: the first two have the digits of an independent computation.
+
+    The other networks attain the corrected sensitivity.
+    """
     moved = {name: case.moved * len(case.x) for name, case in cases.items()}
     assert moved["1-1-2"] == pytest.approx(0.2828427122, abs=5.1e-11)
     assert moved["784-128-256-10"] == pytest.approx(3.32827918, abs=5.1e-9)
@@ -280,7 +296,10 @@ def test_what_the_networks_move(cases):
 @pytest.mark.parametrize("name", ["1-1-2", pytest.param("4-4-4-2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_printed_formula_is_refuted_by_the_rule_itself(cases, name, seed):
-    """With 1,500 runs a side, the bound is far above the claim, and never above the corrected one."""
+    """The rule itself refutes the printed formula: with 1,500 runs on each side, the bound is far above the claim.
+
+    It is never above the corrected one.
+    """
     one = dfa_audit.play_case(cases[name], AuditOptions(seed=seed, trials=1500))
     assert one.claims["printed"] == pytest.approx(spent(1.5), rel=1e-4)
     assert one.lower_bound > 2 * one.claims["printed"]
@@ -290,7 +309,7 @@ def test_the_printed_formula_is_refuted_by_the_rule_itself(cases, name, seed):
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:exp-fc")
 @pytest.mark.slow
 def test_the_printed_formula_is_refuted_on_the_papers_network(cases):
-    """300 runs a side of 136,074 weights each."""
+    """The printed formula is refuted on the paper's network, with 300 runs of 136,074 weights on each side."""
     one = dfa_audit.play_case(cases["784-128-256-10"], AuditOptions(trials=12 * 300))
     assert one.trials == 300
     assert one.claims["printed"] == pytest.approx(spent(0.7), rel=1e-4)
@@ -300,7 +319,7 @@ def test_the_printed_formula_is_refuted_on_the_papers_network(cases):
 @pytest.mark.verifies("lee2020:sens-total")
 @pytest.mark.slow
 def test_without_the_law_of_the_noise_too(cases):
-    """Only rare events, with 6,000 runs a side."""
+    """The printed formula is also refuted without the law of the noise, by rare events and 6,000 runs on each side."""
     one = dfa_audit.play_case(cases["1-1-2"], AuditOptions(trials=6000))
     assert one.claims["printed"] < one.any_law < one.exact
 
@@ -308,11 +327,10 @@ def test_without_the_law_of_the_noise_too(cases):
 @pytest.mark.parametrize("name", ["4-4-4-2, slope", "hybrid"])
 @pytest.mark.slow
 def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
-    """30 seeds at 80 %, compared with the exact epsilon.
+    """A valid bound is not refuted beyond the stated rate, for 30 seeds at 80 % and the exact epsilon.
 
-    At most as many exceed it as binomial(30, 0.2), except once in a million.
-
-    The bound comes near it with 2,000 runs.
+    At most as many exceed it as binomial(30, 0.2), except once in a million. The audit's bound comes near the exact
+    epsilon with 2,000 runs.
     """
     case = replace(cases[name], fewer=1)
     shown = [dfa_audit.play_case(case, AuditOptions(confidence=0.8, seed=seed, trials=60)) for seed in range(30)]
@@ -323,7 +341,10 @@ def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
 
 @pytest.mark.slow
 def test_a_broken_dp_dfa_is_caught(cases):
-    """The clip of the errors, of norm sqrt(1/2), is omitted, and the noise is halved. 2,000 runs a side."""
+    """A broken DP-DFA is caught with 2,000 runs on each side: it omits a clip and halves the noise.
+
+    The omitted clip is that of the errors, of norm sqrt(1/2).
+    """
 
     def unclipped_error(net, x, y, *, tau_e, **rest):
         return dp_dfa(net, x, y, tau_e=math.inf, **rest)

@@ -1,7 +1,7 @@
 """Leaks in rare cases: copies of a record, larger batches, a third class, the state. Only leaks are found.
 
-`tests.audit.leaking_rules` has the rules. Their releases differ too little to be refuted for four records of two
-classes without copies, if both data sets have the first record.
+`tests.audit.leaking_rules` has the rules. If both data sets have the first record, and four records of two classes
+without copies, their releases differ too little to be refuted.
 """
 
 from dataclasses import replace
@@ -40,7 +40,10 @@ def audited(name, adjacency, trials=200):
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("name", ["copies_together", "above_five", "third_class"])
 def test_a_leak_in_a_rare_place_is_found_by_the_search(name, adjacency):
-    """The rule counts a record two times or more. Random pairs alone exceed the stated sensitivity by half of it."""
+    """The search finds a leak in a rare case: the rule counts a record two times or more.
+
+    Random pairs alone exceed the stated sensitivity by half of it.
+    """
     report = audited(name, adjacency)
     assert report.refuted
     assert report.details["sensitivity"]["exceeded"]
@@ -50,9 +53,9 @@ def test_a_leak_in_a_rare_place_is_found_by_the_search(name, adjacency):
 @pytest.mark.parametrize("adjacency", [pytest.param("replace-one", marks=pytest.mark.nightly), "add-remove"])
 @pytest.mark.parametrize("name, step", [("first_again", 2), ("late", leaking_rules.LATE)])
 def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
-    """The first record of a batch is released again once or often.
+    """The search finds a rule with a state that keeps the first record of a batch, and releases it once or often.
 
-    Without it, a step differs by one record's maximum.
+    Without this record, a step differs by at most one record.
     """
     report = audited(name, adjacency, trials=1000)
     assert report.details["state"]["kept"]
@@ -67,7 +70,7 @@ def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ["sound", "of_its_releases"])
 def test_a_sound_rule_is_not_refuted(name, adjacency):
-    """It is also not refuted for the use of its own releases in its state. The games refute one in 20 at most."""
+    """A sound rule is not refuted, also if its state uses its own releases; the games refute one in 20 at most."""
     report = audited(name, adjacency)
     assert not report.refuted
     assert report.details["sensitivity"]["moved"] <= report.details["sensitivity"]["stated"] * (1 + 1e-9)
@@ -84,7 +87,7 @@ def drawn(one, count=200):
 
 
 def test_pairs_are_of_all_kinds():
-    """Batches of one record to 64, two, three and ten classes, copies, and the record in every place."""
+    """Pairs are of all kinds: batches of 1 to 64 records; two, three and ten classes; copies; every position."""
     pairs = drawn(claim("sound", "replace-one"))
     sizes = {len(pair.x[1]) for pair in pairs}
     assert min(sizes) < 4
@@ -103,7 +106,7 @@ def test_pairs_are_of_all_kinds():
 
 
 def test_what_is_not_drawn_is_said():
-    """A user's own network has a fixed number of outputs, and a rule that requires a batch size has that size."""
+    """The output says what is not drawn: a user's own network has fixed outputs, and some rules fix the batch size."""
     assert claim("sound", "replace-one").not_drawn == (
         "other numbers of outputs than 2, 3, 10",
         "batches of more than 64 records",
@@ -132,7 +135,10 @@ def test_copies_move_with_their_record():
 
 
 def test_a_rule_is_asked_in_the_order_of_the_batch():
-    """The result is the position of the largest record, so only the order distinguishes the data sets."""
+    """A rule is called with records in the batch's order: here the result is the position of the largest record.
+
+    So only the order distinguishes the data sets.
+    """
     net = mlp((1, 2), ops.tanh, rng=rng(0))
     pair = draw_pair(net, [], adjacency="replace-one", others=2, rng=rng(1))
     pair = replace(pair, x=(np.array([[1.0], [2], [0]]), np.array([[1.0], [2], [9]])))
@@ -148,7 +154,7 @@ def test_a_rule_is_asked_in_the_order_of_the_batch():
 
 
 def test_given_normals_come_in_their_order():
-    """They come in order for any caller. Values beyond the given ones are new and stored."""
+    """Given normal samples come in their order, for any caller; later ones are new and stored."""
     given = Given(np.arange(8.0), seed=1)
     assert given.standard_normal(2).tolist() == [0, 1]
     assert given.standard_normal() == 2
@@ -163,7 +169,7 @@ def test_given_normals_come_in_their_order():
 
 
 def with_state(f, *, std=0.5, sign=1.0):
-    """A rule of three numbers, with noise in another order and with a sign. f(x, state, step) is without noise."""
+    """A rule of three numbers; its noise has another order and another sign. f(x, state, step) has no noise."""
 
     def rule(net, B, x, y, rng, state):
         state["step"] = state.get("step", 0) + 1
@@ -175,14 +181,18 @@ def with_state(f, *, std=0.5, sign=1.0):
 
 
 def pair_of_sums():
-    """x sums to 1 in data set 0, and to 4 in data set 1."""
+    """In data set 0, x sums to 1, and in data set 1 to 4."""
     pair = draw_pair(mlp((1, 2), ops.tanh, rng=rng(0)), [], adjacency="replace-one", others=1, rng=rng(1))
     return replace(pair, x=(np.array([[1.0], [0]]), np.array([[1.0], [3]])))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_what_the_state_carries_is_measured(sign):
-    """3 is moved in step 1. At step 5, twice this comes again in each number, 6 sqrt(3), and half of it at step 7."""
+    """The search measures what the state carries: 6 sqrt(3) at step 5, and half of it at step 7.
+
+    In step 1 the record changes each number by 3. At step 5, twice this change occurs again in each of the three
+    numbers.
+    """
 
     def f(x, state, step):
         state.setdefault("kept", x.sum())
@@ -194,7 +204,10 @@ def test_what_the_state_carries_is_measured(sign):
 
 
 def test_what_was_released_may_be_used_again():
-    """Sums, products and thresholds of releases, and a counter, carry no further information."""
+    """A rule may use again what it has released: sums, products and thresholds of releases, and a counter.
+
+    They carry no further information.
+    """
 
     def f(x, state, step):
         before = state.get("released", np.zeros(3))

@@ -1,4 +1,4 @@
-"""The search for neighbours that move a rule furthest, and `nfa audit --rule`: any rule and its own mechanism."""
+"""The search for neighbours that change a rule's result most, and `nfa audit --rule` for any rule with a mechanism."""
 
 import json
 import re
@@ -48,7 +48,10 @@ def test_a_place_moves_only_what_it_may():
 
 
 def test_the_ascent_finds_the_top_of_a_hill():
-    """The distance of the answers is 1 / (1 + ||theta - 2||^2). Random draws are far from the top, 1."""
+    """The ascent finds the maximum: the distance of the answers is 1 / (1 + ||theta - 2||^2).
+
+    Random draws are far from the maximum, 1.
+    """
 
     def answer(net, B, x, y):
         size = sum(np.square(a - 2).sum() for a in (*net.W[1:], *net.b[1:], *x))
@@ -66,7 +69,10 @@ def test_the_ascent_finds_the_top_of_a_hill():
 
 
 def test_rounding_does_not_choose_the_way_of_an_ascent():
-    """For a bound attained everywhere, up to last bits that differ between two processors, the pair is the same."""
+    """Rounding does not determine the path of an ascent: the pair is the same on two processors.
+
+    The bound is attained everywhere, up to last bits that differ between the processors.
+    """
     net = mlp((1, 2), ops.tanh, rng=rng(0))
 
     def found(processor):
@@ -121,7 +127,7 @@ def test_an_audit_has_at_least_two_steps():
 
 
 def skipping(*, loss, init, rng, dtype):
-    """A user's own network, with a skip."""
+    """A user's own network with a skip."""
     layers = [(Dense(2), ops.tanh), (Dense(2), ops.tanh), (Dense(2),)]
     return Net((2,), layers, skip={2: 0}, loss=loss, init=init, rng=rng, dtype=dtype)
 
@@ -190,7 +196,10 @@ def test_a_rule_that_states_half_is_refuted(own, adjacency):
 @pytest.mark.slow
 @pytest.mark.parametrize("net", ["1x3x3:conv2-2,pool2,2", "tests.audit.test_own_rule_audit:skipping"])
 def test_it_is_asked_on_the_network_that_you_name(own, net):
-    """Twice the stated sensitivity is found to rounding, also with convolutions and skips. Once is not refuted."""
+    """The audit uses the network that you name, also with convolutions and skips.
+
+    A rule with twice the stated sensitivity is found, to rounding. A rule with the stated one is not refuted.
+    """
     for name, C, doubled in (("rule_on_right", "C", False), ("rule_on_doubled", "2 * C", True)):
         code, out, err = own(name, "--adjacency", "add-remove", "--steps", "2", "--json", C=C, net=net)
         assert code == 0, err

@@ -37,7 +37,7 @@ def test_brute_force_finds_the_one_data_set_and_trains_on_every_one():
     found = reconstruction.reconstruct_by_brute_force(train, values, n=3, result=descent(truth))
     assert found == [sorted(truth)]
     assert len(set(trained)) == len(trained) == n_data_sets(values=8, n=3) == 120
-    # The result of one step is an average, which several data sets share. So training is not invertible.
+    # The result of one step is an average that several data sets share, so training is not invertible.
     once = reconstruction.reconstruct_by_brute_force(
         lambda bits: np.array([np.mean(bits)]), (0, 1, 2), n=2, result=np.array([1.0])
     )
@@ -46,7 +46,10 @@ def test_brute_force_finds_the_one_data_set_and_trains_on_every_one():
 
 @pytest.mark.verifies("berthier2019:brute-force")
 def test_the_number_of_data_sets_is_exponential_in_the_bits_of_a_record():
-    """Counted one by one for small numbers, and at least 2^(d n) / n! always."""
+    """The number of data sets is exponential in the bits of a record: at least 2^(d n) / n!.
+
+    For small numbers, we count the data sets one by one.
+    """
     for k, n in itertools.product(range(1, 7), range(1, 5)):
         listed = {tuple(sorted(one)) for one in itertools.product(range(k), repeat=n)}
         assert n_data_sets(values=k, n=n) == len(listed)
@@ -59,7 +62,7 @@ def test_the_number_of_data_sets_is_exponential_in_the_bits_of_a_record():
 
 @pytest.fixture(scope="module")
 def overfitted():
-    """784-64-10 after 150 steps of Adam on 100 images."""
+    """The network 784-64-10 after 150 steps of Adam on 100 images."""
     small = data.load("fashion-mnist-small")
     x, y = small.x_train[:100].reshape(100, 784) / 255.0, np.eye(10)[small.y_train[:100]]
     net, optimizer = mlp([784, 64, 10], gelu, rng=np.random.default_rng(0)), Adam(1e-3)
@@ -82,7 +85,7 @@ NETWORKS = {
 @pytest.mark.verifies("berthier2019:gradient-ascent")
 @pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
 def test_the_gradient_of_the_weights_is_that_of_the_queries(make):
-    """Central differences of width 1e-5, correct to 1e-8."""
+    """The gradient of the weights is that of the queries, by central differences of width 1e-5, to 1e-8."""
     net = make()
     x = np.random.default_rng(4).standard_normal((2, *net.map[1].in_shape))
     for label in range(3):

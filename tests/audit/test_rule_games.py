@@ -1,4 +1,4 @@
-"""The effects that `nfa audit --rule` detects: scores compared with SciPy's densities, steps with algebra, outliers."""
+"""What `nfa audit --rule` detects: scores compared with SciPy's densities, steps compared with algebra, outliers."""
 
 import math
 from dataclasses import replace
@@ -24,11 +24,11 @@ from tests.trust.broken_claims import SGD, claim
 from tests.trust.mechanism_rules import dense
 
 rng = np.random.default_rng
-D, MU = 6, 0.5  # numbers of the release below, and its sensitivity divided by its noise
+D, MU = 6, 0.5  # numbers in the release below, and its sensitivity divided by the std of its noise
 
 
 def toy(noise):
-    """A release of D numbers: MU times the first unit vector if there is a record, and noise(rng, record, state)."""
+    """A release of D numbers: MU times the first unit vector if there is a record, plus noise(rng, record, state)."""
     net = mlp((1, 2), ops.tanh, rng=rng(0))
 
     def rule(net, B, x, y, rng, state):
@@ -50,7 +50,7 @@ def toy(noise):
 
 
 def silent_or(draw):
-    """Noise that a quiet run, which has no generator, omits."""
+    """Noise that is left out in a run without noise, which has no generator."""
     return lambda rng, record, state: np.zeros(D) if rng is None else draw(rng, record, state)
 
 
@@ -79,14 +79,17 @@ def test_the_quadratic_score_is_the_likelihood_ratio_of_two_normal_laws():
 
 
 def test_scores_of_several_steps_weigh_them_by_their_covariance():
-    """Three steps share a draw. With W = I + 11', only their differences are precise."""
+    """Scores of several steps are weighted by their covariance: three steps share a draw.
+
+    With W = I + 11', only the differences of steps are precise.
+    """
     draws, ends = rng(2), Ends(f0=np.zeros(3 * D), f1=np.repeat([1.0, 1.0, 0.0], D), std=1.0)
 
     def some():
         return (draws.standard_normal((4000, 3, D)) + draws.standard_normal((4000, 1, D))).reshape(4000, 3 * D)
 
     weights = learn((some(), some()), ends, 3, draws)["steps together"](np.eye(3 * D)).reshape(3, D)
-    expected = np.linalg.solve(np.eye(3) + 1, [1.0, 1.0, 0.0])  # 48,000 normals a number: 3 % are 6.6 sigma
+    expected = np.linalg.solve(np.eye(3) + 1, [1.0, 1.0, 0.0])  # 48,000 normals for each number: 3 % are 6.6 sigma
     np.testing.assert_allclose(weights, np.repeat(expected[:, None], D, axis=1), atol=0.03)
 
 
@@ -94,7 +97,7 @@ def test_noise_left_out_or_used_twice_is_told_from_fresh():
     f0, f1 = np.arange(4.0), np.arange(4.0) + [0, 0, 0.5, 0.25]
     ends = Ends(f0=f0, f1=f1, std=0.1)
     noise = 0.1 * np.array([[0.3, -1.2, 0.7, 0.1], [0.3, -1.2, 0.0, 0.1], [0.3, -1.2, 0.7, -0.3], [0.3, 0.3, 0.7, 1.0]])
-    assert ends.coincidences(f0 + noise).tolist() == [0, -1, -1, 0]  # an event in both data sets is not informative
+    assert ends.coincidences(f0 + noise).tolist() == [0, -1, -1, 0]  # an event in both data sets says nothing
     assert ends.coincidences(f1 + noise).tolist() == [0, 1, 1, 0]
     fresh = np.vstack([f0, f0]) + 0.1 * rng(0).standard_normal((2, 4))
     fresh[1, 2] = np.nan
@@ -147,7 +150,10 @@ def taken_back(rng, record, state):
 
 @pytest.mark.parametrize("noise", [larger, correlated, rarely_none, kept, taken_back])
 def test_what_no_mean_of_one_step_shows_is_refuted(noise):
-    """At 1,000 runs, each misses with probability below 1e-6, see the power of the weakest below."""
+    """A mistake that changes no mean of one step is refuted at 1,000 runs.
+
+    Each game misses with probability below 1e-6; the power of the weakest games is tested below.
+    """
     one, pair = toy(silent_or(noise))
     outcomes = own_rule.games(one, {"alone": pair}, AuditOptions(trials=1000))
     assert any(game.refuted for game in outcomes)
@@ -156,10 +162,11 @@ def test_what_no_mean_of_one_step_shows_is_refuted(noise):
 
 @pytest.mark.parametrize("share, trials, known", [(1.0, 500, math.sqrt(13)), (0.8, 1000, math.sqrt(7.640704))])
 def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known):
-    """Sums of four steps contain the record 1, 2, 2 and 2 times with the noise of one, and sqrt(2) times is stated.
+    """The power of the game on noise that is subtracted again: it misses less than once in a million times.
 
-    If eight tenths are taken back, they contain it 1, 1.8, 1.44 and 1.152 times. With a score 10 % off the best, the
-    event of the middle refutes except less than once in a million times. It is one of four games with two bounds each.
+    Sums of four steps contain the record 1, 2, 2 and 2 times with the noise of one, and sqrt(2) times is stated. If
+    eight tenths are subtracted, they contain it 1, 1.8, 1.44 and 1.152 times. We use the event of the middle and a
+    score 10 % off the best. It is one of four games with two bounds each.
     """
     one, pair = toy(silent_or(fresh))
     back = np.eye(4) - share * np.eye(4, k=-1)
@@ -174,7 +181,10 @@ def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known)
 
 @pytest.mark.parametrize("rate", [0.002, 0.02, 0.2])
 def test_the_power_of_the_game_on_rare_events(rate):
-    """Planned after runs that showed the event at its rate, it refutes except less than once in a million times."""
+    """The power of the game on rare events: it misses less than once in a million times.
+
+    The game is planned after runs that showed the event at its rate.
+    """
     one, pair = toy(silent_or(fresh))
     game, settings = Steps(claim=one, pair=pair), AuditOptions(trials=2000, confidence=1 - 0.05 / 4)
     shown = distinguish("a", game, replace(settings, trials=10), stream=1).summary
@@ -188,7 +198,7 @@ def test_the_power_of_the_game_on_rare_events(rate):
 
 @pytest.mark.slow
 def test_a_sound_release_is_not_refuted_beyond_the_stated_rate():
-    """100 audits at 80 % of a release that attains its statement.
+    """A sound release is not refuted beyond the stated rate: 100 audits at 80 % of one that attains its statement.
 
     At most as many refute it as binomial(100, 0.2), except once in a million times.
     """
@@ -199,7 +209,7 @@ def test_a_sound_release_is_not_refuted_beyond_the_stated_rate():
 
 
 def test_a_game_bounds_a_gaussian_release_by_what_it_is():
-    """With 95 % confidence, it is below the exact epsilon, for four steps and for one."""
+    """A game's bound on a Gaussian release is below the exact epsilon with 95 % confidence, for one and four steps."""
     one, pair = toy(silent_or(fresh))
     for steps in (1, 4):
         outcome = distinguish(
@@ -235,7 +245,10 @@ def test_records_of_all_sizes_do_not_move_a_sound_rule_by_more():
 
 @pytest.mark.parametrize("rule", [broken_noise.overflow_passes, broken_noise.nan_for_outliers])
 def test_a_clip_that_an_overflow_passes_is_found_by_an_outlier(rule):
-    """The squares overflow above 1e19 in float32, and above 1e154 in float64. Moderate sizes reveal nothing."""
+    """An outlier finds a clip that fails if squares overflow: above 1e19 in float32, and above 1e154 in float64.
+
+    Moderate sizes reveal nothing.
+    """
     answer, stated, pairs = search_of(rule)
     found = outlier(answer, stated, pairs)
     assert found.exceeded

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: exit codes, one JSON document or one sentence, no files after a mistake."""
+"""The command line as a user sees it: exit codes, one JSON document or one sentence, no files after a mistake."""
 
 import ast
 import csv
@@ -35,7 +35,8 @@ from tests.cli.test_schemas import check
 from tests.project.tree import ROOT
 
 TINY = ("--net", "6-4-3", "--batch", "10", "--epochs", "2", "--dataset", "tiny.npz")
-# A rule that obeys the file `todo`, a list of [step, action]: raise an error, or send a signal to its own process.
+# A rule that follows the file `todo`, a list of [step, action]: it raises an error, or sends a signal to its own
+# process.
 OWN_RULE = """
 import json, os, pathlib
 from nfa.rules.bp import bp
@@ -69,7 +70,7 @@ def arrays(seed=0, n=30):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty current folder with one small data set in it."""
+    """An empty current folder with one small data set."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("NFA_DEBUG", raising=False)
@@ -90,7 +91,7 @@ def nfa(folder, capsys):
 
 @pytest.fixture
 def process(folder):
-    """Call it as a separate process: process(*arguments) -> CompletedProcess."""
+    """Call the command line as a separate process: process(*arguments) -> CompletedProcess."""
 
     def call(*arguments, **environment):
         return subprocess.run(
@@ -109,7 +110,7 @@ def files(folder):
 
 
 def one_sentence(text):
-    """The only line of standard error, without the name of the program."""
+    """The only line of standard error, without the program's name."""
     assert re.fullmatch(r"nfa: [^\n]+\n", text), text
     assert "Traceback" not in text
     return text.removeprefix("nfa: ").rstrip()
@@ -119,7 +120,7 @@ def without_timing(record):
     return {key: value for key, value in record.items() if key != "timing"}
 
 
-# ---------------------------------------------------------------- what is wrong, and what is said
+# ---------------------------------------------------------------- mistakes and their messages
 
 
 def spoil(folder, **change):
@@ -154,7 +155,7 @@ SPOILT = ("train", *TINY, "--dataset", "spoilt.npz")
 NOISY = ("train", *TINY, "--rule", "pdfa")
 LIGHT = ("train", *TINY, "--rule", "tdfa", "--set", "t=0.15")
 WRONG = [
-    # the arguments, the sentence, and the preparation of the folder
+    # arguments, sentence, and what prepares the folder
     (("train", *TINY, "--rule", "bpp"), "rule must be one of bp, dfa", None),
     (("train", *TINY, "--rule", "nowhere:rule"), "rule 'nowhere:rule' cannot be imported", None),
     (("train", "--dataset", "fashion"), "did you mean fashion-mnist?", None),
@@ -442,7 +443,10 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.posix("kills a process")
 def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, folder):
-    """Ctrl-C at step 2, killed outright two steps later, and then uninterrupted: 6 steps in all."""
+    """A run that is killed and resumed gives the record of an uninterrupted run of 6 steps.
+
+    We stop it with Ctrl-C at step 2, kill it two steps later, and then let it finish.
+    """
     (folder / "own.py").write_text(OWN_RULE)
     typed = ("train", *TINY, "--rule", "own:rule", "--json")
     whole = process(*typed, "--out", "whole")
@@ -456,7 +460,7 @@ def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, fo
 
     (folder / "todo").write_text("[2, 9]")
     assert process(*typed, "--out", "parts").returncode == -9
-    left = {"own-rule-seed1.ckpt.npz", "own-rule-seed1.lock"}  # the second locks nothing, because its owner has ended
+    left = {"own-rule-seed1.ckpt.npz", "own-rule-seed1.lock"}  # the second is free, because its owner has ended
     assert {p.name for p in (folder / "parts").iterdir()} == left
 
     resumed = process(*typed, "--out", "parts")
@@ -485,7 +489,7 @@ def test_weights_that_are_gone_are_not_said_to_be_there(nfa, folder):
 
 
 def test_a_rule_that_was_changed_is_another_run(nfa, folder):
-    """The results depend most on the file of a user's own rule."""
+    """If the file of a user's own rule changes, the run is another run, because results depend most on this file."""
     rule = "from nfa.rules.bp import bp\n\ndef mine(net, x, y, *, rng=None):\n    return bp(net, x, y)\n"
     (folder / "changing_rule.py").write_text(rule)
     typed = ("train", *TINY, "--rule", "changing_rule:mine")
@@ -512,7 +516,7 @@ def test_other_settings_get_a_folder_of_their_own(nfa, folder):
 
 @pytest.fixture
 def small_table(folder, monkeypatch):
-    """Table 1, with runs of a second on the tiny data set."""
+    """Table 1 with runs on the tiny data set that take a second."""
     from nfa.experiments.experiment import Cell
     from nfa.papers.ohana2021.table1 import TABLE1
 
@@ -625,7 +629,7 @@ def test_reproduce_refuses_a_folder_of_training_runs(nfa, folder, small_table):
 
 
 def test_verdicts_of_rows(capsys, small_table):
-    """A comparable number states its allowed difference, and its reason is on the line below."""
+    """A row with a comparable number states the allowed difference; its reason is on the line below."""
     rows = [
         {"rule": rule, "paper": 88.0, "ours": ours, "sd": None, "n": 1, "difference": ours - 88.0, "verdict": verdict}
         for rule, ours, verdict in (("BP", 88.5, "inside"), ("DFA", 91.0, "outside: 3.00 above"))
@@ -651,7 +655,7 @@ def test_no_digit_is_cut_off_where_a_table_is_wider_than_the_terminal(capsys, mo
 
 
 def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes standard error for a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # so that rich treats standard error as a terminal
     with ProgressDisplay(runs=4) as progress:
         progress("[a]", 10, 10, {"test_accuracy": 0.5})
         progress("b", 500, 1000, None)
@@ -662,7 +666,10 @@ def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):
 
 
 def test_plain_lines_of_progress(capsys, monkeypatch):
-    """A first line, one now and then with the time left, a last one. Late messages of a worker are ignored."""
+    """Plain progress has a first line, lines now and then with the time left, and a last line.
+
+    Late messages of a worker are ignored.
+    """
     clock = iter([0.0, 10.0, 20.0, 30.0, 40.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     with ProgressDisplay(runs=2) as progress:
@@ -677,17 +684,18 @@ def test_plain_lines_of_progress(capsys, monkeypatch):
     assert capsys.readouterr().err.splitlines() == [
         "a: finished (1 of 2 runs), test accuracy 50.00%",
         "b: at step 100 of 1000",
-        "b: step 200 of 1000, about 3 min left",  # 20 s for 100 steps, 800 to go: 160 s
+        "b: step 200 of 1000, about 3 min left",  # 20 s for 100 steps, so 160 s for the 800 left
         "b: finished (2 of 2 runs), test accuracy 62.50%",
     ]
 
 
 @pytest.mark.slow
 def test_the_demo_itself(process, folder):
-    """This is a newcomer's first command: real images, four rules and DRTP, all well above the 10 % of guessing.
+    """The demo, a newcomer's first command, gives the committed numbers: real images, four rules and DRTP.
 
-    Its numbers are those of the committed records, within 1.5 points, because processors round differently, and some of
-    1,000 test images are near a border. `.ci/run` has made the demo, and names its folder in NFA_DEMO.
+    All accuracies are well above the 10 % of guessing. They agree with the committed records within 1.5 points, because
+    processors round differently, and some of 1,000 test images are near a border. `.ci/run` has run the demo, and names
+    its folder in NFA_DEMO.
     """
     if made := os.environ.get("NFA_DEMO"):
         shutil.copytree(made, folder / "runs" / Path(made).name)
@@ -705,7 +713,7 @@ def test_the_demo_itself(process, folder):
     assert {(row["rule"], row["sigma"]): row["ours"] for row in answer["rows"]} == pytest.approx(kept, abs=1.5)
 
 
-# ---------------------------------------------------------------- what is printed
+# ---------------------------------------------------------------- output
 
 
 def test_train_settings_reach_the_run(nfa):
@@ -767,7 +775,7 @@ def test_ulr_in_numpy_alone(nfa):
 
 
 def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
-    text = re.sub(r"\n {10,}", " ", nfa("train", "--help")[1])  # unwrapped
+    text = re.sub(r"\n {10,}", " ", nfa("train", "--help")[1])  # joins the wrapped lines
     defaults = dict(re.findall(r"^  --([a-z-]+)[ ,].*\[default: +(.*)\]$", text, re.MULTILINE))
     defaults = {name: value.replace("- ", "-") for name, value in defaults.items()}  # wrapped at its hyphen
     fields = {"net": "architecture", "n-b": "N_B"}
@@ -797,7 +805,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "kernels": "kernels",
         "stored": "stored",
         "tested": "tested",
-    }  # None in the settings, but for the last three: of --kernels and --no-kernels, --stored and so on
+    }  # None in the settings, except for the last three: of --kernels and --no-kernels, --stored and so on
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
     del said["out"], settings["rule_settings"], settings["data_dir"], settings["secure"]
     said.pop("resume")
@@ -864,7 +872,7 @@ def test_a_reader_that_closes_the_pipe_is_no_error(asked, first):
 
 @pytest.mark.slow
 def test_a_terminal_sees_a_bar_with_the_time_left(folder):
-    """Standard error is a terminal here. It gets the bar, and standard output contains only the JSON document."""
+    """A terminal on standard error gets the bar with the time left; standard output has only the JSON document."""
     pty = pytest.importorskip("pty", reason="pseudo-terminals: not on this system")
     (folder / "slow.py").write_text(
         "import time\nfrom nfa.rules.bp import bp\n\n"
@@ -884,7 +892,7 @@ def test_a_terminal_sees_a_bar_with_the_time_left(folder):
         while True:
             try:
                 part = os.read(master, 4096)
-            except OSError:  # Linux says so where the other side is closed
+            except OSError:  # Linux reports the closed other end in this way
                 break
             if not part:
                 break
@@ -914,7 +922,7 @@ def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
     names += tuple(str(row.found) for row in data.list_datasets())
     names += tuple(word for item in ledger.items() for word in item.use.split() if word.count(".") > 3)
     checks = " ".join(word for item in ledger.items() for word in (item.check + " " + item.use).split())
-    for line in wide:  # a name, a path or a command is whole, and the line below the headings as long as the table
+    for line in wide:  # no name, path or command is split, and the line below the headings is as long as the table
         shown = line.removeprefix("check").strip()
         is_command = shown in checks and shown.startswith("nfa ") and shown.count("nfa ") == 1
         is_source = line.strip() in source
@@ -922,13 +930,13 @@ def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
 
 
 def test_light_commands_load_no_heavy_library():
-    """The imports of `nfa eq` and `nfa --help` determine their time: about a fifth of a second, not two."""
+    """`nfa eq` and `nfa --help` import no heavy library, so they take about a fifth of a second instead of two."""
     script = (
         "import sys; from nfa.cli.main import main\n"
         "for typed in (['--help'], ['eq'], ['eq', 'lee2020:eq5'], ['errata']): main(typed)\n"
         "heavy = {'numpy', 'scipy', 'matplotlib', 'numba', 'joblib', 'pooch'}\n"
         "if found := heavy & set(sys.modules): sys.exit(', '.join(sorted(found)))\n"
-        "main(['train', '--help'])\n"  # which lists the samplers, in a tenth of a second
+        "main(['train', '--help'])\n"  # this lists the samplers, in a tenth of a second
         "sys.exit(', '.join(sorted((heavy - {'numpy'}) & set(sys.modules))) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
@@ -939,7 +947,7 @@ def test_light_commands_load_no_heavy_library():
 
 
 def words(text):
-    """The letters of a text, however it was wrapped."""
+    """The letters of a text, without its line breaks."""
     return re.sub(r"\s+", "", text)
 
 
@@ -975,7 +983,10 @@ def test_eq_shows_all_that_the_ledger_knows(nfa):
 
 
 def test_eq_prints_a_certificate_as_it_stands(nfa, tmp_path):
-    """The output has nothing else, so you can pipe it into a Python without nfa. An alias gives the same."""
+    """`eq` prints a certificate and nothing else, so you can pipe it into a Python without nfa.
+
+    An alias gives the same output.
+    """
     code, out, err = nfa("eq", "dpulr2024:eq28", "--certificate")
     assert (code, err) == (0, "")
     assert out == (ROOT / "nfa/papers/dpulr2024/certificates/thm4.py").read_text(encoding="utf-8")
@@ -987,7 +998,10 @@ def test_eq_prints_a_certificate_as_it_stands(nfa, tmp_path):
 
 @pytest.mark.parametrize("command", ["eq", "errata"])
 def test_a_certificate_is_named(command, nfa):
-    """`eq` and `errata` name it with the command that prints it. An item without one does not mention certificates."""
+    """`eq` and `errata` name an item's certificate with the command that prints it.
+
+    The output of an item without one does not mention certificates.
+    """
     flat = words(nfa(command, "lee2020:sens-total")[1])
     assert words("nfa/papers/lee2020/certificates/sens_total.py") in flat
     assert words("nfa eq lee2020:sens-total --certificate") in flat
@@ -1007,7 +1021,10 @@ def shown_function(out, name):
     ("id_", "entry", "checks"), [("softmax", "network.ops:softmax", 0), ("eq5", "rules.dfa:dfa", 1)]
 )
 def test_eq_shows_code_that_can_be_copied(nfa, id_, entry, checks):
-    """The lines between `code` and `tests` are the function without its docstring and checks, with or without marks."""
+    """`eq` shows code that you can copy: between `code` and `tests` is the function without docstring and checks.
+
+    This holds with and without marks.
+    """
     out = nfa("eq", f"lee2020:{id_}")[1]
     (function,) = ast.parse(shown_function(out, entry.partition(":")[2])).body
     (reference,) = ast.parse(ledger.source_of(f"nfa.{entry}")[2]).body
@@ -1019,7 +1036,10 @@ def test_eq_shows_code_that_can_be_copied(nfa, id_, entry, checks):
 
 
 def test_eq_marks_the_line_that_is_the_equation(nfa):
-    """A comment above it marks it, with its number if there are several. ``--json`` has the line numbers."""
+    """`eq` marks the line that is the equation by a comment above it, with its number if there are several.
+
+    ``--json`` has the line numbers.
+    """
     lines = nfa("eq", "lee2020:eq5")[1].splitlines()
     (above,) = [at for at, line in enumerate(lines) if "↓" in line]
     assert lines[above] == "        # ↓ lee2020:eq5"
@@ -1104,7 +1124,7 @@ def test_errata_are_what_neither_holds_nor_waits(nfa):
     expected = [i for i in ledger.items() if i.verdict not in ("holds", "ours", "pending", "not-executable")]
     assert sorted(i["id"] for i in found) == sorted(i.id for i in expected)
     assert len(expected) > 2
-    order = list(dict.fromkeys(i["verdict"] for i in found))  # by importance, and each verdict together
+    order = list(dict.fromkeys(i["verdict"] for i in found))  # by importance, grouped
     assert order == ["false", "conditional", "differs", "unproven", "conjecture", "ambiguous", "typo"]
     assert len(list(itertools.groupby(found, lambda i: i["verdict"]))) == len(order)
     kinds = [i["kind"] in ("theorem", "proposition", "lemma") for i in found if i["verdict"] == "false"]
@@ -1112,7 +1132,7 @@ def test_errata_are_what_neither_holds_nor_waits(nfa):
     out = words(nfa("errata")[1])
     commands = re.findall(r"pytest--eq\w+:[\w.-]*\w(\(intheclone\))?", out)
     assert len(commands) > 50
-    assert all(commands)  # a command that runs tests names the clone
+    assert all(commands)  # a command that runs tests names the checkout
     out = out.replace("(intheclone)", "")
     for item in expected:
         for field in ("id", "verdict", "claims", "right", "use", "number", "check"):
@@ -1182,7 +1202,7 @@ PATHS = [(), *(path for path, _ in commands(COMMAND))]
 
 @pytest.mark.parametrize("path", [(), *(path for path, one in commands(COMMAND) if not hasattr(one, "commands"))])
 def test_every_help_tells_every_exit_code_and_writes_to_out_alone(nfa, path):
-    """The codes are those in `nfa.cli.terminal`. No option that writes files has another name."""
+    """Every help text has the exit codes of `nfa.cli.terminal`, and every option that writes files is `--out`."""
     out = nfa(*path, "--help")[1]
     codes = (terminal.OK, terminal.FAILED, terminal.USAGE, terminal.INTERRUPTED, terminal.TERMINATED)
     told = out.partition("Exit codes:")[2].partition("\n\n")[0]

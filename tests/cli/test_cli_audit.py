@@ -57,7 +57,10 @@ def short(monkeypatch):
 
 
 def test_the_batches_are_neighbours_and_meet_every_condition_of_the_claim(pair):
-    """They differ in the first record, and every entry that a layer reads is c or -c, so r is 1."""
+    """The batches are neighbours and satisfy every condition of the claim: they differ in the first record.
+
+    Every entry that a layer reads is c or -c, so r is 1.
+    """
     for one, other in (pair.x, pair.y):
         np.testing.assert_array_equal(one[1:], other[1:])
         assert len(one) == len(other) == M
@@ -77,15 +80,18 @@ def test_the_direction_tells_the_new_record_alone(pair):
     h0, h1 = (layer_input(pair.net, 1, x, **CLIPS) for x in pair.x)
     assert np.linalg.norm(pair.direction) == pytest.approx(1, abs=1e-12)
     np.testing.assert_allclose(h0 @ pair.direction, 0, atol=1e-14)
-    assert h1[0] @ pair.direction == pytest.approx(pair.gap, rel=1e-12)  # of norm 1, like all inputs
-    # The distance from the span by least squares.
+    assert h1[0] @ pair.direction == pytest.approx(pair.gap, rel=1e-12)  # the norm is 1, as for all inputs
+    # The distance from the span, by least squares.
     rest = h1[0] - h0.T @ np.linalg.lstsq(h0.T, h1[0])[0]
     assert pair.gap == pytest.approx(np.linalg.norm(rest), rel=1e-10)
 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_claim_is_the_formulas_smallest_epsilon():
-    """1808 columns of 2 alpha / (m sigma^2) each, plus log(1/delta) / (alpha - 1), minimised by a search."""
+    """The claim is the formula's smallest epsilon, by a search over orders.
+
+    The formula is 1808 columns of 2 alpha / (m sigma^2) each, plus log(1/delta) / (alpha - 1).
+    """
 
     def spent(log_x, delta):
         alpha = 1 + math.exp(log_x)
@@ -100,7 +106,10 @@ def test_the_claim_is_the_formulas_smallest_epsilon():
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.slow
 def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
-    """60 runs a side. The gap between the data sets is 14 orders of magnitude, so 1,000 runs give 5.6."""
+    """The game distinguishes the rule's data sets without an error, for any claim: 60 runs on each side.
+
+    The gap between the data sets is 14 orders of magnitude, so 1,000 runs give 5.6.
+    """
     game = play_the_game(pair, AuditOptions(trials=60), claim(SIGMA, 1e-5))
     assert game.refuted
     assert game.hits == (0, 60)
@@ -113,9 +122,10 @@ def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
 
 @pytest.mark.slow
 def test_what_protects_is_not_refuted(pair, monkeypatch):
-    """Changing only labels leaves the span as it is, and noise in every direction hides it.
+    """Rules that protect are not refuted.
 
-    Neither has an error rate that a threshold could use, and the bound is 0.
+    A change of labels leaves the span as it is, and noise in every direction hides it. Neither has an error rate that a
+    threshold could use, and the bound is 0.
     """
     labels = replace(pair, x=(pair.x[0], pair.x[0]))
     game = play_the_game(labels, AuditOptions(trials=20), claim(SIGMA, 1e-5))
@@ -140,7 +150,10 @@ def test_the_number_of_cores_changes_nothing(pair, monkeypatch):
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_the_laws_are_mutually_singular(pair):
-    """Each layer-1 row is in a space of 256 dimensions of 784. The two spaces differ (rank 257 together)."""
+    """The two laws are mutually singular: each row of layer 1 is in one of two different spaces of 256 dimensions.
+
+    There are 784 dimensions, and the two spaces together have rank 257.
+    """
     h0, h1 = (layer_input(pair.net, 1, x, **CLIPS) for x in pair.x)
     assert np.linalg.matrix_rank(h0) == np.linalg.matrix_rank(h1) == M
     assert np.linalg.matrix_rank(np.vstack([h0, h1])) == M + 1
@@ -168,7 +181,7 @@ def test_json(nfa, short):
     code, out, err = nfa(
         "audit", "ohana2021:prop3-cols", "--trials", 24, "--confidence", 0.9, "--delta", 1e-6, "--json"
     )
-    assert code == 0  # although the claim is refuted
+    assert code == 0  # also if the claim is refuted
     found = json.loads(out)
     assert found.keys() >= KEYS
     assert found["target"] == "ohana2021:prop3-cols"
@@ -251,7 +264,7 @@ def test_dp_sgd_in_words(nfa):
 @pytest.mark.parametrize("name", ["dp_dfa", pytest.param("lee2020:sens-total", marks=pytest.mark.slow)])
 def test_the_printed_sensitivity_of_dp_dfa_is_refuted(nfa, name):
     code, out, _ = nfa("audit", name, "--trials", 360, "--json")
-    assert code == 0  # although the claim is refuted
+    assert code == 0  # also if the claim is refuted
     found = json.loads(out)
     assert found.keys() >= KEYS
     assert (found["target"], found["refuted"], found["trials"]) == ("dp_dfa", True, [360, 360])
@@ -265,7 +278,10 @@ def test_the_printed_sensitivity_of_dp_dfa_is_refuted(nfa, name):
 
 @pytest.mark.slow
 def test_dp_dfa_in_words(nfa):
-    """The output names the readings under which the printed formula holds, and the result for the paper's numbers."""
+    """The output for DP-DFA names the readings for which the printed formula holds.
+
+    It also has the result for the paper's numbers.
+    """
     code, out, _ = nfa("audit", "dp_dfa", "--trials", 300)
     assert code == 0
     assert max(len(line) for line in out.splitlines()) <= 80
@@ -298,7 +314,10 @@ def test_every_audit_has_its_own_number_of_trials(nfa, monkeypatch):
 
 @pytest.mark.nightly
 def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
-    """Fashion-MNIST, every sigma of Table 1, 1,000 trials a side: at least 5 at 95 %."""
+    """The audit as a reader runs it gives at least 5 at 95 %: Fashion-MNIST, every sigma of Table 1.
+
+    There are 1,000 trials on each side.
+    """
     monkeypatch.setenv("NFA_DATA_HOME", str(data_home.resolve()))
     code, out, _ = nfa("audit", "ohana2021:prop3-cols", "--json", "--data-dir", data_home.resolve())
     found = json.loads(out)
@@ -404,7 +423,10 @@ def report(**change):
 
 
 def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
-    """Reports of later audits: no claim, and a closed form with an infinite bound."""
+    """A report that refutes nothing and one that is exact can be printed: no claim, and an infinite bound.
+
+    Later audits have such reports. The infinite bound has a closed form.
+    """
     show_report(output(), report())
     out = capsys.readouterr().out
     assert "The claim is not refuted. This result does not prove the claim." in out
@@ -419,7 +441,7 @@ def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
 
 
 def test_a_long_name_of_a_rule_is_whole_and_the_answer_too(capsys, monkeypatch):
-    """In a pipe, it is on one line.
+    """A rule's long name and its answer are printed whole: in a pipe, on one line.
 
     With lines of 100 columns, no line is wider, and the numbers are in a table below.
     """
@@ -437,9 +459,9 @@ def test_a_long_name_of_a_rule_is_whole_and_the_answer_too(capsys, monkeypatch):
 
 
 def test_the_picture(nfa, monkeypatch, tmp_path):
-    """With --out, the audit returns the data of the picture and prints its path.
+    """With --out, the audit returns the data of its picture and prints the picture's path.
 
-    An audit without a picture is refused.
+    An audit without a picture refuses --out.
     """
     from nfa.papers.ohana2021 import audit_images
     from nfa.papers.ohana2021.audit_images import PhotonicAudit

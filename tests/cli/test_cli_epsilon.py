@@ -1,4 +1,4 @@
-"""`nfa epsilon` as a user meets it: the numbers, every refusal, every wrong input, and the output of --explain."""
+"""`nfa epsilon` as a user sees it: the numbers, every refusal, every wrong input, and the output of --explain."""
 
 import json
 import math
@@ -26,9 +26,9 @@ from nfa.privacy.theorems import BOUNDS
 from nfa.sampling import SAMPLERS, SCHEMES, WithoutReplacement
 from tests.project.tree import ROOT
 
-Z = 0.01 / (3 / 512)  # of the first caption of lee2020's Figure 2: sigma 0.01, sensitivity 3 / 512
+Z = 0.01 / (3 / 512)  # the first caption of lee2020's Figure 2: sigma 0.01, sensitivity 3 / 512
 BATCHES = ("--n", "60000", "--batch", "512")
-PAPERS = ("--conversion", "mironov2017")  # a second --conversion replaces it
+PAPERS = ("--conversion", "mironov2017")  # a second --conversion replaces this one
 CAPTION = ("--sampling", "without-replacement", "--adjacency", "replace-one", *BATCHES, "--steps", "5850", *PAPERS)
 LEAST = ("--sampling", "poisson", "--adjacency", "add-remove", *BATCHES, "--steps", "5850")
 POISSON = (*LEAST, *PAPERS)
@@ -50,7 +50,7 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def ask(run):
-    """The JSON document of a call with delta 1e-5, which must succeed without output on standard error."""
+    """The JSON document of a successful call with delta 1e-5, which writes nothing to standard error."""
 
     def call(*arguments):
         code, out, err = run(*arguments, "--delta", "1e-5", "--json")
@@ -61,7 +61,7 @@ def ask(run):
 
 
 def given(sampling, adjacency, *more, rate=("--q", "0.01"), z="2"):
-    """A whole call: 100 steps at delta 1e-5."""
+    """A complete call: 100 steps at delta 1e-5."""
     rate = () if sampling == "none" else rate
     typed = ("--sampling", sampling, "--adjacency", adjacency, *rate, "--steps", "100", "--delta", "1e-5")
     return (*typed, *(() if "--target-epsilon" in more else ("--noise-multiplier", z)), *more)
@@ -77,12 +77,12 @@ def flat(text):
     return " ".join(text.split())
 
 
-# ---------------------------------------------------------------- the number
+# ---------------------------------------------------------------- the epsilon
 
 
 @pytest.mark.parametrize(
     ("typed", "value", "order", "bound"),
-    [  # recomputed at 60 digits and by dp-accounting in test_accountant.py and test_subsampling.py
+    [  # test_accountant.py and test_subsampling.py compute these at 60 digits and by dp-accounting
         (CAPTION, 4.43868243865, 7, "wbk2019:thm27"),
         ((*CAPTION, "--bound", "wbk2019:thm27"), 4.43868243865, 7, "wbk2019:thm27"),
         ((*CAPTION, "--bound", "lee2020:lem3"), 4.47741380276, None, "lee2020:lem3"),
@@ -111,7 +111,10 @@ def test_rates_and_epochs_are_the_same_settings(ask):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_epochs_are_as_many_steps_as_nfa_train_takes(ask, scheme):
-    """Random numbers of records, batch sizes and epochs, and sizes at which an epoch ends in a short batch."""
+    """`nfa epsilon` takes as many steps in an epoch as `nfa train`, for random records, batch sizes and epochs.
+
+    In some of these sizes, an epoch ends in a smaller batch.
+    """
     rng = np.random.default_rng(8)
     sizes = [(1000, 600, 10), (100, 60, 1), (7, 5, 3), (5, 5, 2)]
     for _ in range(20):
@@ -140,7 +143,7 @@ def test_epochs_are_as_many_steps_as_nfa_train_takes(ask, scheme):
 
 
 def test_the_steps_of_an_epoch_of_every_sampler():
-    """For all schemes, with or without a theorem, the class and its sampler of a run agree."""
+    """For every scheme, with or without a theorem, the class and the run's sampler have the same steps per epoch."""
     x = np.zeros((23, 1))
     for scheme, sampler in SAMPLERS.items():
         options = {name: {"N_B": 3, "tau": 10 / 23}[name] for name in sampler.options}
@@ -150,7 +153,10 @@ def test_the_steps_of_an_epoch_of_every_sampler():
 
 
 def test_an_epoch_costs_one_release(ask):
-    """It includes a short last batch: 15 x 235 steps of 256 out of 60,000 are 15 epochs, if given as epochs."""
+    """An epoch costs one release, with its smaller last batch: 15 x 235 steps of 256 of 60,000 are 15 epochs.
+
+    They are given as epochs.
+    """
     whole = ask(*given("none", "replace-one"), "--orders", "1.5,2-64")  # 100 uses
     rate = ("--n", "60000", "--batch", "256")
     rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", *rate, "--noise-multiplier", "2")
@@ -160,7 +166,10 @@ def test_an_epoch_costs_one_release(ask):
 
 
 def test_a_gaussian_release_by_hand(ask):
-    """epsilon = rho + 2 sqrt(rho log(1/delta)), rho = T / (2 z^2), at the best of all orders. The grid loses 2e-4."""
+    """A Gaussian release has epsilon = rho + 2 sqrt(rho log(1/delta)), rho = T / (2 z^2), by hand, to 2e-4.
+
+    This is at the best of all orders. The grid of orders loses 2e-4.
+    """
     rho = 10 / (2 * 20**2)
     best = rho + 2 * math.sqrt(rho * math.log(1e5))
     rest = ("--sampling", "none", "--adjacency", "replace-label", "--steps", "10", *PAPERS)
@@ -168,7 +177,10 @@ def test_a_gaussian_release_by_hand(ask):
 
 
 def test_laplace_noise_is_pure_privacy_at_most(run):
-    """Scale b = 3 at sensitivity 1 has the standard deviation 3 sqrt(2), and two releases cost at most 2 / 3."""
+    """Laplace noise costs at most its pure epsilon: two releases with scale b = 3 at sensitivity 1 cost at most 2 / 3.
+
+    The standard deviation is 3 sqrt(2).
+    """
     rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", "--n", "10", "--batch", "5", "--epochs", "2")
     typed = (*rest, "--law", "laplace", "--noise-multiplier", 3 * math.sqrt(2), "--delta", "1e-5", "--json")
     code, out, err = run(*typed, *PAPERS)
@@ -208,13 +220,16 @@ def test_epsilon_is_never_negative_and_falls_with_delta_and_with_the_noise(run):
     by_delta = [count(1, delta) for delta in (1.1e-18, 1.13e-18, 1e-5, 0.1, 0.9, 0.999)]
     assert by_delta == sorted(by_delta, reverse=True)
     assert by_delta[-1] == 0
-    assert by_delta[0] <= by_delta[1] * (1 + 1e-2)  # two deltas that are nearly the same
+    assert by_delta[0] <= by_delta[1] * (1 + 1e-2)  # the two deltas nearly agree
     by_noise = [count(z, 1e-5) for z in (0.01, 0.1, 1, 10)]
     assert by_noise == sorted(set(by_noise), reverse=True)
 
 
 def test_epsilon_is_0_where_the_total_variation_is_below_delta(run):
-    """One step draws the record with probability q, and then moves a normal of deviation 1 by 1."""
+    """Epsilon is 0 if the total variation is below delta: one step draws the record with probability q.
+
+    If it is drawn, a normal of deviation 1 moves by 1.
+    """
     q = 0.00105
     total_variation = q * (2 * stats.norm.cdf(0.5) - 1)
     for delta, zero in ((1e-3, total_variation <= 1e-3), (0.99 * total_variation, False)):
@@ -272,7 +287,7 @@ def test_orders_can_be_given(ask):
     assert parse_orders("1.5, 2-4,8") == [1.5, 2, 3, 4, 8]
 
 
-# ---------------------------------------------------------------- what is printed
+# ---------------------------------------------------------------- output
 
 
 def test_printed_numbers_are_never_below_what_they_are():
@@ -303,7 +318,7 @@ def test_the_answer_says_all_that_it_depends_on(run):
     code, out, _ = run(*CAPTION, "--noise-multiplier", z, "--delta", "1e-5", "--json")
     assert 3 * (1 - 1e-5) < json.loads(out)["epsilon"] <= 3  # the printed noise satisfies the target
     out = " ".join(run(*CAPTION, "--target-epsilon", "0.999310030712345", "--delta", "1.0000049e-5")[1].split())
-    assert "gives epsilon at most 0.999310030712345 at delta = 1.0000049e-05 " in out  # with fewer digits, too small
+    assert "gives epsilon at most 0.999310030712345 at delta = 1.0000049e-05 " in out  # fewer digits would be too small
 
 
 def test_epochs_that_do_not_fit_are_told(run):
@@ -408,7 +423,7 @@ def test_explain_cuts_off_no_number_and_no_id(run, typed):
     out = run(*typed, "--explain")[1]
     explained = json.loads(run(*typed, "--explain", "--json")[1])["explain"]
     assert max(map(len, out.splitlines())) <= 80
-    assert not re.search(r"[^ █░]…", out)  # bars may end so
+    assert not re.search(r"[^ █░]…", out)  # bars may end in this character
     for row in explained["curve"]:
         for part in ("one_step", "all_uses", "epsilon"):
             assert up(row[part], 5) in out
@@ -417,14 +432,20 @@ def test_explain_cuts_off_no_number_and_no_id(run, typed):
 
 
 def test_the_tight_number_for_batches_without_replacement(ask):
-    """1.9966 by the composition of `proved_epsilon` in test_accounting_statements.py, for the caption of 4.43."""
+    """The tight number for batches without replacement is 1.9966, for the caption of 4.43.
+
+    It is the composition of `proved_epsilon` in test_accounting_statements.py.
+    """
     tight = ask(*EXPLAINED[0], "--explain")["explain"]["tight"]
     assert tight["at_least"] <= 1.9967
     assert tight["epsilon"] == pytest.approx(1.9966, rel=1e-3)
 
 
 def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
-    """Each row of the table of settings is requested separately, and the curve is T times that of one step."""
+    """--explain prints the numbers of the calls that it stands for, and the curve is T times that of one step.
+
+    We request each row of the table of settings separately.
+    """
     rate = ("--n", "60000", "--batch", "512")
     explained = ask(*CAPTION, "--noise-multiplier", Z, "--explain")["explain"]
     rows = explained["settings"]
@@ -461,7 +482,10 @@ def test_explain_keeps_conversion_and_bound(ask):
 
 
 def test_the_tight_number_has_the_exact_delta(ask):
-    """Five releases of z = 8 are one of mu = sqrt(5) / 8: delta = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu)."""
+    """The tight number has the exact delta: five releases of z = 8 are one of mu = sqrt(5) / 8.
+
+    delta = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu).
+    """
     e = ask(*EXPLAINED[2], "--explain")["explain"]["tight"]["epsilon"]
     mu = math.sqrt(5) / 8
     delta = stats.norm.cdf(mu / 2 - e / mu) - math.exp(e) * stats.norm.cdf(-mu / 2 - e / mu)
@@ -490,7 +514,7 @@ def test_extreme_numbers_end_in_an_answer(run):
             assert max(map(len, out.splitlines())) <= 80
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- refusals
 
 REFUSED = [
     (given("epoch-partition", "add-remove"), "dpulr2024:L249", "Use replace-one"),
@@ -568,7 +592,7 @@ GOOD = dict(zip(given("poisson", "add-remove")[::2], given("poisson", "add-remov
 
 
 def changed(**options):
-    """The correct call with options replaced, added, or (None) left out. _ stands for - in their names."""
+    """The correct call with options replaced, added, or left out (None). In their names, _ stands for -."""
     call = GOOD | {f"--{name.replace('_', '-')}": value for name, value in options.items()}
     return [word for name, value in call.items() if value is not None for word in (name, value)]
 
@@ -655,7 +679,7 @@ def test_the_good_call_is_good(run):
     assert run(*changed())[0] == 0
 
 
-# ---------------------------------------------------------------- help, start, the page
+# ---------------------------------------------------------------- help, start, page
 
 
 def test_help_and_start_load_no_heavy_library():
@@ -698,14 +722,18 @@ def test_the_page_shows_the_real_output():
     assert [line.rstrip() for line in done.stdout.splitlines()] == shown.splitlines()
 
 
-# ---------------------------------------------------------------- the smallest that is proved, and by which choice
+# ---------------------------------------------------------------- the smallest proved epsilon, and how to choose
+# another one
 
 LAPLACE = ("--sampling", "poisson", "--adjacency", "add-remove", "--q", "0.001", "--steps", "1", "--law", "laplace")
 SCALE_1 = ("--noise-multiplier", math.sqrt(2))
 
 
 def test_without_options_the_smallest_that_is_proved(run, ask):
-    """1,000 Poisson steps at z = 1.1, and one step of Laplace noise. test_smallest_epsilon.py has the oracles."""
+    """Without options, `nfa epsilon` prints the smallest proved epsilon.
+
+    We test 1,000 Poisson steps at z = 1.1, and one step of Laplace noise. test_smallest_epsilon.py has the oracles.
+    """
     typed = ("--sampling", "poisson", "--adjacency", "add-remove", "--q", "0.01", "--steps", "1000")
     answer = ask(*typed, "--noise-multiplier", "1.1")
     assert list(answer) == [*KEYS, "epsilon_at_least"]
@@ -752,7 +780,7 @@ def test_explain_says_what_each_choice_is_worth(run, typed):
 
 
 def test_privacy_losses_by_name(run, ask):
-    """The exact epsilon of ten Gaussian releases, z = 5, is that of one release with z = 5 / sqrt(10)."""
+    """By name, privacy losses give the exact epsilon: ten Gaussian releases, z = 5, are one with z = 5 / sqrt(10)."""
     typed = ("--sampling", "none", "--adjacency", "replace-one", "--steps", "10", "--noise-multiplier", "5")
     answer = ask(*typed, "--accountant", "pld")
     exact = epsilon_gaussian(delta=1e-5, noise_multiplier=5 / math.sqrt(10))
@@ -838,8 +866,8 @@ def test_the_lower_bound_is_of_any_proof_only_where_some_data_attain_the_pair(ru
     "typed, by_losses",
     [
         (given("poisson", "add-remove"), True),
-        (given("without-replacement", "replace-one", z="0.3"), True),  # the best Rényi order is at the grid's end
-        ((*given("poisson", "replace-one"), "--bound", "lee2020:lem1"), False),  # a bound that ignores the sampling
+        (given("without-replacement", "replace-one", z="0.3"), True),  # the best Rényi order is at the end of the grid
+        ((*given("poisson", "replace-one"), "--bound", "lee2020:lem1"), False),  # this bound ignores the sampling
     ],
 )
 def test_a_picture_of_delta_over_epsilon(run, tmp_path, typed, by_losses):

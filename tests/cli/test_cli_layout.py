@@ -1,4 +1,4 @@
-"""Copied text is whole: no name, path or command is broken over lines, and no line ends in blanks."""
+"""You can copy the output: no name, path or command is split over lines, and no line ends in blanks."""
 
 import csv
 import json
@@ -26,7 +26,7 @@ TYPED = [
 
 @pytest.fixture
 def printed(monkeypatch, capsys):
-    """The output of a command in a pipe of some width. With None, COLUMNS is not set."""
+    """The output of a command in a pipe of this width. With None, COLUMNS is not set."""
 
     def call(typed: str, width: int | None) -> str:
         monkeypatch.delenv("COLUMNS", raising=False)
@@ -39,13 +39,16 @@ def printed(monkeypatch, capsys):
 
 
 def words(text: str) -> list[str]:
-    """Words in alphabetical order without the drawn lines, because tables have several texts in one line."""
+    """Words in alphabetical order without the drawn lines, because a line of a table has several texts."""
     return sorted(word for word in text.split() if not set(word) <= set("─█░>…"))
 
 
 @pytest.mark.parametrize("typed", TYPED)
 def test_no_word_is_broken_and_no_line_ends_in_blanks(printed, typed):
-    """The reference is a width at which nothing is broken. A table in two parts repeats its first column."""
+    """No word is split and no line ends in blanks, compared with a width at which nothing is split.
+
+    A table in two parts repeats its first column.
+    """
     unbroken = Counter(words(printed(typed, 9999)))
     for width in (None, 80, 100):
         found = printed(typed, width)
@@ -154,7 +157,7 @@ def test_what_every_row_has_stands_below_a_table_that_cannot_fit_until_nothing_i
         "joint TDFA  8   0.5",
     ]
     alone = answer(capsys, table_of(rows[0]), width=25)
-    assert "every row" not in alone  # one row has no column that is worth less
+    assert "every row" not in alone  # with one row, no column is less important
 
 
 def test_a_table_that_is_still_too_wide_is_several_each_with_the_columns_that_tell_rows_apart(capsys):
@@ -199,7 +202,7 @@ def test_tables_have_room_in_eighty_columns(printed, typed, tmp_path, monkeypatc
 
 
 def test_an_equal_epsilon_table_has_room_in_eighty_columns(capsys, monkeypatch):
-    """The rows of the recorded runs, in the columns of such a table."""
+    """A table at equal epsilon fits into eighty columns, with the rows of the recorded runs."""
     monkeypatch.setenv("COLUMNS", "80")
     with open(ROOT / "results" / "ours-equal-epsilon-small" / "table.csv", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -217,7 +220,10 @@ def test_an_equal_epsilon_table_has_room_in_eighty_columns(capsys, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in commands.commands() if not name.startswith(commands.LAID_OUT)])
 def test_recorded_answers_can_be_copied(name):
-    """No blanks at the end of a line, no shortened name, nothing between backticks and no command broken."""
+    """You can copy the recorded output: no blanks at the end of a line, no shortened name, no command split.
+
+    No text between backticks is split either.
+    """
     _, _, shown = commands.file_of(name).read_text(encoding="utf-8").partition("\nexit code ")
     for line in shown.splitlines():
         assert line == line.rstrip()
@@ -242,7 +248,7 @@ def test_bibtex_of_a_statement_names_the_paper_and_the_verdict(printed):
     assert fields(software)["note"].endswith("lee2020:eq5 (section 3.2, equation (5)), verdict: holds")
 
 
-# Year, arXiv number of the judged version, and the note about another version.
+# Year, arXiv number of the version that we assess, and the note about another version.
 WHERE = {
     "lee2020": ("2020", "2010.03701", None),
     "ohana2021": ("2021", "2106.03645", None),
@@ -264,7 +270,10 @@ def test_bibtex_says_when_and_where_a_paper_is_found(printed, paper):
 
 
 def test_bibtex_of_every_statement_is_well_formed(printed, capsys):
-    """Braces are balanced, no key occurs twice, and signs of LaTeX are escaped. Our own statements have no paper."""
+    """The BibTeX entry of every statement is well formed: balanced braces, unique keys, escaped LaTeX signs.
+
+    Our own statements have no paper.
+    """
     everything = printed("eq " + " ".join(item.id for item in ledger.items()) + " --bibtex", None)
     entries = everything.split("\n\n")
     keys = [re.match(r"@misc\{([^,\s]+),\n", entry)[1] for entry in entries]

@@ -1,4 +1,4 @@
-"""`nfa reproduce` with several items does the same as each alone, in order. A failed item stops no other."""
+"""`nfa reproduce` with several items does the same as each item alone, in order. A failed item stops no other item."""
 
 import json
 import os
@@ -21,12 +21,12 @@ from tests.cli.tiny_items import ITEMS
 from tests.experiments.tiny_runs import untimed
 from tests.project.tree import ROOT
 
-pytestmark = pytest.mark.slow  # whole items, one after the other
+pytestmark = pytest.mark.slow  # runs whole items one after another
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty current folder with one small data set in it."""
+    """An empty current folder with one small data set."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("MAIN", str(os.getpid()))
@@ -51,7 +51,7 @@ def nfa(folder, monkeypatch, capsys):
 
 @contextmanager
 def started(folder, *arguments):
-    """The same in a separate process group."""
+    """The command line with the tiny items, in a separate process group."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.cli.tiny_items", *arguments],
         cwd=folder,
@@ -69,7 +69,7 @@ def started(folder, *arguments):
 
 
 def results(folder):
-    """All records below a folder, by their path there."""
+    """All records below a folder, by their paths there."""
     return {
         f"{path.name}/{record['cell']}": untimed(record)
         for path in sorted(folder.iterdir())
@@ -89,7 +89,7 @@ def test_several_items_are_those_alone_the_shortest_first(nfa, folder):
     assert "3 items: 3 done" in out
     lines = [line.split()[0] for line in out.splitlines() if " done " in line]
     assert lines == ["lee2020:epsilons", "ohana2021:fig2", "ohana2021:table1"]
-    assert finished(err) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]  # a common run once
+    assert finished(err) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]  # common run once
     assert "finished (2 of 2 runs)" in err
     assert len(re.findall(r"; about \S+ s left for all$", err, re.MULTILINE)) == 2
     for path in (
@@ -110,7 +110,7 @@ def test_alone_and_in_a_list_they_resume_each_other(nfa, folder):
 
 
 def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
-    """As if numba were not installed: plain NumPy replaces the kernels."""
+    """Without kernels, alone and in a list, plain NumPy computes the runs, as if numba were not installed."""
     both = "ohana2021:fig2", "ohana2021:table1"
     with monkeypatch.context() as hidden:
         hidden.setitem(sys.modules, "nfa.kernels.clip", None)
@@ -135,9 +135,9 @@ def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
 
 
 def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
-    """A computed item has no epochs.
+    """`--epochs` applies alone and in a list, but a computed item has no epochs.
 
-    Alone or in a list of such items it is refused, and with other items it is computed.
+    Alone or in a list of such items, a computed item is refused. With other items, it is computed.
     """
     items = "ohana2021:table1", "ohana2021:fig2", "lee2020:epsilons"
     code, out, err = nfa("reproduce", *items, "--epochs", 1)
@@ -177,7 +177,10 @@ def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
 
 
 def test_only_some_runs_of_a_list(nfa, folder):
-    """An item without such a run is skipped, and a computed item is computed. If no item has one, nothing begins."""
+    """`--only` in a list skips items without such a run, and computes computed items.
+
+    If no item has such a run, nothing starts.
+    """
     items = "ohana2021:table1", "ohana2021:fig2", "lee2020:epsilons"
     code, out, _ = nfa("reproduce", *items, "--only", "rule=DFA", "--dry-run")
     assert (code, bool(re.search(r"^ohana2021:table1 +1 of 1 ", out, re.MULTILINE))) == (1, True)
@@ -192,7 +195,7 @@ def test_only_some_runs_of_a_list(nfa, folder):
     report = (folder / "runs/ohana2021-table1-demo/REPORT.md").read_text()
     assert report.startswith("# A tiny ohana2021:table1; only rule DFA\n")
     code, _, err = nfa("reproduce", *items, "--only", "rule=BP,DFA", "--only", "sigma=non-private")
-    assert (code, finished(err)) == (1, ["ohana2021-table1-demo/bp-seed1"])  # fig2 has no DFA and is skipped again
+    assert (code, finished(err)) == (1, ["ohana2021-table1-demo/bp-seed1"])  # fig2 has no DFA, so it is skipped again
     kept = files(folder)
     for arguments, sentence in {
         ("--only", "rule=PDFA"): "no run of ohana2021:fig2 at scale demo has rule 'PDFA': choose from BP",
@@ -298,7 +301,7 @@ def test_a_dry_run_of_a_list_has_the_total_and_writes_nothing(nfa, folder):
     answer = json.loads(nfa("reproduce", "ohana2021", "--scale", "demo", "--dry-run", "--json")[1])
     table, figure = sorted(answer["items"], key=lambda item: -item["runs"])
     assert (table["runs"], table["to_do"], figure["to_do"]) == (2, 2, 1)
-    assert max(table["seconds"], figure["seconds"]) <= answer["seconds"] * 1.001  # common runs once
+    assert max(table["seconds"], figure["seconds"]) <= answer["seconds"] * 1.001  # common runs are trained once
     assert answer["seconds"] < table["seconds"] + figure["seconds"]
     assert files(folder) == there
 
@@ -315,7 +318,7 @@ def test_all_and_a_papers_name_stand_for_their_items():
 
 
 def test_the_time_left_is_that_of_all_runs(tmp_path, monkeypatch):
-    """By hand: 3 runs of 100 s. Half of the first took twice as long as estimated."""
+    """The time left is that of all runs, by hand: 3 runs of 100 s, and half of the first took twice the estimate."""
     clock = iter([0.0, 100.0])
     monkeypatch.setattr("nfa.cli.long_runs.time.monotonic", lambda: next(clock))
     display = Overall(jobs=1)
@@ -329,7 +332,7 @@ THREE = ("reproduce", "lee2020:epsilons", "ohana2021:table1", "lee2020:fig2")
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    """The records of three uninterrupted items."""
+    """The records of three items that were not interrupted."""
     folder = tmp_path_factory.mktemp("uninterrupted")
     np.savez(folder / "tiny.npz", **arrays())
     with started(folder, *THREE, "--jobs", "1", "--out", "whole") as child:
@@ -355,14 +358,14 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
     with started(folder, *command, "--out", "again") as child:
         said = ""
         both = {f"ohana2021-table1-demo/{rule}-seed1" for rule in ("bp", "dfa")}
-        while not both <= set(finished(said)):  # it is at the long item from here on
+        while not both <= set(finished(said)):  # from here on, it runs the long item
             line = child.stderr.readline()
             assert line, said
             said += line
         if how == "SIGTERM":
-            child.send_signal(signal.SIGTERM)  # as a scheduler of jobs does
+            child.send_signal(signal.SIGTERM)  # as a scheduler of jobs sends it
         else:
-            os.killpg(child.pid, getattr(signal, how))  # as a terminal does: to this process and its workers
+            os.killpg(child.pid, getattr(signal, how))  # as a terminal sends it: to this process and its workers
         out, err = child.communicate(timeout=60)
         assert (child.returncode, out) == (code, "")
         if how != "SIGKILL":

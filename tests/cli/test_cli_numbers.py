@@ -1,4 +1,4 @@
-"""Numbers in the usual forms mean the same for every option and setting, compared with exact fractions and Python."""
+"""Numbers in the usual forms mean the same in every option and setting, compared with exact fractions and Python."""
 
 import inspect
 import json
@@ -33,7 +33,10 @@ NONE = ["", ".", "+", "-.", "e5", "1e", "1e+", "0,1", "1,000", "1.2.3", "1 2", "
 
 @pytest.mark.parametrize("text", TYPED)
 def test_a_number_is_the_one_that_was_typed(text):
-    """The float nearest to the exact value, or the int itself, in a setting, in a list and in an option."""
+    """A number is the one that was typed: the float nearest to the exact value, or the int itself.
+
+    We test a setting, a list and an option.
+    """
     exact = TYPED[text]
     digits_alone = not set(text) & set(".eE")
     for found in (numbers.one(text), numbers.value(text), numbers.value(f"[0, {text}]")[1], numbers.one(f" {text} ")):
@@ -73,7 +76,7 @@ def test_a_setting_is_finite(text):
 
 @pytest.mark.parametrize("text", ["1e400", "9" * 5000, "1e16", "9007199254740993.", "nan", "inf", "1e999999999"])
 def test_a_count_has_a_size(text):
-    """Whole numbers that a float cannot distinguish, or that would take all memory, are refused."""
+    """A count has a size: whole numbers that a float cannot distinguish, or that need all memory, are refused."""
     with pytest.raises(ValueError, match="must be a whole number"):
         numbers.whole(text)
 

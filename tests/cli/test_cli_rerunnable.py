@@ -1,4 +1,4 @@
-"""`nfa reproduce` without an item, with --list, and with an unknown name: the items that can be rerun."""
+"""`nfa reproduce` without an item, with --list, and with an unknown name: it lists the items that can be rerun."""
 
 import json
 import re
@@ -36,7 +36,10 @@ def told(nfa, *arguments):
 
 
 def test_every_item_is_listed_with_its_scales(nfa):
-    """The scales are those of the experiments, in the order of the index; the repaired ones follow the published."""
+    """Every item is listed with the scales of its experiments, in the order of the index.
+
+    The repaired experiments follow the published ones.
+    """
     found = told(nfa, "--list")
     assert [(entry["item"], entry["variant"]) for entry in found if entry["variant"] == "published"] == [
         (id, "published") for id in index.EXPERIMENTS
@@ -57,7 +60,10 @@ def test_every_item_is_listed_with_its_scales(nfa):
 
 
 def test_times_are_those_of_the_reports_and_no_others(nfa):
-    """If a report of all runs of a scale exists, its own sum is used. A scale without records has no time."""
+    """The times are those of the reports: if a report has all runs of a scale, its own sum is used.
+
+    A scale without records has no time.
+    """
     times = {
         (entry["item"], entry["variant"], scale["scale"]): scale["recorded"]
         for entry in told(nfa, "--list")
@@ -123,9 +129,9 @@ def test_a_list_ignores_no_option(option, nfa):
 
 
 def test_where_no_time_is_recorded_one_is_estimated(nfa):
-    """The estimate uses only records of the same rules and networks.
+    """If no time is recorded, it is estimated from records of the same rules and networks.
 
-    Table C1's networks have none, as no run is stored.
+    Table C1's networks have no estimate, because no run of them is stored.
     """
     estimated = {
         (entry["item"], scale["scale"]): scale["estimated_seconds"]

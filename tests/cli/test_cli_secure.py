@@ -15,7 +15,7 @@ from tests.experiments.tiny_runs import write_data
 
 
 def fit(adjacency):
-    """The samplings of batches that count under an adjacency, as a refusal lists them."""
+    """The samplings that count under an adjacency, as a refusal lists them."""
     found = COVERAGE.items()
     return " or ".join(scheme for scheme, one in found if scheme not in ALL_RECORDS and adjacency not in one.refused)
 
@@ -30,7 +30,7 @@ PIXELS = "the mean and the deviation of the training pixels enter without noise 
 
 @pytest.fixture
 def train(tmp_path, monkeypatch, capsys):
-    """train(words) -> (exit code, record or None, standard error). A refused run may write nothing."""
+    """train(words) -> (exit code, record or None, standard error). A refused run must not write anything."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write_data(tmp_path / "tiny.npz")
@@ -47,7 +47,7 @@ def train(tmp_path, monkeypatch, capsys):
     return call
 
 
-# The arguments, the refusal, and the additional arguments (a later option wins) for a private run.
+# Arguments, refusal, and the additional arguments for a private run (a later option wins).
 REFUSED = [
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --pixels as-is",
@@ -71,7 +71,7 @@ REFUSED = [
 
 COUNTED = f"{DP_SGD} --delta 1e-3 --adjacency replace-one"
 ADDED = f"{DP_SGD} --delta 1e-3 --adjacency add-remove --sampling poisson"
-# Arguments that would reveal facts about the examples besides the steps, the refusal, and the replacement.
+# Arguments that would reveal facts about the examples in addition to the steps, the refusal, and the replacement.
 SHOWN = [
     (COUNTED, PIXELS, f"{COUNTED} --pixels as-is"),
     (DP_SGD, PIXELS, f"{DP_SGD} --pixels as-is"),
@@ -99,7 +99,7 @@ def test_what_would_show_examples_is_refused_with_anyway_too(train, typed, says,
 
 
 def test_public_inputs_may_be_standardised(train):
-    """Under replace-label, the inputs of neighbours are the same."""
+    """Under replace-label, public inputs may be standardised, because neighbours have the same inputs."""
     code, record, _ = train(f"{DP_SGD} --delta 1e-3 --adjacency replace-label")
     assert (code, record["private"], record["settings"]["pixels"]) == (0, True, "standard")
 
@@ -125,12 +125,12 @@ def test_anyway_trains_it_and_the_record_says_that_it_is_not_private(train, type
     assert record["privacy"]["statement"].startswith("none: ")
 
 
-# --- a count that is asked for, of seeded runs
+# --- a requested count, for seeded runs
 
 
 @pytest.fixture
 def seeded(train, tmp_path, capsys):
-    """The same without --secure."""
+    """The same run without --secure."""
 
     def call(words: str):
         typed = f"{TINY} --json {words}"
@@ -219,7 +219,10 @@ def test_anyway_needs_something_to_go_against(seeded):
 
 
 def test_a_noise_multiplier_needs_an_adjacency_and_no_delta(seeded):
-    """The adjacency is that of its sensitivity. No count is requested, and the record says so."""
+    """A noise multiplier needs an adjacency, which is that of its sensitivity, and no delta.
+
+    No count is requested, and the record says so.
+    """
     code, record, _ = seeded("--rule dp_sgd --set C=1 --noise-multiplier 1.1 --adjacency replace-one")
     assert (code, "guarantee" in record["privacy"]) == (0, False)
 
@@ -251,7 +254,7 @@ MISSING = [
         "--target-epsilon and --set sigma exclude each other: leave out one of the two, because each"
         " determines the other",
     ),
-    # If a rule has no guarantee, this is reported first, even if settings are missing.
+    # If a rule has no guarantee, the refusal reports this first, also if settings are missing.
     (
         "--rule bp --noise-multiplier 1",
         "no privacy guarantee: bp adds no noise to the gradient; `nfa rules` lists"
@@ -296,7 +299,7 @@ def test_a_rule_from_outside_is_not_refused_for_being_unchecked(train, tmp_path,
     assert record["privacy"]["statement"].startswith("none that nfa has checked. ")
 
 
-# --- zero-out: the number of records stays, so that batches of every scheme count
+# --- zero-out: the number of records stays the same, so batches of every scheme count
 
 
 @pytest.mark.parametrize("sampling", list(COVERAGE))

@@ -1,4 +1,4 @@
-"""Displays do not affect results: odd widths, full or closed streams, streams without a reader, dumb terminals."""
+"""The display does not affect results: odd widths, full or closed streams, streams without a reader, dumb terminals."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def shell(tmp_path):
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
 @pytest.mark.parametrize("text", ["0", "00", "-5", "²", "٣", " 80", "1e2", "", "9" * 30, "wide"])
 def test_a_size_that_is_none_is_no_size(name, text, monkeypatch, capsys):
-    """The output is the same as without the variable."""
+    """An invalid size in a variable gives the same output as no variable."""
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.delenv("LINES", raising=False)
     assert main.main(EPSILON) == 0
@@ -96,7 +96,7 @@ def test_a_backend_that_is_none_ends_no_picture(shell, tmp_path):
 
 
 def test_a_dumb_terminal_gets_lines(monkeypatch, capsys):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes standard error for a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # so that rich treats standard error as a terminal
     monkeypatch.setenv("TERM", "dumb")
     with ProgressDisplay() as progress:
         progress("a", 0, 10, None)
@@ -118,7 +118,7 @@ def test_a_stream_that_failed_once_is_not_tried_again(tmp_path):
 
 @pytest.mark.posix("closes a descriptor")
 def test_no_file_takes_the_place_of_a_closed_stream(shell, tmp_path):
-    """A library that writes to descriptor 2 must not write into a file of the run."""
+    """No file replaces a closed stream: a library that writes to descriptor 2 must not write into a file of the run."""
     (tmp_path / "noisy_rule.py").write_text(
         "import os\nfrom nfa.rules.bp import bp\n"
         "def rule(net, x, y, *, rng=None):\n    os.write(2, b'noise')\n    return bp(net, x, y)\n",

@@ -11,7 +11,7 @@ from nfa.__main__ import INTERRUPTED
 from nfa.cli import terminal
 from tests.project.tree import ROOT
 
-# Python runs this file before anything else. It sends Ctrl-C when a module is first imported.
+# Python runs this file before everything else. The file sends Ctrl-C when a module is first imported.
 CTRL_C = """
 import signal, sys
 
@@ -69,7 +69,10 @@ def test_ctrl_c_that_the_parent_has_switched_off_stays_off(tmp_path, entry):
 
 @each
 def test_ctrl_c_just_before_the_command_begins_ends_quietly(tmp_path, entry):
-    """At this point, the command line has no handler yet. The test replaces its first line."""
+    """Ctrl-C just before the command begins ends quietly, although the command line has no handler yet.
+
+    The test replaces the command line's first line.
+    """
     (tmp_path / "first.py").write_text(
         "import nfa.cli.main as one\ndef stop():\n    raise KeyboardInterrupt\none.leave_out_odd_displays = stop\n"
     )

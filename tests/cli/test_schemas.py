@@ -86,7 +86,7 @@ def check(command, document):
 
 @pytest.fixture
 def printed(tmp_path, monkeypatch, capsys):
-    """The document that a command prints, in a folder with the data set tiny.npz or in a subfolder."""
+    """The document that a command prints, in a folder with the data set tiny.npz or in a subfolder of it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     write_data(tmp_path / "tiny.npz")
 
@@ -131,7 +131,7 @@ def test_a_rule_has_the_form_of_its_schema(printed):
 
 @pytest.mark.nightly
 def test_a_course_has_the_form_of_its_schema(printed):
-    """From a new folder to the grades of one student."""
+    """The documents of a course follow its schema, from a new folder to the grades of one student."""
     pytest.importorskip("nbgrader", reason="courses need nbgrader: pip install -e '.[course]'")
     check("course", printed("course new course --set ps1_by_hand"))
     for typed in ("build", "rehearse ps1_by_hand reference", "grade"):
@@ -154,7 +154,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("command", "typed"), [("eq", "eq lee2020:eq5"), ("epsilon", COMMANDS[5]), ("train", TINY)])
 def test_a_document_of_another_form_is_refused(command, typed, printed):
-    """A missing key, an additional key, and each value of `WRONG`."""
+    """A document of another form is refused: a missing key, an additional key, and each value of `WRONG`."""
     document = printed(typed)
     values = document[0] if command == "eq" else document
     for key in values:

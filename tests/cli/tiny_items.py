@@ -1,6 +1,6 @@
-"""Items that train in a second, which replace those of the papers in the tests of `nfa reproduce` with several items.
+"""Items that train in a second and replace the papers' items in tests of `nfa reproduce` with several items.
 
-As a program, it is `nfa` with these items: ``python -m tests.cli.tiny_items reproduce all``.
+As a program, this module is `nfa` with these items: ``python -m tests.cli.tiny_items reproduce all``.
 """
 
 import os
@@ -29,7 +29,7 @@ ITEMS = {
 
 
 def killed(net, x, y, *, rng):
-    """BP. The worker process that finds the file `kill` removes it and dies."""
+    """BP. The worker process that finds the file `kill` removes this file and ends."""
     if os.getpid() != int(os.environ["MAIN"]) and Path("kill").exists():
         Path("kill").unlink(missing_ok=True)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -37,7 +37,7 @@ def killed(net, x, y, *, rng):
 
 
 def item(id, rules=("bp", "dfa"), of=None, **settings):
-    """An experiment with a run for each rule and seed."""
+    """An experiment with one run for each rule and seed."""
 
     def cells(scale, seeds):
         shape = {"dataset": "tiny.npz", "classes": "3", "architecture": "6-4-3", "batch": 10, "epochs": 2} | settings

@@ -1,15 +1,15 @@
-"""The table of data/SOURCES.md, written from the registry. `python -m tests.data.sources` writes it again."""
+"""The table of data/SOURCES.md, written from the registry. `python -m tests.data.sources` writes the page again."""
 
 from nfa.data.registry import DATASETS, DatasetInfo
 from tests.project.tree import ROOT
 
 PAGE = ROOT / "data" / "SOURCES.md"
 START, END = "<!-- the data sets, written by python -m tests.data.sources -->\n", "<!-- end of the data sets -->\n"
-COLOURS = {1: "grey", 3: "colour"}  # by channels
+COLOURS = {1: "grey", 3: "colour"}  # by number of channels
 
 
 def row(info: DatasetInfo) -> str:
-    """The line of a data set: its name for `nfa train`, its title, its content, its licence and its origin."""
+    """The row of a data set: its name for `nfa train`, its title, its content, its licence and its origin."""
     channels, height, width = info.shape
     published = info.variants[0]
     images = f"{published.n_train:,} + {published.n_test:,}, {COLOURS.get(channels, f'{channels} channels')}"
@@ -18,7 +18,7 @@ def row(info: DatasetInfo) -> str:
 
 
 def table() -> str:
-    """The whole table, one line for each data set, in the order of the registry."""
+    """The whole table, one row for each data set, in the order of the registry."""
     head = "| name | data set | images | licence | origin |\n|---|---|---|---|---|\n"
     return head + "".join(map(row, DATASETS.values()))
 

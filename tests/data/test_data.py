@@ -1,4 +1,4 @@
-"""Data sets as a user meets them: the embedded subset, the real files, your own file, preparation for a network."""
+"""Data sets as a user sees them: the embedded subset, the real files, your own file, preparation for a network."""
 
 import gzip
 import hashlib
@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from nfa import data
 from nfa.data import make_small
 
-# Published by the authors of Fashion-MNIST for the gzip'd files, with the time in their gzip headers.
+# The authors of Fashion-MNIST publish these for the gzip'd files, with the time in the gzip headers.
 FASHION_MD5 = {
     "train-images-idx3-ubyte": ("8d4fb7e6c68d591d4c3dfef9ec88bf0d", 1504176606),
     "train-labels-idx1-ubyte": ("25c81989df183df01b3e8a0aad5dffbe", 1504176606),
     "t10k-images-idx3-ubyte": ("bef4ecab320f06d8554ea6380940ec79", 1504176627),
     "t10k-labels-idx1-ubyte": ("bb300cfdad3c16e7a12a480ee83cd310", 1504176627),
 }
-# Published for the unpacked files of MNIST.
+# published for the unpacked files of MNIST
 MNIST_MD5 = {
     "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
     "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
@@ -46,8 +46,8 @@ def test_embedded_subset():
     assert "600 training and 100 test images a class" in small.note
     for labels, per_class in ((small.y_train, 600), (small.y_test, 100)):
         assert np.bincount(labels).tolist() == [per_class] * 10
-        assert (np.sort(labels.reshape(-1, 10), axis=1) == np.arange(10)).all()  # rounds of ten: balanced prefixes
-        assert not (labels.reshape(-1, 10) == labels[:10]).all()  # and not ten in a fixed order
+        assert (np.sort(labels.reshape(-1, 10), axis=1) == np.arange(10)).all()  # ten by ten, balanced
+        assert not (labels.reshape(-1, 10) == labels[:10]).all()  # and the groups have different orders
     assert small.digest == "679f7df2ccb178b2935b8f3b99028998521f164a26dec6e44026d936f90513f0"
 
 
@@ -61,7 +61,10 @@ def test_embedded_subset_is_what_the_script_draws(data_home):
 
 
 def test_embedded_subset_is_taken_from_the_originals(data_home):
-    """This is independent of the script: every image is an original with its label, in the same part, and unique."""
+    """The embedded subset is taken from the originals: every image is an original with its label, in the same part.
+
+    Every image is unique. This test is independent of the script that made the subset.
+    """
     full = data.load("fashion-mnist", data_home)
     small = data.load("fashion-mnist-small")
     for x, y, x_full, y_full in (
@@ -99,11 +102,14 @@ def test_fashion_mnist(data_home):
 
 @pytest.mark.parametrize("name", FASHION_MD5)
 def test_fashion_mnist_has_the_published_md5(data_home, name):
-    """For any wrapping here: with the authors' gzip header, the same deflate stream has the authors' MD5."""
+    """Fashion-MNIST has the published MD5: with the authors' gzip header, the deflate stream has their digest.
+
+    This holds for any wrapping of the files here.
+    """
     packed = (data_home / "fashion-mnist" / f"{name}.gz").read_bytes()
     md5, time = FASHION_MD5[name]
     if hashlib.md5(packed).hexdigest() != md5:
-        assert packed[3] == 0  # no file name in this header
+        assert packed[3] == 0  # this header has no file name
         packed = b"\x1f\x8b\x08\x08" + struct.pack("<I", time) + b"\0\3" + name.encode() + b"\0" + packed[10:]
         assert hashlib.md5(packed).hexdigest() == md5
     download = next(item for item in data.DATASETS["fashion-mnist"].downloads if item.name == f"{name}.gz")
@@ -123,7 +129,7 @@ def test_mnist(data_home):
 
 @pytest.mark.parametrize("name", MNIST_MD5)
 def test_mnist_has_the_published_md5(data_home, name):
-    """The registry's sha256 and the published MD5 belong to the same bytes."""
+    """MNIST has the published MD5: the registry's sha256 and this MD5 belong to the same bytes."""
     unpacked = gzip.decompress((data_home / "mnist" / f"{name}.gz").read_bytes())
     assert hashlib.md5(unpacked).hexdigest() == MNIST_MD5[name]
     file = next(file for file in data.DATASETS["mnist"].variants[0].files if file.name == name)
@@ -277,7 +283,7 @@ def test_dataset_is_frozen_and_its_arrays_are_read_only():
     for key in ("x_train", "y_train", "x_test", "y_test"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(made, key)[0] = 0
-    x[0] = 0  # the caller's own array stays writable
+    x[0] = 0  # the caller can still write to the array
     assert "array" not in repr(made)
 
 
@@ -328,7 +334,7 @@ def test_scale_standard_by_hand():
 
 @pytest.mark.parametrize("n", [2, 999, 1000, 2500])
 def test_scale_standard_features_one_by_one(n):
-    """The oracle is mean and standard deviation of NumPy.
+    """With "standard", features are scaled one by one: the mean and standard deviation of NumPy are the oracle.
 
     The sum of squares of a column rounds to 1e-12 of its scale.
     """
@@ -394,7 +400,7 @@ FLOATS = np.arange(6.0).reshape(2, 3)
     "x_train, x_test, keywords, sentence",
     [
         (np.full((2, 3), 7, np.uint8), IMAGES[:, :, 0, 0], {}, "x_train must not be constant, because nfa divides"),
-        (np.full((2, 3), 0.1), FLOATS, {}, "x_train must not be constant"),  # the mean rounds, the decision must not
+        (np.full((2, 3), 0.1), FLOATS, {}, "x_train must not be constant"),  # the mean rounds, the check must not
         (IMAGES * np.array([1, 0, 1], np.uint8)[:, None, None], IMAGES, {}, "must not be constant in channel 1"),
         (IMAGES, IMAGES[:, :2], {}, r"the same shape, got \(2, 3, 2, 2\) and \(2, 2, 2, 2\)"),
         (np.arange(3), np.arange(3), {}, r"the same shape, got \(3,\) and \(3,\)"),
@@ -442,7 +448,7 @@ def test_split_validation_refuses(fraction):
 
 
 def test_split_validation_is_uniform():
-    """Each index is held out with the same probability.
+    """The validation split is uniform: each index is held out with the same probability.
 
     The test has 4000 draws and 5 standard deviations (false alarm below 1e-4). A probability that is 10 of them off is
     missed with probability below 1e-6.

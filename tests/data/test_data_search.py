@@ -1,4 +1,4 @@
-"""Where data sets are searched, and downloads from a real server: good, tampered, cut short, absent."""
+"""Where data sets are searched, and downloads from a real server: good, changed, cut short, absent."""
 
 import gzip
 import hashlib
@@ -35,7 +35,7 @@ CONTENT = {
     "t10k-labels": idx((1,), b"\1"),
 }
 PACKED = {f"{name}.gz": gzip.compress(content) for name, content in CONTENT.items()}
-CLOSED = "http://127.0.0.1:9"  # the discard port, where nothing listens
+CLOSED = "http://127.0.0.1:9"  # no process listens on the discard port
 
 
 def sha256(content):
@@ -81,7 +81,7 @@ def nowhere(tmp_path, monkeypatch):
 
 @pytest.fixture
 def server():
-    """A web server on this machine. Set `files[path] = bytes`; `asked` collects the requests."""
+    """A web server on this machine. Set `files[path] = bytes`; `asked` has the requests."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -89,7 +89,7 @@ def server():
             content = self.server.files.get(self.path)
             self.send_response(404 if content is None else 200)
             content = content or b""
-            if "gzip" in self.headers["Accept-Encoding"]:  # some servers then mark .gz files for unpacking on arrival
+            if "gzip" in self.headers["Accept-Encoding"]:  # some servers mark .gz files so that the client unpacks them
                 self.send_header("Content-Encoding", "gzip")
             self.send_header("Content-Length", str(len(content) + self.server.promised_too_much))
             self.end_headers()
@@ -142,7 +142,7 @@ def test_debian_folder_serves_fashion_mnist_alone():
 
 
 def test_data_home_is_for_folders_of_data_sets(tmp_path, monkeypatch):
-    put(tmp_path / "home", CONTENT)  # might be any data set of this layout
+    put(tmp_path / "home", CONTENT)  # this could be any data set with this layout
     monkeypatch.setenv("NFA_DATA_HOME", str(tmp_path / "home"))
     assert search.locate(find("toy")) is None
     monkeypatch.setenv("NFA_DATA_HOME", "")
@@ -232,8 +232,8 @@ def test_download_is_checked_kept_and_not_repeated(tmp_path, monkeypatch, server
     assert loaded.x_train.ravel().tolist() == list(range(16))
     assert data.fetch("toy") == folder
     assert len(server.asked) == 4
-    assert capfd.readouterr() == ("", "")  # the command's output stays its own
-    assert not pooch.get_logger().isEnabledFor(logging.INFO)  # it writes to the stderr it found when imported
+    assert capfd.readouterr() == ("", "")  # only the command's output is printed
+    assert not pooch.get_logger().isEnabledFor(logging.INFO)  # pooch writes to the stderr of its import
 
 
 def test_load_downloads_by_itself(monkeypatch, server):
@@ -291,7 +291,7 @@ BATCHES = {f"data_batch_{i}.bin": record(i, i) for i in range(1, 6)} | {"test_ba
 
 
 def archive(content):
-    """A tar.gz with the layout of the published one, with an unknown file among the members."""
+    """A tar.gz with the layout of the published one, and with an additional unknown file."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for name, bytes_ in ({"readme.html": b"hello", "../escaped": b"bad"} | content).items():
@@ -330,7 +330,7 @@ def test_cifar_archive_with_a_changed_batch_does_not_load(monkeypatch, server):
         data.load("cifar-10")
 
 
-# ---- tampered files on this machine
+# ---- changed files on this machine
 
 
 @pytest.mark.parametrize("name", list(CONTENT))
@@ -428,7 +428,7 @@ def test_every_entry_of_the_registry_is_complete():
         assert info.classes == len(set(info.class_names))
         for variant in info.variants:
             assert all(len(file.sha256) == 64 for file in variant.files)
-        assert np.all([variant.note for variant in info.variants[1:]])  # what is not the published bytes says so
+        assert np.all([variant.note for variant in info.variants[1:]])  # changed bytes have a note
         assert all(len(download.urls) >= 1 for download in info.downloads)
 
 
@@ -436,7 +436,7 @@ def test_every_entry_of_the_registry_is_complete():
 
 
 def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
-    """`python -m tests.data.sources` writes it again."""
+    """The registry writes the table of sources; `python -m tests.data.sources` writes it again."""
     monkeypatch.delitem(DATASETS, "toy")
     text = sources.PAGE.read_text(encoding="utf-8")
     assert text.count(sources.START) == text.count(sources.END) == 1
@@ -445,7 +445,7 @@ def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
 
 
 def test_every_data_set_has_a_paragraph_in_sources(monkeypatch):
-    """The paragraph, or the section of the embedded file, names the source of its files and their digests."""
+    """Every data set has a paragraph in SOURCES.md, or a section if embedded, with the files' source and digests."""
     monkeypatch.delitem(DATASETS, "toy")
     text = sources.PAGE.read_text(encoding="utf-8")
     for info in DATASETS.values():

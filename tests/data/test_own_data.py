@@ -18,7 +18,7 @@ X = RNG.standard_normal((60, 4)) + 2 * np.eye(3, 4)[Y]
 
 
 def table(path, x=X, y=ANIMALS[Y], at=2):
-    """A table written by the standard library, with quoted labels in the column `at`."""
+    """A table that the standard library writes, with quoted labels in the column `at`."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
         names = [f"feature {i}" for i in range(x.shape[1])]
@@ -44,7 +44,7 @@ def test_a_table_and_its_arrays_are_the_same_data(at, tmp_path):
     "y, names",
     [
         (ANIMALS[Y], ("cat", "dog", "emu")),
-        (np.array([30, 4, 200])[Y], ("4", "30", "200")),  # numbers by their size
+        (np.array([30, 4, 200])[Y], ("4", "30", "200")),  # numbers by size
         (np.array(["30", "4", "x"])[Y], ("30", "4", "x")),  # text as text
         (np.array([2, 0, 1])[Y], ("0", "1", "2")),
     ],
@@ -136,7 +136,10 @@ def test_four_arrays_are_the_way_out_of_the_circle(tmp_path, monkeypatch, capsys
 
 
 def test_a_secure_run_of_a_table_takes_its_test_set_from_another(tmp_path, monkeypatch, capsys):
-    """Each refusal names an option of the next command, and the last command trains a private network."""
+    """A secure run of a table takes its test set from another table; each refusal names an option of the next command.
+
+    The last command trains a private network.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     table(tmp_path / "own.csv", X[:40], ANIMALS[Y[:40]])
@@ -173,7 +176,10 @@ def test_a_test_set_in_a_file_of_its_own_is_that_of_four_arrays(tmp_path):
 
 @pytest.mark.parametrize("names", [["7", "30", "4"], ["x", "30", "4"]])
 def test_labels_of_a_test_set_are_read_as_those_of_the_training_data(names, tmp_path):
-    """A test set with only numbers has the classes of training labels that are text, and vice versa."""
+    """Labels of a test set are read like those of the training data, also if only one of them is text.
+
+    A test set with only numbers has the classes of training labels that are text, and vice versa.
+    """
     y = np.array(names)[Y]
     table(tmp_path / "train.csv", X[:40], y[:40])
     table(tmp_path / "test.csv", X[:20], np.full(20, "30"))
@@ -184,7 +190,7 @@ def test_labels_of_a_test_set_are_read_as_those_of_the_training_data(names, tmp_
 
 
 def test_two_tables_hold_numbers_of_one_kind(tmp_path):
-    """Whole numbers in 0 .. 255 in only one of them do not make a separate type."""
+    """Two tables have numbers of one kind, although only one of them has only whole numbers in 0 .. 255."""
     pixels = RNG.integers(0, 256, (60, 4))
     table(tmp_path / "train.csv", pixels[:40], Y[:40])
     for other, kind in ((pixels[40:], np.uint8), (pixels[40:] + 0.5, np.float64), (pixels[40:] + 256, np.float64)):
@@ -195,7 +201,10 @@ def test_two_tables_hold_numbers_of_one_kind(tmp_path):
 
 
 def test_a_counted_run_on_real_numbers_is_told_of_as_is(tmp_path, monkeypatch, capsys):
-    """The refusal of `unit` names it, before anyone trains with the mean and the deviation of the data."""
+    """A counted run on real numbers is pointed to `as-is` by the refusal of `unit`.
+
+    So nobody trains with the mean and the deviation of the data by mistake.
+    """
     monkeypatch.chdir(tmp_path)
     table(tmp_path / "own.csv")
     words = [*PRIVATE[:-1], "60", "--validation", "0.2", "--epochs", "1"]
@@ -258,7 +267,7 @@ NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-
 
 
 def rows(names, *columns):
-    """A table of six rows; a column is a row of values."""
+    """A table of six rows; each argument is the values of one column."""
     return "".join(f"{','.join(map(str, line))}\n" for line in [names, *zip(*columns, strict=True)])
 
 
@@ -408,12 +417,15 @@ def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, m
     ],
 )
 def test_a_label_is_what_stands_there(labels, classes, tmp_path):
-    """The label is an integer only if all labels are printed as they were written. Otherwise each label is a text."""
+    """A label is read as written: labels are integers only if all of them print as they were written.
+
+    Otherwise each label is a text.
+    """
     (tmp_path / "own.csv").write_text("a,label\n" + "".join(f"1,{one}\n" for one in labels), encoding="utf-8")
     assert list(data.load(tmp_path / "own.csv", unsplit=True).class_names) == classes
 
 
-IMAGES = {  # the shape of an example: whether its channels are last
+IMAGES = {  # the shape of an example, and whether its channels are last
     (28, 28, 1): True, (32, 32, 3): True, (32, 32, 4): True, (2, 3, 1): True, (16, 20, 3): True,
     (1, 28, 28): False, (3, 32, 32): False, (3, 4, 1): False, (2, 3, 3): False, (16, 5, 5): False, (7, 1, 1): False,
 }  # fmt: skip
@@ -442,7 +454,7 @@ def test_images_with_their_channels_last_are_refused(shape, last, tmp_path, monk
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("names", ["a,b,label", '\ufeff"a","b","label"', "#a, b, label", 'a, b, "label"'])
 def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, tmp_path):
-    """Names may have a mark of the encoding, quotes, a hash, spaces, and the three line ends."""
+    """Names of columns are read as programs write them: with an encoding mark, quotes, a hash, spaces, any line end."""
     (tmp_path / "own.csv").write_text(ends.join([names, "1,2,x", '3, 4, "y"', ""]), encoding="utf-8", newline="")
     own = data.load(tmp_path / "own.csv", unsplit=True)
     assert own.class_names == ("x", "y")
@@ -450,7 +462,11 @@ def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, t
 
 
 def test_the_line_is_that_of_the_file_whatever_a_label_holds(tmp_path):
-    """Characters that end a line for some programs but for no reader of tables, and line ends of two characters."""
+    """The line number in a message is that of the file, for any label.
+
+    A label may contain characters that end a line for some programs but not for readers of tables, and line ends of two
+    characters.
+    """
     for text in (
         "a,label\n1,x\x0by\n2,x\x0cy\n3,x\x85y\n4,x\u2028y\nbad,z\n",
         'a,label\r\n1,"x\r\n\r\ny"\r\n\r\nbad,z\r\n',
@@ -465,14 +481,21 @@ def test_the_line_is_that_of_the_file_whatever_a_label_holds(tmp_path):
     "names", [["t", "label"], ["t", "step", "label"], ["index", "x", "label"], ["grid", "x", "label"]]
 )
 def test_a_feature_that_only_looks_like_row_numbers_is_kept(names, tmp_path):
-    """Only one feature; a feature that does not count by one; an index that occurs twice; different whole numbers."""
+    """A feature that only looks like row numbers is kept.
+
+    Examples are a single feature, a feature that does not count by one, an index that occurs twice, and different whole
+    numbers.
+    """
     columns = [range(6)] if len(names) == 2 else [[4, 0, 5, 2, 3, 1] if "grid" in names else [0, 1, 2, 3, 4, 4], NOISE]
     (tmp_path / "own.csv").write_text(rows(names, *columns, TWICE))
     assert data.load(tmp_path / "own.csv", unsplit=True).x_train.T.tolist() == [list(column) for column in columns]
 
 
 def test_neither_a_refusal_nor_its_words_depend_on_one_record_of_declared_classes(tmp_path):
-    """A feature that numbers the rows no longer does so if one record is left out."""
+    """With declared classes, neither a refusal nor its words depend on one record.
+
+    A feature that numbers the rows no longer does so if one record is left out.
+    """
     for drop in (6, 2):
         table = [[name for k, name in enumerate(column) if k != drop] for column in (range(6), NOISE, TWICE)]
         (tmp_path / "own.csv").write_text(rows(["id", "a", "label"], *table))
@@ -570,7 +593,7 @@ def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
     code, out, err = typed(capsys, "own.csv", *words)
     assert code == 0, err
     assert "1 steps" not in out + err
-    assert (out + err).count(" 1 step") == 4  # progress, accuracy, the request, the result
+    assert (out + err).count(" 1 step") == 4  # progress, accuracy, request, result
 
 
 @pytest.mark.parametrize(
@@ -582,7 +605,7 @@ def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
     ],
 )
 def test_how_an_array_lies_in_memory_changes_nothing(x, y, tmp_path):
-    """The bytes in the order of another processor, columns first, and views."""
+    """The layout of an array in memory changes nothing: another processor's byte order, columns first, views."""
     for name, arrays in (("own", {"x": X, "y": Y}), ("other", {"x": x, "y": y})):
         np.savez(tmp_path / f"{name}.npz", **arrays)
     own, other = (data.load(tmp_path / f"{name}.npz", unsplit=True) for name in ("own", "other"))

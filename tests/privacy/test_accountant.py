@@ -39,7 +39,7 @@ def release(z=1.0, *, sampling="none", q=None, adjacency="replace-one", law="gau
 
 
 def spend(m, steps=1, **settings):
-    """`epsilon` of one mechanism as the papers count it. The warning about the end of the grid is ignored."""
+    """`epsilon` of one mechanism as the papers count it, without the warning about the end of the grid."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
         return epsilon([(m, steps)], **{"delta": DELTA, "conversion": "mironov2017"} | settings)
@@ -75,7 +75,7 @@ ORACLES = [
     (*FC, 0.05, 250, 2.35836964818, 2.40348422442, 1.1516708649, 2.59640803886),
     (*FC, 0.05, 300, 2.59537922342, 2.63909437369, 1.26410754958, 2.85984685852),
 ]
-# The printed values are stored next to the experiment: (batch, S, sigma, epochs, printed, and the values above).
+# the experiment's file has the printed values; here (batch, S, sigma, epochs, printed, and the values above)
 SETTINGS = {(caption["net"], float(caption["sigma"])): caption for caption in CAPTIONS}
 
 
@@ -88,7 +88,7 @@ TABLE = [(m, S, sigma, epochs, printed(m, sigma, epochs), *values) for m, S, sig
 
 
 def captioned(n, m, S, sigma, epochs, **settings):
-    """The paper's procedure: sensitivity S / m of the average, floor(n / m) steps in an epoch, Lemma 2's conversion."""
+    """The paper's procedure: sensitivity S / m of the average, floor(n / m) steps per epoch, Lemma 2's conversion."""
     mechanism = Mechanism(
         law="gaussian",
         sensitivity=S / m,
@@ -145,7 +145,7 @@ def test_other_readings_of_the_captions_hit_less():
 @pytest.mark.verifies("lee2020:acct")
 @pytest.mark.parametrize(
     "m, S, sigma, values",
-    [  # E4: a per-example clip of 3 (or 2) has twice the replace-one sensitivity
+    [  # values of E4: a clip of 3 (or 2) per example has twice the replace-one sensitivity
         (512, 6, 0.01, [11.0212, 16.2860, 21.5508, 24.9644]),
         (512, 6, 0.03, [2.7145, 3.9122, 4.8586, 5.7105]),
         (512, 6, 0.05, [1.5512, 2.2163, 2.7376, 3.1869]),
@@ -180,7 +180,7 @@ def test_conversions_of_one_caption(sampling, conversion, value, order):
 @pytest.mark.verifies("mironov2019:thm11", "lee2020:fn1", "dpulr2024:L249")
 @pytest.mark.parametrize(
     "batch, steps, z, exact, order, closed, epochs",
-    [  # E9 of dpulr2024: delta = 1e-5, n = 60,000; its exact values are on a coarser grid of orders
+    [  # E9 of dpulr2024: delta = 1e-5, n = 60,000; its exact values use a coarser grid of orders
         (64, 23438, 4, 0.145776, 96, 0.542286, 5.67959),
         (64, 23438, 8, 0.067974, 192, 0.214243, 2.55993),
         (200, 7500, 4, 0.270042, 53, 0.817492, 5.67959),
@@ -193,12 +193,12 @@ def test_which_accountant_goes_with_which_batches(batch, steps, z, exact, order,
     at_order = spend(m, steps, orders=[order], conversion="canonne2020").epsilon
     assert at_order == pytest.approx(exact, rel=1e-5)
     assert spend(m, steps, conversion="canonne2020").epsilon <= at_order
-    fine = 1 + np.geomspace(1, 1000, 100_000)  # the best order is the last one that the conditions allow
+    fine = 1 + np.geomspace(1, 1000, 100_000)  # the conditions allow no order beyond the best one
     assert spend(m, steps, bound="mironov2019:thm11", orders=fine).epsilon == pytest.approx(closed, rel=1e-4)
     shuffled = release(z, sampling="epoch-partition", q=batch / 60000)
     g = spend(shuffled, steps, steps_per_epoch=-(-60000 // batch))
     assert g.uses == 25
-    assert g.epsilon > epochs  # the exact delta of 25 Gaussian releases, which a conversion does not reach
+    assert g.epsilon > epochs  # the exact delta of 25 Gaussian releases, which no conversion reaches
 
 
 # --- dp-accounting, end to end
@@ -215,7 +215,10 @@ def theirs(event, steps, replace_one, orders=range(2, 257)):
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:acct", "canonne2020:prop12", "wbk2019:thm27", "lee2020:fn1", "lee2020:lem1")
 def test_agrees_with_dp_accounting_end_to_end():
-    """500 random settings of Poisson and unsampled Gaussians, and 40 without replacement (theirs is slow), to 1e-7."""
+    """The accountant agrees with dp-accounting to 1e-7 in 500 random settings of Poisson and unsampled Gaussians.
+
+    It also agrees in 40 settings without replacement, for which dp-accounting is slow.
+    """
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SampledWithoutReplacementDpEvent
 
     rng = np.random.default_rng(11)
@@ -244,9 +247,9 @@ def test_agrees_with_dp_accounting_end_to_end():
 @pytest.mark.verifies("lee2020:def1")
 @pytest.mark.slow
 def test_tight_numbers_beside_renyi():
-    """The tight epsilon of E9's Poisson rows by a second method.
+    """The tight epsilons of E9's Poisson rows are next to the Renyi ones, by a second method.
 
-    For shuffled epochs, the exact delta of 25 releases.
+    For shuffled epochs, the method is the exact delta of 25 releases.
     """
     for batch, steps, z, value in ((64, 23438, 4, 0.13086), (500, 3000, 4, 0.40350), (200, 7500, 8, 0.11281)):
         m = release(z, sampling="poisson", q=batch / 60000, adjacency="add-remove")
@@ -274,7 +277,10 @@ def test_tight_says_why_there_is_no_number():
 
 
 def test_a_curve_of_ones_own_need_not_be_hashable():
-    """A dataclass that compares by value has no hash. Its Renyi curve is counted like any other curve."""
+    """A user's own curve need not be hashable: a dataclass that compares by value has no hash.
+
+    Its Renyi curve is counted like any other curve.
+    """
 
     @dataclasses.dataclass
     class Curve:
@@ -290,7 +296,10 @@ def test_a_curve_of_ones_own_need_not_be_hashable():
 
 
 def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
-    """The exponential of a step's loss exceeds the floats, or an epsilon is too small for a gain."""
+    """If privacy losses add nothing, the number is by Renyi divergences.
+
+    This is so if the exponential of a step's loss exceeds the floats, or if epsilon is too small for a gain.
+    """
     loud = release(0.0101, sampling="poisson", q=4.45e-6, adjacency="add-remove")
     with pytest.raises(Unresolved, match="rounding errors are too large"):
         privacy_losses([(loud, 321)], delta=1e-18)
@@ -306,7 +315,10 @@ def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
 
 
 def test_the_smallest_number_is_that_of_one_of_the_accountants():
-    """The accountant depends on the setting. A named bound, conversion or orders mean Renyi divergences."""
+    """The smallest number is that of one accountant, which depends on the setting.
+
+    A named bound, conversion or orders mean Renyi divergences.
+    """
     won = set()
     for m, steps, delta in (
         (release(1.5, sampling="poisson", q=0.001, adjacency="add-remove"), 100, 1e-6),
@@ -331,7 +343,7 @@ def test_the_smallest_number_is_that_of_one_of_the_accountants():
         epsilon([(m, 1)], delta=delta, accountant="moments")
 
 
-# --- what a result says
+# --- the content of a result
 
 
 @pytest.mark.verifies("lee2020:adjacency", "lee2020:compose")
@@ -376,7 +388,10 @@ def test_different_steps_add_up_at_each_order():
 
 @pytest.mark.verifies("lee2020:lem1", "lee2020:lem2")
 def test_the_default_grid_of_a_gaussian_loses_next_to_nothing():
-    """The result is compared with the minimum over all real orders, rho + 2 sqrt(rho log(1/delta))."""
+    """The default grid of a Gaussian loses almost nothing, compared with the minimum over all real orders.
+
+    The minimum is rho + 2 sqrt(rho log(1/delta)).
+    """
     for z, steps in itertools.product((0.2, 1, 5, 40, 900), (1, 30, 2000)):
         rho = steps / (2 * z * z)
         best = rho + 2 * math.sqrt(rho * math.log(1e5))
@@ -384,7 +399,7 @@ def test_the_default_grid_of_a_gaussian_loses_next_to_nothing():
 
 
 def test_laplace_noise_is_at_most_pure_privacy():
-    z = 3 * math.sqrt(2)  # scale 3 of the noise at sensitivity 1
+    z = 3 * math.sqrt(2)  # noise of scale 3 at sensitivity 1
     assert spend(release(z, law="laplace"), 2).epsilon == pytest.approx(2 / 3, rel=1e-4)
     assert spend(release(z, law="laplace"), 2).bound == "berthier2019:prop2.1"
     batch = release(2 * math.sqrt(2), law="laplace", sampling="without-replacement", q=0.1)
@@ -401,7 +416,7 @@ def test_a_shuffled_epoch_costs_one_release():
         g = spend(m, steps)
         assert (g.steps, g.uses) == (steps, uses)
         assert g.epsilon == spend(full, uses).epsilon
-    # m = 256 of 60,000 gives 234 whole batches, or 235 with the short one; the rate does not tell which
+    # m = 256 of 60,000 gives 234 whole batches, or 235 with the smaller one; the rate does not say which
     odd = release(2.0, sampling="epoch-partition", q=256 / 60000)
     assert spend(odd, 15 * 234).uses == 15
     assert (spend(odd, 15 * 235).uses, spend(odd, 15 * 235, steps_per_epoch=235).uses) == (16, 15)
@@ -414,9 +429,9 @@ def test_a_shuffled_epoch_costs_one_release():
 @pytest.mark.verifies("lee2020:compose", "dpulr2024:L249", "berthier2019:lem3.1")
 @pytest.mark.parametrize("trials", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_no_law_of_a_shuffled_epoch_exceeds_one_release(trials):
-    """Epochs over four records have two batches of two.
+    """No law of a shuffled epoch exceeds one release, for epochs over four records with two batches of two.
 
-    The second release depends on the first. All 24 orders are tested.
+    The second release depends on the first. We test all 24 orders.
     """
     rng, outcomes = np.random.default_rng(13), 3
     batches = [b for b in itertools.combinations(range(5), 2) if b != (3, 4)]  # record 4 replaces record 3
@@ -445,7 +460,10 @@ def test_no_law_of_a_shuffled_epoch_exceeds_one_release(trials):
 @pytest.mark.verifies("berthier2019:lem3.1")
 @pytest.mark.parametrize("trials", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_no_random_batch_exceeds_the_curve_without_sampling(trials):
-    """The bounds on request: one record replaced with Poisson batches and without replacement."""
+    """No random batch exceeds the curve without sampling, for the bounds on request.
+
+    One record is replaced, with Poisson batches and without replacement.
+    """
     rng = np.random.default_rng(14)
     for _ in range(trials):
         q, inputs = rng.uniform(), [b for r in range(4) for b in itertools.combinations(range(4), r)]
@@ -478,7 +496,10 @@ def test_a_bound_above_the_curve_without_sampling_is_not_used():
 
 
 def test_a_classic_mechanism_by_its_curve():
-    """Randomised response with epsilon_0 = 1 on all data, and on batches without replacement."""
+    """A classic mechanism is counted by its curve: randomised response with epsilon_0 = 1.
+
+    We test all data, and batches without replacement.
+    """
     p = np.array([math.e, 1]) / (1 + math.e)
 
     def curve(orders):
@@ -555,7 +576,7 @@ def test_no_noise_to_speak_of_is_infinite_never_nan():
         assert not np.isnan(g.rdp).any()
 
 
-# --- what is refused
+# --- refusals
 
 
 def refusal(m, **settings):
@@ -777,12 +798,12 @@ def test_calibration_passes_refusals_on():
         aim(8.0, sampling="poisson", adjacency="add-remove", bound="mironov2019:thm11")
 
 
-# --- a scheme whose records can be in a batch more than once
+# --- a scheme in which a record can be in a batch more than once
 
 
 @pytest.fixture
 def with_replacement(monkeypatch):
-    """Poisson batches, declared as if only a bound 64 times the curve without sampling held, and nothing in full."""
+    """Poisson batches, declared with a bound of 64 times the curve without sampling, and without full counting."""
     own = theorems.Bound(
         id="wbk2019:thm9",
         samplings=("poisson",),
@@ -798,7 +819,10 @@ def with_replacement(monkeypatch):
 
 
 def test_what_no_coverage_counts_in_full_never_falls_back_on_it(with_replacement):
-    """A fallback would give the epsilon for every use counted in full, which is 64 times too small at every order."""
+    """If no coverage counts every use in full, the accountant never falls back on full counting.
+
+    A fallback would give an epsilon that is 64 times too small at every order.
+    """
     m = release(10.0, sampling="poisson")
     orders = np.array([2.0, 2.5, 8.0])
     assert theorems.one_step(m, orders, choose(m)).tolist() == pytest.approx([0.64, 0.8, 2.56], rel=1e-14)
@@ -815,7 +839,10 @@ def test_what_no_coverage_counts_in_full_never_falls_back_on_it(with_replacement
 
 
 def test_nor_does_pure_composition(with_replacement):
-    """One use of Laplace noise has the pure epsilon sqrt(2) / z. More uses in a batch could have a larger one."""
+    """Pure composition does not apply either: one use of Laplace noise has the pure epsilon sqrt(2) / z.
+
+    More uses in a batch could have a larger one.
+    """
     m = release(10.0, sampling="poisson", law="laplace")
     assert compose_pure([(m, 1)])[0] == math.inf
     whole = release(10.0, sampling="none", law="laplace")

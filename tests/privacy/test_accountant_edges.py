@@ -20,7 +20,7 @@ RECORDED = json.loads((ROOT / "results" / "trust-accountants" / "edges.json").re
 
 
 def holds(told):
-    """There is no fault. If dp-accounting differs by more than 1e-7, it differs from the theorem."""
+    """Assert that there is no fault. If dp-accounting differs by more than 1e-7, it also differs from the theorem."""
     assert told["faults"] == []
     assert told["worst_relative_gap"]["below"]["gap"] <= edges.BELOW
     assert told["worst_relative_gap"]["above"]["gap"] <= 1e-9
@@ -59,7 +59,7 @@ def test_the_record_is_of_a_whole_search():
     holds(RECORDED)
 
 
-# --- what the search found
+# --- findings of the search
 
 
 @pytest.mark.verifies("lee2020:fn1", "wbk2019:thm9", "zhuwang2019:thm5")
@@ -89,7 +89,7 @@ def test_a_sum_whose_exponents_cancel_is_rounded_up(bound, alpha, q, z):
 
 @pytest.mark.verifies("canonne2020:prop12")
 def test_a_conversion_whose_terms_cancel_is_rounded_up():
-    """delta is chosen so that a relative 1e-10 of the terms remains."""
+    """A conversion with terms that cancel is rounded up; delta leaves a relative 1e-10 of the terms."""
     rng = np.random.default_rng(12)
     for _ in range(40):
         alpha, value = 1 + 10 ** rng.uniform(-2, 4), 10 ** rng.uniform(-4, 1)
@@ -113,7 +113,10 @@ def exact_delta(epsilon, z):
 
 @pytest.mark.verifies("berthier2019:prop2.2", "lee2020:def1")
 def test_the_exact_delta_keeps_its_digits_and_its_epsilon_is_rounded_up():
-    """With much noise, delta had nine digits of a difference of nearly equal tails, and epsilon was too small."""
+    """The exact delta keeps its digits and its epsilon is rounded up, also with much noise.
+
+    Once, delta had nine digits of a difference of nearly equal tails, and epsilon was too small.
+    """
     rng = np.random.default_rng(13)
     for _ in range(40):
         z = 10 ** rng.uniform(-3, 6)
@@ -133,7 +136,10 @@ def test_the_exact_delta_keeps_its_digits_and_its_epsilon_is_rounded_up():
 @pytest.mark.verifies("dpulr2024:L249")
 @pytest.mark.parametrize("n, m", [(66021995, 1), (8808658215, 87), (59259886, 1), (2 * 10**9 - 1, 10**9), (49, 1)])
 def test_steps_of_an_epoch_of_many_records(n, m):
-    """Rounding of n / m allowed one step too many, or counted one too few."""
+    """An epoch of many records has its exact number of steps.
+
+    Once, rounding of n / m allowed one step too many, or counted one too few.
+    """
     fields = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 1.0}
     release = Mechanism(**fields, sampling="epoch-partition", sampling_rate=m / n)
     fewest, most = n // m, -(-n // m)

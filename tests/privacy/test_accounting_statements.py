@@ -1,7 +1,7 @@
-"""The papers' statements about counting privacy, judged by methods that share no code with the accountants.
+"""The papers' statements about counting privacy, tested by methods that share no code with the accountants.
 
-Small cases are enumerated (every event, every batch, every pair of data sets), and densities are integrated. The
-captions of lee2020 are compared with a bound that is proved by another inequality and composed by dp-accounting.
+We enumerate small cases (every event, every batch, every pair of data sets), and integrate densities. We compare the
+captions of lee2020 with a bound that is proved by another inequality and composed by dp-accounting.
 """
 
 import itertools
@@ -38,7 +38,10 @@ def response(epsilon_0):
 
 @pytest.mark.verifies("lee2020:adjacency", "lee2020:def4", "ohana2021:def2.1", "berthier2019:def2.1")
 def test_replacing_a_record_is_not_adding_one():
-    """All data sets of m records on a circle of radius c: sensitivities of average and sum, distances of histograms."""
+    """Replacing a record differs from adding one, for all data sets of m records on a circle of radius c.
+
+    We compare the sensitivities of average and sum, and the distances of histograms.
+    """
     m, c = 3, 0.5
     values = [c * np.array([math.cos(t), math.sin(t)]) for t in np.arange(8) * math.pi / 4]
     rest = list(itertools.combinations_with_replacement(range(8), m - 1))
@@ -68,7 +71,10 @@ def test_replacing_a_record_is_not_adding_one():
 
 @pytest.mark.verifies("ohana2021:def2.1")
 def test_a_saturated_column_tells_records_added_from_records_replaced():
-    """Its variance counts the records. A replaced record changes nothing, and removing one of four changes 4 into 3."""
+    """The variance of a saturated column counts the records, so it shows an added record but not a replaced one.
+
+    Removing one of four records changes 4 into 3.
+    """
     removed, added = renyi_gaussian(0, 4, 0, 3, alpha=2), renyi_gaussian(0, 3, 0, 4, alpha=2)
     assert removed == pytest.approx(0.0588915178, abs=1e-10)
     assert removed == pytest.approx(-0.5 * math.log(8 / 9), rel=1e-13)
@@ -82,7 +88,10 @@ def test_a_saturated_column_tells_records_added_from_records_replaced():
 
 @pytest.mark.verifies("ohana2021:def2.2")
 def test_single_outcomes_say_nothing_about_sets_of_them():
-    """With "O in Im A" for a subset, laws on disjoint halves of 200 outcomes would be (0, 0.01)-private."""
+    """Bounds on single outcomes say nothing about sets of outcomes.
+
+    With "O in Im A" for a subset, laws on disjoint halves of 200 outcomes would be (0, 0.01)-private.
+    """
     p, q = np.repeat([0.01, 0.0], 100), np.repeat([0.0, 0.01], 100)
     assert (p - math.exp(0.0) * q).max() == 0.01
     assert hockey_stick(p, q, epsilon=0.0) == pytest.approx(1, abs=1e-14)
@@ -96,7 +105,7 @@ def test_both_orders_of_two_neighbours_count():
     back = renyi_gaussian(0, 0.75, 0, 1, alpha=4)
     assert back == pytest.approx(0.0505717382, abs=1e-10)
     assert back == pytest.approx(renyi_density(log_normal(0, 0.75), log_normal(0, 1), alpha=4), rel=1e-9)
-    # a sampled Gaussian is not symmetric either, and the curve is the larger of both orders
+    # a sampled Gaussian is not symmetric either, and the curve is the larger of the two orders
     value = float(subsampling.poisson_gaussian([3], sampling_rate=0.5, noise_multiplier=1.0)[0])
 
     def log_mixture(x):
@@ -112,7 +121,10 @@ def test_both_orders_of_two_neighbours_count():
 
 @pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "dpulr2024:def2", "berthier2019:def2.2")
 def test_the_exponent_of_the_second_law_goes_with_the_law_that_is_averaged_over():
-    """E_Q[P^a Q^-a] = sum P^a Q^(1-a). Its limits are KL and the largest log ratio. Below 0, it is not a divergence."""
+    """The exponent of the second law depends on the law of the average: E_Q[P^a Q^-a] = sum P^a Q^(1-a).
+
+    Its limits are KL and the largest log ratio. Below 0, it is not a divergence.
+    """
     rng = np.random.default_rng(21)
     for _ in range(20):
         p, q = rng.dirichlet(np.ones(5), 2)
@@ -143,7 +155,7 @@ def test_total_variation_is_a_metric_and_the_cost_of_the_best_coupling():
 
 
 def joint_law(first, second):
-    """Law of two releases. The second is drawn from second[k] after the first gave k."""
+    """Law of two releases: the second is drawn from second[k] after the first returned k."""
     return (first[:, None] * second).ravel()
 
 
@@ -167,7 +179,10 @@ def test_epsilons_add_up_when_the_second_release_is_chosen_after_the_first():
 @pytest.mark.verifies("ohana2021:thm1")
 @pytest.mark.parametrize("rho, joint", [(0.0, 2.0), (0.9, 20.0), (0.99, 200.0), (1.0, INF)])
 def test_epsilons_do_not_add_up_over_releases_that_share_their_noise(rho, joint):
-    """Two releases N(+-1, 1), each with divergence 1 at alpha = 2. Their noises have the correlation rho."""
+    """Epsilons do not add up over releases that share their noise: N(+-1, 1), each with divergence 1 at alpha = 2.
+
+    The noises of the two releases have the correlation rho.
+    """
     cov = np.array([[1.0, rho], [rho, 1.0]])
     assert renyi_gaussian([1, -1], cov, [0, 0], cov, alpha=2) == pytest.approx(joint, rel=1e-12)
     alone = renyi_gaussian(1, 1, 0, 1, alpha=2)
@@ -184,7 +199,10 @@ def test_epsilons_do_not_add_up_over_releases_that_share_their_noise(rho, joint)
 
 @pytest.mark.verifies("dpulr2024:prop1", "berthier2019:prop2.7", "berthier2019:rdp-comp")
 def test_the_two_forms_of_the_conversion_say_the_same():
-    """delta = exp((a - 1)(g - eps)) for eps > g. Also the minimum over all real orders of a Gaussian's curve."""
+    """The two forms of the conversion agree: delta = exp((a - 1)(g - eps)) for eps > g.
+
+    The minimum over all real orders of a Gaussian's curve agrees too.
+    """
     for alpha, g, eps in ((2.0, 0.3, 1.0), (7.5, 1.2, 1.3), (40.0, 0.05, 0.9)):
         delta = math.exp((alpha - 1) * (g - eps))
         assert 0 < delta < 1
@@ -223,12 +241,12 @@ def test_laplace_noise_is_private_at_its_epsilon_and_no_smaller():
 
 
 def classic_noise_multiplier(eps, delta):
-    """c / epsilon for c^2 = 2 log(1.25 / delta). The proposition needs any larger c."""
+    """c / epsilon for c^2 = 2 log(1.25 / delta); the proposition needs a larger c."""
     return math.sqrt(2 * math.log(1.25 / delta)) / eps
 
 
 def exact_delta(eps, z):
-    """Computed by the definition: the mass of p - e^eps q where it is positive, from Gaussian tails at fifty digits."""
+    """The exact delta by the definition: the mass of p - e^eps q where it is positive, by tails at fifty digits."""
     with mp.workdps(50):
         mu = 1 / mp.mpf(z)
         edge = eps / mu + mu / 2
@@ -251,7 +269,7 @@ def test_the_textbook_gaussian_leaks_more_than_claimed_for_large_epsilon(eps, de
     ours = hockey_stick_gaussian(epsilon=eps, noise_multiplier=z)
     assert ours / delta == pytest.approx(ratio, rel=1e-8)
     assert exact_delta(eps, z) == pytest.approx(ours, rel=1e-9)
-    # slightly more noise than the infimum, as c^2 > 2 log(1.25 / delta) needs, changes nothing
+    # slightly more noise than the infimum, as c^2 > 2 log(1.25 / delta) requires, changes nothing
     if ratio > 1:
         assert hockey_stick_gaussian(epsilon=eps, noise_multiplier=z * 1.0001) > delta
 
@@ -307,7 +325,7 @@ def test_the_divergence_of_a_mixture_is_at_most_the_softmax_average():
 
 
 def lemma_3(q, alpha, curve, eps_infinity, exponent):
-    """Lemma 3 as a loop, with the last exponent left open."""
+    """Lemma 3 as a loop; the last exponent is an argument."""
     gap = math.expm1(eps_infinity)
     total = 1 + q**2 * math.comb(alpha, 2) * min(
         4 * math.expm1(curve(2)), 2 * math.exp(curve(2)), math.exp(curve(2)) * gap**2
@@ -319,9 +337,9 @@ def lemma_3(q, alpha, curve, eps_infinity, exponent):
 
 @pytest.mark.verifies("lee2020:lem3")
 def test_the_last_exponent_of_lemma_3():
-    """The lemma prints j, which it does not define.
+    """The last exponent of Lemma 3 is printed as j, which the lemma does not define.
 
-    With l it is the cited theorem, and with the upper limit it is false.
+    With l, the lemma is the cited theorem. With the upper limit, it is false.
     """
     sum_as_printed = (
         "sum(C(a, l) * q**l * exp((l - 1) * eps(l)) * min(2, (exp(eps_inf) - 1)**j) for l in range(3, a + 1))"
@@ -329,7 +347,7 @@ def test_the_last_exponent_of_lemma_3():
     names = {"C": math.comb, "exp": math.exp, "eps": lambda l: 0.1 * l, "a": 5, "q": 0.1, "eps_inf": 0.5}
     with pytest.raises(NameError, match="'j'"):
         eval(sum_as_printed, {**names, "sum": sum, "min": min, "range": range})
-    # one of two records is drawn and answers by randomised response; q = 1/2, and neighbours differ in the other record
+    # One of two records is drawn and answers by randomised response. q = 1/2, and neighbours differ in the other record
     p, r = response(0.45)
     exact = max(renyi(p, (p + r) / 2, alpha=128), renyi((p + r) / 2, p, alpha=128))
 
@@ -353,7 +371,10 @@ def test_the_last_exponent_of_lemma_3():
 
 @pytest.mark.verifies("lee2020:lem3", "lee2020:adjacency")
 def test_lemma_3_is_not_about_poisson_batches():
-    """If a record is replaced, a release of the batch's size is 0-private. With Poisson batches, it reveals n."""
+    """Lemma 3 is not about Poisson batches: if a record is replaced, a release of the batch's size is 0-private.
+
+    With Poisson batches, this release reveals n.
+    """
     one, two = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25])  # Binomial(1, 1/2), Binomial(2, 1/2)
     assert renyi(one, two, alpha=2) == pytest.approx(math.log(1.5), rel=1e-14)
     assert renyi(two, one, alpha=2) == INF
@@ -366,7 +387,10 @@ def test_lemma_3_is_not_about_poisson_batches():
 
 @pytest.mark.verifies("lee2020:lem3", "lee2020:lem3-gauss")
 def test_from_which_rate_on_lemma_3_does_not_amplify():
-    """At alpha = 2 it amplifies below q = sqrt((x - 1) / min(...)), x = e^{eps(2)}: 1/2 only for x <= 2, always < 1."""
+    """Lemma 3 amplifies only below a rate, which is q = sqrt((x - 1) / min(...)) at alpha = 2, x = e^{eps(2)}.
+
+    The rate is 1/2 only for x <= 2, and always < 1.
+    """
     for z, threshold in ((5, 0.5), (1 / math.sqrt(math.log(2)), 0.5), (1, 0.5622), (0.64, 0.6756), (0.5, 0.7006)):
         x = math.exp(1 / z**2)
         assert math.sqrt((x - 1) / min(4 * (x - 1), 2 * x)) == pytest.approx(threshold, abs=5e-5)
@@ -385,9 +409,9 @@ def test_from_which_rate_on_lemma_3_does_not_amplify():
 
 @pytest.mark.verifies("berthier2019:thm3.2")
 def test_how_much_the_reports_bound_gives_away():
-    """E-F: the factor is up to 1.55 if e^{eps(2)} > 2, and below that nothing at alpha = 2.
+    """The report's bound is larger by a factor of up to 1.55 if e^{eps(2)} > 2 (the ledger's E-F).
 
-    Its factor 8 needs 1/z^2 <= 1.2564.
+    Below that, it loses nothing at alpha = 2. Its factor 8 needs 1/z^2 <= 1.2564.
     """
     ratios = []
     for q, z, alpha in ((1e-3, 1, 8), (0.01, 2, 16), (0.1, 0.5, 2)):
@@ -400,7 +424,7 @@ def test_how_much_the_reports_bound_gives_away():
 
 
 # Another inequality for batches without replacement (Balle, Barthe and Gaboardi, 2018), in both orders: H_{1 + q (a -
-# 1)}(P', Q') <= q sup H_a(P, Q). It bounds all deltas of a step, so that steps compose without orders.
+# 1)}(P', Q') <= q sup H_a(P, Q). It bounds all deltas of a step, so steps compose without orders.
 
 
 @pytest.mark.parametrize("trials", [20, pytest.param(150, marks=pytest.mark.slow)])
@@ -425,18 +449,18 @@ def test_the_other_inequality_holds_for_every_finite_mechanism_tried(trials):
 
 
 def gaussian_delta(t, z):
-    """H_{e^t} of N(1/z, 1) from N(0, 1) for rows of t >= 0: Phi(above) - e^t Phi(below), also if it is tiny."""
+    """H_{e^t} of N(1/z, 1) from N(0, 1) for rows of t >= 0: Phi(above) - e^t Phi(below), correct also if tiny."""
     above, below = 0.5 / z - t * z, -0.5 / z - t * z
-    small = np.minimum(above, 0)  # there both terms share the factor exp(-above^2 / 2)
+    small = np.minimum(above, 0)  # there, both terms have the factor exp(-above^2 / 2)
     tails = special.erfcx(-small / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
     direct = special.ndtr(above) - np.exp(t + special.log_ndtr(below))
     return np.where(above > 0, direct, 0.5 * np.exp(-(small**2) / 2) * np.maximum(tails, 0))
 
 
 def proved_curve(q, z, alpha):
-    """The Renyi curve of these deltas h: E_Q[(P/Q)^a] = 1 + a (a - 1) int_1^inf (s^{a-2} + s^{-a-1}) h(s) ds."""
+    """The Renyi curve of the deltas h: E_Q[(P/Q)^a] = 1 + a (a - 1) int_1^inf (s^{a-2} + s^{-a-1}) h(s) ds."""
     nodes, weights = np.polynomial.legendre.leggauss(40)
-    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # the integrand is near log a = alpha / z^2, with width 1 / z
+    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # the integrand is near log a = alpha / z^2; width 1 / z
     half = np.diff(ends)[:, None] / 2
     t = (ends[:-1, None] + ends[1:, None]) / 2 + half * nodes
     s = 1 + q * np.expm1(t)
@@ -450,9 +474,9 @@ def test_the_bounds_are_above_what_the_other_inequality_proves():
     assert proved_curve(q, z, 7) == pytest.approx(1.499629e-4, rel=1e-6)
     assert proved_curve(q, z, 2) == pytest.approx(4.27959e-5, rel=1e-5)
     with mp.workdps(30):
-        assert float(mp_quad_poisson(7, q, z)) < proved_curve(q, z, 7)  # one explicit pair, E7
+        assert float(mp_quad_poisson(7, q, z)) < proved_curve(q, z, 7)  # E7: one explicit pair
     for q, z, alpha in itertools.product((1e-3, 0.01, 0.1, 0.5, 1.0), (0.64, 1.7, 8.5), (2, 3, 7, 16)):
-        if alpha * alpha > 300 * z * z:  # beyond floats
+        if alpha * alpha > 300 * z * z:  # beyond the range of floats
             continue
         base = alpha / (2 * z * z)
         proved = proved_curve(q, z, alpha)
@@ -499,7 +523,7 @@ def count(n, m, S, sigma, epochs, bound):
 
 
 def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
-    """An epsilon from these deltas: a pair of laws with these deltas, rounded upwards and composed by dp-accounting."""
+    """An epsilon from these deltas: dp-accounting composes a pair of laws with these deltas, rounded upwards."""
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
@@ -519,7 +543,10 @@ def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
 
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig4", "lee2020:acct")
 def test_lemma_3_gives_more_than_most_captions_say():
-    """E3: none of Figure 2's values, and 5 of Figure 4's, where the stronger bound is the same. Up to 66 % more."""
+    """Lemma 3 gives a larger epsilon than most captions print, by up to 66 % (the ledger's E3).
+
+    It gives none of Figure 2's values, and 5 of Figure 4's, where the stronger bound is the same.
+    """
     more = {512: [], 128: []}
     hits = {512: 0, 128: 0}
     for m, S in ((512, 3), (128, 2)):
@@ -536,7 +563,10 @@ def test_lemma_3_gives_more_than_most_captions_say():
 
 @pytest.mark.verifies("lee2020:fig3", "lee2020:fig4")
 def test_the_same_settings_cost_more_on_the_50_000_records_of_cifar():
-    """E2: the rate and the steps of n = 50,000, and everything else as printed."""
+    """On the 50,000 records of CIFAR, the same settings have a larger epsilon (the ledger's E2).
+
+    We use the rate and the steps of n = 50,000, and everything else as printed.
+    """
     more = {m: [] for m in (512, 128)}
     for m, S in ((512, 3), (128, 2)):
         for sigma, epochs, printed in captions(m):
@@ -548,7 +578,7 @@ def test_the_same_settings_cost_more_on_the_50_000_records_of_cifar():
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 @pytest.mark.parametrize(
     "n, setting, proved, margin",
-    [  # the printed values that are the most and the least above, on Fashion-MNIST and CIFAR-10
+    [  # the printed values with the largest and the smallest excess, on Fashion-MNIST and CIFAR-10
         (60000, (512, 3, 0.05, 50, 0.75), 0.26817, 2.7968),
         (50000, (512, 3, 0.05, 50, 0.75), 0.29524, 2.5403),
         pytest.param(60000, (128, 2, 0.01, 300, 26.19), 19.9522, 1.3126, marks=pytest.mark.slow),
@@ -565,7 +595,10 @@ def test_printed_epsilons_are_above_proved_ones(n, setting, proved, margin):
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_all_48_printed_epsilons_are_true_for_the_sensitivities_stated():
-    """24 captions, each for Fashion-MNIST and for CIFAR-10. Figure 3 and the right of Figure 4 are for CIFAR-10."""
+    """All 48 printed epsilons are true for the stated sensitivities: 24 captions, for Fashion-MNIST and for CIFAR-10.
+
+    Figure 3 and the right of Figure 4 are for CIFAR-10.
+    """
     assert proved_epsilon(60000, 512, 3, 0.01, 50) == pytest.approx(1.9966, abs=1e-4)
     for n, m, S, least, most in (
         (60000, 512, 3, 2.1657, 2.7968),
@@ -582,7 +615,10 @@ def test_all_48_printed_epsilons_are_true_for_the_sensitivities_stated():
 
 @pytest.mark.verifies("dpulr2024:L249")
 def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
-    """Two records, batches of one, an epoch of two releases at z = 1/4. The neighbour's record contributes nothing."""
+    """A Poisson guarantee does not hold for shuffled batches: two records, batches of one, two releases at z = 1/4.
+
+    The two releases are one epoch. The neighbour's record contributes nothing.
+    """
     mu, dx = 4.0, 0.02
     x = np.arange(-9, mu + 9, dx)
     without, with_it = (np.exp(-((x - mean) ** 2) / 2) / math.sqrt(2 * math.pi) for mean in (0, mu))
@@ -597,7 +633,7 @@ def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
     assert [deltas["shuffled", e] for e in (0, 1, 3)] == pytest.approx([0.93715, 0.90141, 0.78995], abs=2e-5)
     assert [deltas["poisson", e] for e in (0, 1, 3)] == pytest.approx([0.71177, 0.68614, 0.61581], abs=2e-5)
     assert deltas["poisson", 0] < 1 - (1 - 1 / 2) ** 2  # the record is in no batch at all with probability 1/4
-    assert deltas["shuffled", 0] < 2 * special.ndtr(mu / 2) - 1  # the delta of one full release of it
+    assert deltas["shuffled", 0] < 2 * special.ndtr(mu / 2) - 1  # the delta of one full release of the record
 
 
 @pytest.mark.verifies("dpulr2024:L249")
@@ -610,7 +646,7 @@ def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
     ],
 )
 def test_what_each_way_of_drawing_batches_costs(sampling, adjacency, bound, value):
-    """Batches of 64 of 60,000, 25 epochs, noise multiplier 4."""
+    """What each way of drawing batches costs, for batches of 64 of 60,000, 25 epochs, noise multiplier 4."""
     mechanism = Mechanism(
         law="gaussian",
         sensitivity=1.0,
@@ -622,7 +658,7 @@ def test_what_each_way_of_drawing_batches_costs(sampling, adjacency, bound, valu
     per_epoch = {"steps_per_epoch": 938} if sampling == "epoch-partition" else {}
     g = epsilon([(mechanism, 23438)], delta=1e-5, conversion="mironov2017", bound=bound, **per_epoch)
     assert g.epsilon == pytest.approx(value, abs=1e-6)
-    if sampling == "epoch-partition":  # the exact epsilon of the 25 releases, which are one at z = 4 / 5
+    if sampling == "epoch-partition":  # the exact epsilon of the 25 releases, which are one release at z = 4 / 5
         exact = optimize.brentq(lambda eps: exact_delta(eps, 4 / 5) - 1e-5, 1, 20, xtol=1e-12)
         assert exact == pytest.approx(5.67959, abs=1e-5)
         assert g.epsilon > exact
@@ -630,7 +666,7 @@ def test_what_each_way_of_drawing_batches_costs(sampling, adjacency, bound, valu
 
 @pytest.mark.verifies("mironov2019:thm11")
 def test_the_closed_form_is_wrong_where_its_conditions_do_not_hold():
-    """2 q^2 alpha / z^2 is below the divergence itself, by quadrature.
+    """Outside its conditions, the closed form 2 q^2 alpha / z^2 is below the divergence, by quadrature.
 
     Inside the conditions, it is up to 4 times above.
     """
@@ -650,9 +686,9 @@ def test_the_closed_form_is_wrong_where_its_conditions_do_not_hold():
 
 @pytest.mark.verifies("zhuwang2019:thm5")
 def test_what_the_factor_3_costs():
-    """The factor costs nothing at alpha = 2.
+    """What the factor 3 costs: nothing at alpha = 2, and at most log(3) / (alpha - 1).
 
-    It costs at most log(3) / (alpha - 1), which is reached with little noise.
+    The largest cost is reached with little noise.
     """
     for z in (0.2, 0.5, 2.0):
         orders = np.array([2, 3, 6, 20])

@@ -53,7 +53,10 @@ def test_hockey_stick_is_the_worst_event():
 
 @pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "dpulr2024:def1")
 def test_hockey_stick_of_disjoint_laws_is_1_and_never_above():
-    """Some sums of 7 rounded probabilities exceed 1 by a last bit, but a delta never does."""
+    """The hockey stick of disjoint laws is 1 and never above.
+
+    Some sums of 7 rounded probabilities exceed 1 by a last bit, but a delta never does.
+    """
     rng, nothing = np.random.default_rng(3), np.zeros(7)
     sums = []
     for _ in range(100):
@@ -125,7 +128,7 @@ def test_renyi_of_gaussians_on_the_line(alpha, m1, v1, m2, v2, value):
     assert renyi_gaussian(m1, v1, m2, v2, alpha=alpha) == pytest.approx(value, rel=1e-11)
     by_quadrature = renyi_density(log_normal(m1, v1), log_normal(m2, v2), alpha=alpha)
     assert by_quadrature == pytest.approx(value, rel=1e-9)
-    if value < INF and alpha != 3.999:  # its integrand is too wide for the quadrature below
+    if value < INF and alpha != 3.999:  # its integrand is too wide for this quadrature
         with mp.workdps(25):
             a, center = mp.mpf(alpha), (m1 + m2) / 2
 
@@ -210,7 +213,7 @@ def test_singular_gaussians_pass_a_support_test():
     one_dimensional = renyi_gaussian(0.5, 1.0, 0.0, 2.0, alpha=2)
     assert renyi_gaussian([0.5, 0.5], mean_q=[0, 0], **same) == pytest.approx(one_dimensional, rel=1e-12)
     assert renyi_gaussian([0.5, 0.4], mean_q=[0, 0], **same) == INF  # the shift leaves the affine subspace
-    assert renyi_gaussian([0, 0], np.eye(2), [0, 0], flat, alpha=2) == INF  # P fills more than Q
+    assert renyi_gaussian([0, 0], np.eye(2), [0, 0], flat, alpha=2) == INF  # P has more dimensions than Q
     assert renyi_gaussian([0, 0], flat, [0, 0], np.eye(2), alpha=2) == INF  # P is a null set of Q's
     assert renyi_gaussian([0, 0], flat, [0, 0], [[1, -1], [-1, 1]], alpha=2) == INF
     none = np.zeros((2, 2))
@@ -242,7 +245,7 @@ def test_delta_of_a_gaussian_release(epsilon, z):
         assert value == pytest.approx(float(exact), rel=1e-9, abs=1e-300)
         edge = epsilon / mu + mu / 2  # from here on, p > e^epsilon q
         if exact > 1e-300:
-            scale = 1 / (1 + max(edge - mu, 0))  # the scale on which the density of P falls there
+            scale = 1 / (1 + max(edge - mu, 0))  # the scale on which the density of P decreases there
             with mp.workdps(30):  # digits that the tolerance needs
                 by_definition = mp.quad(
                     lambda x: mp.npdf(x, mu, 1) - mp.exp(epsilon) * mp.npdf(x, 0, 1),
@@ -259,7 +262,7 @@ def test_delta_of_a_gaussian_release_gives_the_ledgers_epsilon():
     assert hockey_stick_gaussian(epsilon=4.37717810, noise_multiplier=1) == pytest.approx(1e-5, rel=1e-7)
 
 
-# --- densities that are hard
+# --- difficult densities
 
 
 @pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "berthier2019:def2.2", "dpulr2024:def2")
@@ -296,13 +299,19 @@ def test_renyi_of_densities_with_edges_and_heavy_tails():
 @pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "berthier2019:def2.2", "dpulr2024:def2")
 @pytest.mark.parametrize("mean, std", [(-1000.0, 1.0), (1000.0, 1.0), (5000.0, 200.0), (2.0**-8, 2.0**-9)])
 def test_renyi_of_densities_far_from_zero_and_of_narrow_ones(mean, std):
-    """alpha (m_P - m_Q)^2 / (2 std^2), for any location of the two, because the peak is searched on both sides of 0."""
+    """Renyi divergences of densities far from zero and of narrow ones equal alpha (m_P - m_Q)^2 / (2 std^2).
+
+    This holds for any location, because the search for the peak uses both sides of 0.
+    """
     d = renyi_density(log_normal(mean + std, std**2), log_normal(mean, std**2), alpha=3.0)
     assert d == pytest.approx(1.5, rel=1e-6)
 
 
 def test_a_quadrature_that_does_not_settle_is_refused():
-    """The integrand oscillates without end towards 0, and the error that the quadrature estimates is about 1e-5."""
+    """A quadrature that does not converge is refused: the integrand oscillates without end towards 0.
+
+    The error that the quadrature estimates is about 1e-5.
+    """
     with pytest.raises(ValueError, match="the quadrature does not converge"):
         _integral(lambda x: math.sin(1 / x), 0.0, 1.0)
 

@@ -22,7 +22,7 @@ from nfa.privacy.accountant import calibrate, epsilon, privacy_losses
 from nfa.privacy.gaussians import epsilon_gaussian
 from tests.project.tree import ROOT
 
-CLOSE = 1.002  # largest ratio of the upper and the lower bound if epsilon is at least 0.05; a gap of 1e-4 below
+CLOSE = 1.002  # largest ratio of the two bounds if epsilon is at least 0.05; below, their gap is at most 1e-4
 DIGITS = 60
 
 
@@ -44,7 +44,10 @@ def hockey_stick(eps, z):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_profiles_are_within_their_rounding(seed):
-    """Gaussian laws, alone and on Poisson batches in both orders, from z = 0.03 to 1e6, at 60 digits."""
+    """Profiles are within their rounding at 60 digits, from z = 0.03 to 1e6.
+
+    We test Gaussian laws alone, and on Poisson batches in both orders.
+    """
     rng = np.random.default_rng(seed)
     with mp.workdps(DIGITS):
         for z, q in zip(10 ** rng.uniform(-1.5, 6, 8), 10 ** rng.uniform(-5, 0, 8), strict=True):
@@ -71,7 +74,10 @@ def test_profiles_are_within_their_rounding(seed):
     ids=["gaussian", "laplace", "pure"],
 )
 def test_the_slope_of_a_profile_is_that_of_its_values(profile):
-    """Central differences in e^epsilon, of the law and of its amplified pairs. Their error is about 1e-12."""
+    """The slope of a profile is that of its values, by central differences in e^epsilon with an error of about 1e-12.
+
+    We test the law and its amplified pairs.
+    """
     pairs = (*dominating.poisson(profile, 0.3), *dominating.without_replacement(profile, 0.3))
     for one in (profile, *(pair.forward for pair in pairs)):
         for e in (0.05, 0.1, 0.2):
@@ -81,7 +87,10 @@ def test_the_slope_of_a_profile_is_that_of_its_values(profile):
 
 
 def test_a_grid_dominates_and_is_dominated():
-    """At points on the grid and between, the profiles of `split` and `merge` are above and below the pair's own."""
+    """A grid dominates and is dominated: the profiles of `split` and `merge` are above and below the pair's own.
+
+    We test points on the grid and between.
+    """
     for pair in (
         *dominating.poisson(dominating.gaussian(0.8), 0.05),
         *dominating.in_full(dominating.laplace(1.1)),
@@ -121,7 +130,10 @@ def two_valued(eps, one, steps):
 
 
 def holds_at_60_digits(rng, most_steps, count):
-    """Both bounds hold for random losses, steps and deltas. For two values on the grid, the only gap is rounding."""
+    """At 60 digits, both bounds hold for random losses, steps and deltas.
+
+    For two values on the grid, the only gap is rounding.
+    """
     with mp.workdps(DIGITS):
         for _ in range(count):
             steps = int(10 ** rng.uniform(0, math.log10(most_steps)))
@@ -154,10 +166,11 @@ def test_rounding_stays_within_its_margin_in_200_settings(seed):
 @pytest.mark.verifies("higham2002:thm24.2")
 @pytest.mark.parametrize("upper", [True, False])
 def test_a_transform_as_wrong_as_the_theorem_allows_is_covered(monkeypatch, upper):
-    """With a coarse grid, delta is far in the tail of the tilted law, and only the error of a transform matters.
+    """A transform with the largest error that the theorem allows is covered.
 
-    The whole error that the theorem allows the last transform is put on one sum after another, where it lowers delta
-    (or raises it, for the lower bound). Some place must change the number, and no place beyond the exact value.
+    With a coarse grid, delta is far in the tail of the tilted law, and only the error of a transform matters. We put
+    the whole error that the theorem allows the last transform on one sum after another, where it lowers delta (or
+    raises it, for the lower bound). Some place must change the number, and no place beyond the exact value.
     """
     one, steps, delta = 0.5, 120, 1e-17
     p = 1 / (1 + math.exp(-one))
@@ -182,7 +195,10 @@ def test_a_transform_as_wrong_as_the_theorem_allows_is_covered(monkeypatch, uppe
 
 
 def test_infinite_losses_count_in_full():
-    """A loss of 1 has probability 1 - i, and an infinite loss i. So delta is (1 - i)(1 - e^(epsilon - 1)) + i."""
+    """Infinite losses count in full: delta is (1 - i)(1 - e^(epsilon - 1)) + i.
+
+    A loss of 1 has probability 1 - i, and an infinite loss i.
+    """
     i, delta = 1e-4, 3e-4
     found = losses.Losses(0.0, 0.5, np.array([0.0, 1e-9, 1 - i - 1e-9]), i)
     exact = 1 + math.log1p(-(delta - i) / (1 - i))
@@ -214,7 +230,7 @@ def test_gaussian_and_laplace_releases_have_their_exact_epsilon():
 @pytest.mark.verifies("zhu2022:compose")
 @pytest.mark.parametrize("q, z, eps", [(0.3, 0.9, 0.8), (0.05, 0.6, 0.5)])
 def test_two_poisson_steps_by_quadrature(q, z, eps):
-    """The delta of two steps from the definition, for both orders of the neighbours: an integral over both noises."""
+    """Two Poisson steps have the delta of the definition, by quadrature over both noises, for both orders."""
 
     def pair(x):
         alone = stats.norm.pdf(x)
@@ -236,9 +252,12 @@ def test_two_poisson_steps_by_quadrature(q, z, eps):
 @pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
 @pytest.mark.parametrize("seed", range(3))
 def test_no_small_data_set_exceeds_the_pair_of_batches_without_replacement(seed, adjacency):
-    """Every batch of 2 of 4 records in [-1, 1] with noise 2 z: one step, and two steps on a grid, by quadrature."""
+    """No small data set exceeds the pair of batches without replacement, by quadrature.
+
+    We use every batch of 2 of 4 records in [-1, 1] with noise 2 z, for one step, and for two steps on a grid.
+    """
     rng = np.random.default_rng(seed)
-    z = float(rng.uniform(0.5, 1.5))  # noise over the norm 1 of a record: the sensitivity is 1 zeroed out, 2 replaced
+    z = float(rng.uniform(0.5, 1.5))  # in norms 1 of a record: the sensitivity is 1 zeroed out, 2 replaced
     values = np.append(rng.uniform(-1, 1, 3), 1.0)
     other = np.append(values[:3], 0.0 if adjacency == "zero-out" else -1.0)
     multiplier = z if adjacency == "zero-out" else z / 2
@@ -272,7 +291,7 @@ def public_values():
 
 @pytest.mark.verifies("zhu2022:compose", "doroshenko2022:connect")
 def test_public_values_of_another_accountant():
-    """Their error is up to 0.01, which is added to their values. Ours are close to each other and below."""
+    """The public values of another accountant are close to ours and above, with its error of up to 0.01 added."""
     values = public_values()
     assert len(values) >= 28
     for z, q, steps, theirs in values:
@@ -282,9 +301,9 @@ def test_public_values_of_another_accountant():
 
 
 def test_the_renyi_epsilon_of_opacus_is_above_all_of_ours():
-    """The tests of its Rényi accountant have 7.32911117143, which is our value at its orders.
+    """The Renyi epsilon of Opacus is above all of ours: 7.32911117143 in the tests of its accountant.
 
-    With all orders, ours is below.
+    This is also our value at its orders. With all orders, ours is below.
     """
     m = release("poisson", "add-remove", 1.5, 0.04)
     of_opacus = np.concatenate([1 + np.arange(1, 100) / 10, np.arange(12, 64)])
@@ -300,7 +319,10 @@ def test_the_renyi_epsilon_of_opacus_is_above_all_of_ours():
 
 
 def test_dp_accounting_is_between_both_bounds_or_a_little_above():
-    """Its pessimistic estimate is on a fine grid, for Poisson batches and for different steps."""
+    """dp-accounting's epsilon is between our two bounds or slightly above them.
+
+    It is a pessimistic estimate on a fine grid, for Poisson batches and for different steps.
+    """
     accounting = pytest.importorskip("dp_accounting.pld", reason="the extra pld is not installed")
     from dp_accounting import dp_event
 
@@ -331,7 +353,7 @@ def both_bounds_are_close(scheme, rng, count):
             spent.append((dominating.in_full(dominating.gaussian(10 ** rng.uniform(0, 1.5))), 1))
         lower, upper = losses.bounds(spent, delta)
         assert lower <= upper
-        # Noise that is small compared with a rare record has losses on scales that differ too much for one grid.
+        # If the noise is small compared with a rare record, losses have scales too different for one grid.
         assert are_close(lower, upper) or upper - lower <= 3e-4, (scheme, z, q, steps, delta, lower, upper)
 
 
@@ -350,13 +372,19 @@ def test_both_bounds_are_close_in_500_random_settings(scheme):
 
 
 def test_eight_times_less_than_the_moments_prove():
-    """This is the setting in which Renyi orders lose most: 0.316 compared with 0.0292."""
+    """Privacy losses prove eight times less than the moments in this setting: 0.0292 instead of 0.316.
+
+    Renyi orders lose the most here.
+    """
     spent = [(release("poisson", "add-remove", 1.5, 0.001), 100)]
     assert epsilon(spent, delta=1e-6, accountant="rdp").epsilon / privacy_losses(spent, delta=1e-6).epsilon > 8
 
 
 def test_interrupted_and_mixed_runs_add_up():
-    """Steps counted in two parts are the same steps, and a different release adds to them."""
+    """Interrupted and mixed runs add up: steps counted in two parts are the same steps.
+
+    A different release adds to them.
+    """
     one = release("poisson", "zero-out", 1.0, 0.02)
     whole = privacy_losses([(one, 300)], delta=1e-5)
     parts = privacy_losses([(one, 100), (one, 200)], delta=1e-5)
@@ -397,7 +425,7 @@ def test_what_privacy_losses_refuse():
     assert refused.value.id == "dpulr2024:L249"
 
 
-# --- the Gaussian limit, which nothing counts
+# --- the Gaussian limit, which no accountant uses
 
 
 def test_the_gaussian_limit_is_exact_for_gaussian_losses():
@@ -408,7 +436,10 @@ def test_the_gaussian_limit_is_exact_for_gaussian_losses():
 
 
 def test_the_gaussian_limit_has_the_mean_and_the_variance_of_the_loss():
-    """Poisson batches: the loss log(1 - q + q e^{x/z - 1/(2 z^2)}) by quadrature, under P and, exchanged, under Q."""
+    """The Gaussian limit has the mean and the variance of the loss of Poisson batches, by quadrature.
+
+    The loss is log(1 - q + q e^{x/z - 1/(2 z^2)}), under P and, exchanged, under Q.
+    """
     q, z, steps, delta = 0.05, 1.2, 400, 1e-5
 
     def normal(x, at=0.0):
@@ -428,7 +459,7 @@ def test_the_gaussian_limit_has_the_mean_and_the_variance_of_the_loss():
 
         return optimize.brentq(over, 0, mean + 20 * math.sqrt(variance))
 
-    def max_mean(e, mean, s):  # E max(1 - e^{e - L}, 0) of L ~ N(mean, s^2)
+    def max_mean(e, mean, s):  # E max(1 - e^{e - L}, 0) for L ~ N(mean, s^2)
         return integrate.quad(lambda t: -math.expm1(e - mean - s * t) * normal(t), (e - mean) / s, 40)[0]
 
     with_it = epsilon_of(*moments(1, lambda x: (1 - q) * normal(x) + q * normal(x, 1 / z)))

@@ -1,4 +1,4 @@
-"""From a target or a multiplier to a rule's setting: never above the target, and hardly more noise than needed."""
+"""From a target or a multiplier to a rule's setting: never above the target, and with little more noise than needed."""
 
 import itertools
 import math
@@ -45,8 +45,10 @@ def opacus():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("rate, steps, target, delta", SETTINGS)
 def test_the_noise_is_that_of_opacus(opacus, rate, steps, target, delta):
-    """Its search ends within 1e-6 of epsilon. With its orders and its conversion the multiplier is the same; with
-    ours, which are others, it is within a thousandth."""
+    """The noise is that of Opacus: with its orders and its conversion, the multiplier is the same.
+
+    With ours, it is within a thousandth. The search of Opacus ends within 1e-6 of epsilon.
+    """
     utils = pytest.importorskip("opacus.accountants.utils")
     how = {"accountant": "rdp", "epsilon_tolerance": 1e-6}
     theirs = utils.get_noise_multiplier(target_epsilon=target, target_delta=delta, sample_rate=rate, steps=steps, **how)
@@ -63,7 +65,7 @@ def test_the_noise_is_that_of_opacus(opacus, rate, steps, target, delta):
     rule = stating(sensitivity=1 / 512, **POISSON, sampling_rate=rate)
     ours = 512 * setting_of_target(rule, accountant="rdp", **run)
     assert ours == pytest.approx(theirs, rel=1e-3)
-    how = {"accountant": "prv", "epsilon_tolerance": 1e-3}  # its estimate is off by up to 0.01 in epsilon
+    how = {"accountant": "prv", "epsilon_tolerance": 1e-3}  # this estimate is off by up to 0.01 in epsilon
     least, most = (
         utils.get_noise_multiplier(target_epsilon=near, target_delta=delta, sample_rate=rate, steps=steps, **how)
         for near in (target + 0.03, target - 0.03)
@@ -90,9 +92,9 @@ BY_RENYI = [(0.5, {"accountant": "rdp"}), (3.0, {"accountant": "rdp"}), (8.0, {"
     ],
 )
 def test_the_target_is_kept_and_a_little_less_noise_is_too_little(scheme, law, per_epoch, target, named):
-    """The tolerance is a thousandth with Renyi divergences.
+    """The target is satisfied, and a little less noise is too little, with a tolerance of a thousandth.
 
-    With privacy losses, the search ends a thousandth below the target.
+    The tolerance is for Renyi divergences. With privacy losses, the search ends a thousandth below the target.
     """
     how = {"delta": 1e-5, "steps_per_epoch": per_epoch} | named
     rule = stating(sensitivity=0.37, unit=0.1, law=law, **scheme)
@@ -103,9 +105,9 @@ def test_the_target_is_kept_and_a_little_less_noise_is_too_little(scheme, law, p
 
 
 def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
-    """70 steps with 7 in an epoch use a record ten times.
+    """The noise for a target of shuffled epochs is that of a search over all orders.
 
-    The least z is by Mironov's conversion, to the grid's 1e-4.
+    70 steps with 7 in an epoch use a record ten times. The least z is by Mironov's conversion, to the grid's 1e-4.
     """
 
     def spent(z):
@@ -121,7 +123,10 @@ def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
 
 @pytest.mark.parametrize("target", [1.0, 1.7, 2.0])
 def test_no_last_bit_takes_the_count_above_the_target(target):
-    """These are sensitivities for which the least setting has few digits, so rounding up adds nothing to it."""
+    """No last bit takes the count above the target, also if rounding up adds nothing to the noise.
+
+    For these sensitivities, the least setting has few digits.
+    """
     run = {"target_epsilon": target, "delta": 1e-5, "steps": 10}
     z = calibrate(**run, accountant="rdp", **FULL).noise_multiplier
     for few, unit, nudge in itertools.product((0.25, 0.3, 0.7, 0.123, 0.9), (1.0, 0.1, 1 / 3, 0.7), range(-6, 7)):
@@ -131,11 +136,11 @@ def test_no_last_bit_takes_the_count_above_the_target(target):
         assert few <= setting < few * (1 + 2e-5)
 
 
-# --- a target of a mechanism that is known by its curve
+# --- the target of a mechanism known by its curve
 
 
 def known_by_curve(unit=1.0, rest=0.0):
-    """The Gaussian mechanism with noise `unit` times its setting, plus a part that no noise decreases."""
+    """The Gaussian mechanism with noise `unit` times its setting, plus a part that no noise reduces."""
 
     def rule(setting):
         return Classic(id="ours:softmax-objective", curve=lambda a: rest + a / (2 * (unit * setting) ** 2), **FULL)
@@ -146,7 +151,10 @@ def known_by_curve(unit=1.0, rest=0.0):
 @pytest.mark.parametrize("target, named", [(0.5, {}), *BY_RENYI])
 @pytest.mark.parametrize("unit", [1.0, 6e4, 1e-7])
 def test_a_curve_needs_the_noise_of_the_mechanism_that_has_it(unit, target, named):
-    """This uses Renyi divergences, because a curve alone does not determine privacy losses."""
+    """A mechanism known by its curve needs the same noise as the mechanism with this curve, by Renyi divergences.
+
+    A curve alone does not determine privacy losses.
+    """
     run = {"target_epsilon": target, "delta": 1e-5, "steps": 7} | named
     setting = setting_of_target(known_by_curve(unit), **run)
     assert setting == float(f"{setting:.5e}")
@@ -157,10 +165,13 @@ def test_a_curve_needs_the_noise_of_the_mechanism_that_has_it(unit, target, name
 
 
 def test_a_curve_with_a_pure_epsilon_needs_less_noise_by_privacy_losses():
-    """Randomised response with epsilon 1 / setting, 30 times."""
+    """A curve with a pure epsilon needs less noise by privacy losses: randomised response with epsilon 1 / setting.
+
+    It is used 30 times.
+    """
 
     def rule(setting):
-        true = -math.log1p(math.exp(-1 / setting))  # the logarithm of the probability of the true answer
+        true = -math.log1p(math.exp(-1 / setting))  # log of the probability of the true answer
         other = true - 1 / setting
 
         def curve(a):
@@ -205,7 +216,7 @@ def test_a_multiplier_is_so_many_times_the_sensitivity():
         assert rule(setting_of_multiplier(rule, z)).noise_multiplier == pytest.approx(z, rel=5e-12)
 
 
-# --- refused
+# --- refusals
 
 
 def half_below_one(setting):
@@ -232,7 +243,7 @@ def test_what_no_theorem_covers_is_refused():
         setting_of_multiplier(stating(**FULL), 0.0)
 
 
-# --- what a record says
+# --- the content of a record
 
 
 def test_the_sentence_says_when_more_was_spent_than_asked_for():

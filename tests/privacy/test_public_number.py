@@ -1,4 +1,4 @@
-"""A step counted at a public number N, for any number n of records, and the failure if m or q follows from n.
+"""A step counted at a public number N, for any number n of records. If m or q follows from n, the count is wrong.
 
 The laws are for one coordinate: every other record has the term 1, and the additional record has the term -1. The
 divergences are integrals over a grid, for the mixtures from the random draws.
@@ -13,16 +13,16 @@ from nfa.privacy.theorems import choose, one_step
 
 Z, M, N = 10.0, 10, 1000
 GRID = np.linspace(-150.0, 200.0, 20_001)  # 11 standard deviations on either side of all sums
-COINS = np.arange(100)  # numbers of records in a batch; more have a probability below 1e-20
+COINS = np.arange(100)  # numbers of records in a batch; larger numbers have a probability below 1e-20
 
 
 def common(n, q, shift=0.0):
-    """The density of the sum over a Poisson batch of n records with the term 1, with noise of deviation Z, shifted."""
+    """The density of the sum over a Poisson batch of n records with term 1, with noise of std Z, shifted."""
     return stats.binom.pmf(COINS, n, q) @ stats.norm.pdf(GRID - COINS[:, None] - shift, scale=Z)
 
 
 def with_one_more(n, q):
-    """The same with one record more, with the term -1."""
+    """The same density with one more record, which has the term -1."""
     return (1 - q) * common(n, q) + q * common(n, q, -1.0)
 
 
@@ -50,7 +50,7 @@ def test_a_step_at_a_public_number_costs_at_most_what_is_counted_for_any_number_
 
 @pytest.mark.verifies("ours:public-number")
 def test_a_rate_that_follows_from_n_costs_more_than_is_counted():
-    """With one record more, every record is drawn at the rate M / (n + 1)."""
+    """If the rate follows from n, the cost exceeds the count: one more record changes every rate to M / (n + 1)."""
     cost = divergence(common(N, M / N), with_one_more(N, M / (N + 1)), 2.0)
     assert cost / counted(2.0) == pytest.approx(3.61, abs=0.005)
     assert (cost / counted(2.0)) ** 0.5 == pytest.approx(1.90, abs=0.005)

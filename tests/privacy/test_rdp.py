@@ -28,7 +28,7 @@ def test_gaussian_curve_is_the_divergence(alpha, z):
     assert value == pytest.approx(renyi_gaussian(1 / z, 1, 0, 1, alpha=alpha), rel=1e-12)
     with mp.workdps(25):
         mu, a = 1 / mp.mpf(z), mp.mpf(alpha)
-        top = a * mu  # the place of the integrand's peak
+        top = a * mu  # the position of the integrand's peak
         ends = [top + k for k in (-40, -8, 0, 8, 40)]
         total = mp.quad(lambda x: mp.npdf(x, mu, 1) ** a * mp.npdf(x, 0, 1) ** (1 - a), ends)
         exact = mp.log(total) / (a - 1)
@@ -54,7 +54,7 @@ def test_laplace_curve_is_the_divergence(alpha, scale):
         def log_integrand(x):  # of p^a q^(1-a) for centres 1 and 0
             return (-a * abs(x - 1) + (a - 1) * abs(x)) / lam
 
-        # piecewise exponential, so that each piece is a difference of two values divided by its slope
+        # piecewise exponential, so each piece is a difference of two values divided by its slope
         left = mp.exp(log_integrand(mp.mpf(0))) * lam / 1
         right = mp.exp(log_integrand(mp.mpf(1))) * lam / 1
         slope = (2 * a - 1) / lam
@@ -66,7 +66,10 @@ def test_laplace_curve_is_the_divergence(alpha, scale):
 
 
 def test_laplace_curve_far_below_floats_precision():
-    """For much noise, it is alpha / (2 lambda^2), which remains after the first order has cancelled."""
+    """The Laplace curve keeps its digits far below floats' precision: for much noise, it is alpha / (2 lambda^2).
+
+    This term remains after the first order has cancelled.
+    """
     assert one(rdp.laplace, 3, scale=1e9) == pytest.approx(3 / 2e18, rel=1e-8)
 
 
@@ -135,7 +138,7 @@ def exact_epsilon(z, delta):
     [(0.5, 5.298526, 4.728387, 4.377178), (2, 11.597052, 10.724824, 9.997256), (0.01, 0.688614, 0.545726, 0.496975)],
 )
 def test_conversions_of_a_gaussian_are_above_the_truth(rho, mironov, canonne, exact):
-    """E-7: rho = 1 / (2 z^2), delta = 1e-5, the best real order."""
+    """The conversions of a Gaussian are above the truth (E-7): rho = 1 / (2 z^2), delta = 1e-5, the best real order."""
     z = 1 / math.sqrt(2 * rho)
     orders = 1 + np.geomspace(0.05, 5000, 200_000)
     curve = rdp.gaussian(orders, noise_multiplier=z)
@@ -150,7 +153,7 @@ def test_conversions_of_a_gaussian_are_above_the_truth(rho, mironov, canonne, ex
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-5, 0.1, 0.9])
 @pytest.mark.parametrize("z", [0.05, 0.5, 1, 4, 100])
 def test_conversions_never_below_the_exact_delta(z, delta):
-    """At the epsilon that a conversion gives, the delta of a Gaussian release is at most delta."""
+    """Conversions are never below the exact delta: at their epsilon, a Gaussian release has at most delta."""
     curve = rdp.gaussian(rdp.REAL_ORDERS, noise_multiplier=z)
     for convert in (rdp.mironov2017, rdp.canonne2020):
         epsilons = convert(rdp.REAL_ORDERS, curve, delta=delta)
@@ -160,7 +163,7 @@ def test_conversions_never_below_the_exact_delta(z, delta):
 
 @pytest.mark.verifies("mironov2017:prop3", "canonne2020:prop12")
 def test_conversions_hold_for_discrete_laws():
-    """Two laws with these Renyi divergences, at their exact delta."""
+    """Conversions hold for two discrete laws with these Renyi divergences, at their exact delta."""
     rng = np.random.default_rng(5)
     for _ in range(60):
         p, q = rng.dirichlet(np.full(4, 0.4), 2)
@@ -236,7 +239,7 @@ def test_bad_input_is_one_sentence(call, told):
 
 
 def test_no_curve_holds_nan():
-    """NaN is not below anything, so a search for the smallest epsilon would not notice it."""
+    """No curve may contain NaN: NaN is not below anything, so a search for the smallest epsilon would not notice it."""
     bad, good = np.array([2.0, math.nan]), np.array([2.0, 3.0])
     for convert in (rdp.mironov2017, rdp.canonne2020):
         with pytest.raises(ValueError, match="orders must not contain NaN"):

@@ -47,7 +47,7 @@ def spend(m, steps=1, **settings):
         return epsilon([(m, steps)], **{"delta": 1e-5, "accountant": "rdp"} | settings)
 
 
-# --- orders that are no integers
+# --- orders that are not integers
 
 
 def exact_curve(alpha, q, z):
@@ -101,7 +101,10 @@ def test_real_orders_go_through_the_sums_at_integers_and_rise_between(q, z):
 
 @pytest.mark.verifies("mironov2019:sec3.3", "canonne2020:prop12")
 def test_the_sampled_gaussian_that_integers_overstate():
-    """q = 0.01, z = 1.1, 1,000 steps: the papers' count, the best integer, and the best of all orders."""
+    """Integer orders overstate the sampled Gaussian: q = 0.01, z = 1.1, 1,000 steps.
+
+    We compare the papers' count, the best integer order, and the best of all orders.
+    """
     m = release("poisson", "add-remove", "gaussian", 1.1)
     papers, whole, least = spend(m, 1000, conversion="mironov2017"), spend(m, 1000, conversion="canonne2020"), None
     least = spend(m, 1000)
@@ -122,12 +125,15 @@ def test_the_sampled_gaussian_that_integers_overstate():
 
 @pytest.mark.verifies("balle2018:poisson", "berthier2019:postproc")
 def test_few_steps_of_laplace_noise_are_pure():
-    """Scale 1, q = 0.001: one step has log(1 + q (e - 1)) at every delta, and the worst output attains this."""
+    """Few steps of Laplace noise are counted as pure: at scale 1 and q = 0.001, one step has log(1 + q (e - 1)).
+
+    This holds at every delta, and the worst output attains it.
+    """
     m = release("poisson", "add-remove", "laplace", math.sqrt(2), q=1e-3)
     g = spend(m, delta=1e-12)
     assert g.epsilon == pytest.approx(math.log1p(1e-3 * math.expm1(1)), rel=1e-12)
     assert (g.conversion, g.order, g.bound) == ("pure", math.inf, "balle2018:poisson")
-    x = np.linspace(-30, 30, 601)  # outputs: without the record Laplace at 0, with it the mixture with Laplace at 1
+    x = np.linspace(-30, 30, 601)  # outputs: Laplace at 0 without the record, and the mixture with Laplace at 1 with it
     without, shifted = np.exp(-np.abs(x)), np.exp(-np.abs(x - 1))
     assert np.abs(np.log((0.999 * without + 1e-3 * shifted) / without)).max() == pytest.approx(g.epsilon, rel=1e-12)
     assert spend(m, 3, delta=1e-12).epsilon == pytest.approx(3 * g.epsilon, rel=1e-12)
@@ -139,9 +145,10 @@ def test_few_steps_of_laplace_noise_are_pure():
 @pytest.mark.verifies("balle2018:poisson", "balle2018:without-replacement")
 @pytest.mark.parametrize("n, m", [(3, 1), (4, 2), (5, 2), (4, 3)])
 def test_amplified_pure_privacy_on_all_batches_of_small_data(n, m):
-    """Random mechanisms of pure privacy on batches: their largest ratio, and that of the sampled ones, by enumeration.
+    """Amplified pure privacy holds on all batches of small data, by enumeration of random pure mechanisms.
 
-    Records are bits, so a batch is given by its number of ones and of records. The last record is the one that differs.
+    We compute their largest ratio, and that of the sampled mechanisms. Records are bits, so a batch is given by its
+    number of ones and of records. The last record is the one that differs.
     """
     rng = np.random.default_rng(n + 10 * m)
     q, ratios = m / n, []
@@ -175,7 +182,7 @@ def test_amplified_pure_privacy_on_all_batches_of_small_data(n, m):
             bound = subsampling.amplified(near["poisson"], sampling_rate=q)
             for last in (0, 1):
                 assert np.abs(np.log(coins(bits) / coins((*bits, last)))).max() <= bound * (1 + 1e-12)
-    assert max(ratios) > 0.3  # the enumeration comes near the bound that it tests
+    assert max(ratios) > 0.3  # so the enumeration comes near the bound
 
 
 @pytest.mark.verifies("balle2018:poisson", "balle2018:without-replacement")
@@ -226,11 +233,14 @@ def test_epsilon_zero_only_where_no_test_tells_more_than_delta():
 
 @pytest.mark.verifies("bretagnolle1979:tv")
 def test_where_total_variation_alone_says_zero():
-    """At r = 1e-12 and one order, the conversions give more than 0. dp-accounting has the same rule."""
+    """If the total variation alone implies epsilon 0, the result is 0; the conversions give more.
+
+    r = 1e-12, with one order. dp-accounting has the same rule.
+    """
     curve = np.array([1e-12])
     assert pure.is_zero(curve, delta=1.01e-6).tolist() == [True]
     assert pure.is_zero(curve, delta=0.99e-6).tolist() == [False]
-    # At r = -log(1 - delta^2), the inequality says yes. There, rounding may only ever say no.
+    # At r = -log(1 - delta^2), the inequality is an equality. There, rounding may only err towards no.
     with mp.workdps(50):
         edges = [(delta, -mp.log1p(-(mp.mpf(delta) ** 2))) for delta in (1e-50, 1e-5, 0.1, 0.9, 1 - 1e-7, 1 - 1e-12)]
         near = [(delta, float(r * (1 - mp.mpf(width)))) for delta, r in edges for width in ("2e-13", "1.5e-12")]
@@ -245,7 +255,7 @@ def test_where_total_variation_alone_says_zero():
 
 
 def test_a_curve_that_underflows_is_not_zero():
-    """With z = 1e200, the total variation is 4e-201, which is above a delta of 1e-300."""
+    """A curve that underflows is not zero: with z = 1e200, the total variation is 4e-201, above a delta of 1e-300."""
     m = release("none", "replace-one", "gaussian", 1e200)
     assert not pure.is_zero(np.zeros(1), delta=1e-300)[0]
     assert spend(m, delta=1e-300).epsilon > 0
@@ -287,7 +297,10 @@ def test_it_is_never_below_the_exact_epsilon_where_that_is_known():
 @pytest.mark.slow
 @pytest.mark.verifies("mironov2019:sec3.3", "balle2018:poisson", "lee2020:def1")
 def test_it_is_never_below_the_composed_privacy_losses():
-    """On Poisson batches, some data attain the dominating pair. So a value below its lower bound would be false."""
+    """The smallest epsilon is never below the composed privacy losses.
+
+    On Poisson batches, some data attain the dominating pair. So a value below its lower bound would be false.
+    """
     rng = np.random.default_rng(8)
     for law in ("gaussian", "laplace"):
         for _ in range(12):
@@ -310,7 +323,10 @@ def test_the_noise_for_a_target_uses_what_gives_the_least():
 
 
 def test_laplace_noise_on_two_coordinates_is_no_worse_than_on_one():
-    """`privacy_losses` counts the shift of one coordinate. Two coordinates that share it have a smaller delta."""
+    """Laplace noise on two coordinates is no worse than on one: if they share the shift, delta is smaller.
+
+    `privacy_losses` counts the shift of one coordinate.
+    """
     x = np.arange(-20, 20, 0.04) + 0.02
     one, cell = np.exp(-np.abs(x)) / 2, 0.04
     for share in (0.5, 0.2):
@@ -335,9 +351,9 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
             continue
         said, m = privacy["guarantee"], Mechanism(**privacy["mechanism"])
         per_epoch = record["steps"] // record["settings"]["epochs"] if m.sampling == "epoch-partition" else None
-        ours = record["experiment"].startswith("ours:")  # these take the smallest proved epsilon
+        ours = record["experiment"].startswith("ours:")  # these use the smallest proved epsilon
         asked = (m, said["steps"], said["delta"], None if ours else said["conversion"], per_epoch)
-        if asked not in known:  # seeds share it
+        if asked not in known:  # shared by the seeds
             how = {"delta": asked[2], "conversion": asked[3], "steps_per_epoch": per_epoch}
             known[asked] = spend(m, said["steps"], **how)
         g = known[asked]
@@ -347,16 +363,16 @@ def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
         assert found == expected
         counted += 1
     claims = ['"guarantee": {' in text and '"curve"' not in text for text in texts]
-    assert counted == sum(claims) > 500  # none was skipped
+    assert counted == sum(claims) > 500  # so none was skipped
 
 
 @pytest.mark.parametrize(
     "scales", [SCALES[:1], pytest.param(SCALES[1:], marks=pytest.mark.slow)], ids=["demo", "others"]
 )
 def test_the_papers_experiments_name_their_conversion(scales):
-    """Every run that counts an epsilon does so, in every experiment and variant.
+    """Every run of the papers that counts an epsilon names its conversion, in every experiment and variant.
 
-    Our own runs take the smallest epsilon.
+    Our own runs use the smallest epsilon.
     """
     counted = set()
     for variant, known in (("published", index.EXPERIMENTS), ("repaired", index.REPAIRED)):

@@ -37,7 +37,7 @@ def at(bound, alpha, **settings):
 
 
 def close(value, exact, rel=1e-12):
-    """Within a relative error, which also tests "never below by more"."""
+    """Within a relative error; this also tests that the value is not too large."""
     exact = float(exact)
     assert value == pytest.approx(exact, rel=rel, abs=1e-300)
 
@@ -114,7 +114,10 @@ def test_moments(j, z, value):
 @pytest.mark.verifies("lee2020:lem3")
 @pytest.mark.parametrize("q, ratio", [(0.1, 0.0407775), (0.5, 1), (0.6, 1.4276377), (0.9, 3.1046602)])
 def test_lemma_3_can_be_worse_than_no_sampling(q, ratio):
-    """E9, alpha = 2, z = 5. The accountant takes the smaller of the two."""
+    """Lemma 3 can be worse than no sampling, as in E9 at alpha = 2, z = 5.
+
+    The accountant takes the smaller of the two curves.
+    """
     bound = at(subsampling.without_replacement, 2, sampling_rate=q, curve=gaussian(5))
     assert bound / 0.04 == pytest.approx(ratio, rel=2e-7)
 
@@ -199,7 +202,10 @@ def test_moments_at_many_digits(z):
 
 @pytest.mark.parametrize("z", [0.001, 0.03, 0.1, 0.25, 4.0, 50.0])
 def test_even_moments_keep_their_digits_at_every_noise(z):
-    """The tolerance is relative to the logarithm, and all orders are in one call."""
+    """Even moments keep their digits at every noise, with a tolerance relative to the logarithm.
+
+    All orders are in one call.
+    """
     orders = [2, 4, 6, 64]
     want = [float(mp.log(mp_moment(j, z))) for j in orders]
     np.testing.assert_allclose(log_moment(np.array(orders), noise_multiplier=z), want, rtol=1e-13)
@@ -299,7 +305,7 @@ def test_no_finite_mechanism_violates_the_bound_without_replacement():
             settings = {"sampling_rate": m / n, "curve": curve}
             bound = subsampling.without_replacement(orders, **settings, epsilon_infinity=infinity)
             assert (bound <= subsampling.without_replacement_berthier(orders, **settings) * (1 + 1e-12)).all()
-            bound = np.minimum(bound, curve(orders))  # as the accountant does
+            bound = np.minimum(bound, curve(orders))  # as in the accountant
             for alpha, limit in zip(orders, bound, strict=True):
                 exact = max(renyi(P, Q, alpha=alpha), renyi(Q, P, alpha=alpha))
                 assert exact <= limit * (1 + 1e-9) + 1e-12, (trial, n, m, alpha)
@@ -328,9 +334,9 @@ def test_no_finite_mechanism_violates_the_bound_for_poisson_batches(trials):
 @pytest.mark.verifies("wbk2019:thm27", "lee2020:lem3")
 @pytest.mark.parametrize("q, z, alpha", [(512 / 60000, 5.12 / 3, 7), (0.1, 1, 4), (0.3, 3, 12), (0.02, 0.64, 3)])
 def test_an_explicit_pair_of_laws_stays_below(q, z, alpha):
-    """E7: all other records agree, and the target moves the mean by a sensitivity.
+    """An explicit pair of laws stays below the bound (E7): all other records agree.
 
-    Its divergence is the Poisson sum.
+    The target moves the mean by a sensitivity. The divergence of the pair is the Poisson sum.
     """
     with mp.workdps(30):
         pair = float(mp_quad_poisson(alpha, q, z))
@@ -361,10 +367,11 @@ def test_the_closed_form_is_above_the_exact_curve_where_its_conditions_hold():
 @pytest.mark.slow
 @pytest.mark.verifies("wbk2019:thm27", "lee2020:fn1", "lee2020:lem1", "mironov2019:sec3.3")
 def test_agrees_with_dp_accounting_on_a_random_grid():
-    """600 settings with four orders each, to a relative 1e-7. If theirs has cancelled, sixty digits decide.
+    """The bounds agree with dp-accounting on 600 random settings with four orders each, to a relative 1e-7.
 
-    dp-accounting takes the moments as differences, so for much noise and high orders few digits are left. For tiny
-    epsilons, its logarithm of 1 + epsilon has an absolute error of about 1e-16.
+    If dp-accounting's terms have cancelled, sixty digits decide. dp-accounting takes the moments as differences, so for
+    much noise and high orders few digits are left. For tiny epsilons, its logarithm of 1 + epsilon has an absolute
+    error of about 1e-16.
     """
     from dp_accounting.rdp import rdp_privacy_accountant as theirs
 
@@ -444,7 +451,10 @@ def test_orders_and_rates_that_a_theorem_does_not_cover(bound, theorem):
 @pytest.mark.verifies("mironov2019:thm11")
 @pytest.mark.parametrize("q, z, last", [(0.2, 10, 8), (0.2, 30, 16), (0.1, 20, 21), (0.05, 30, 45)])
 def test_the_closed_form_ends_with_the_stricter_condition(q, z, last):
-    """The first condition alone would allow orders up to 12, 43, 39 and 87."""
+    """The closed form ends with the stricter condition.
+
+    The first condition alone would allow orders up to 12, 43, 39 and 87.
+    """
     closed = subsampling.poisson_gaussian_closed_form(range(2, 100), sampling_rate=q, noise_multiplier=z)
     assert np.isfinite(closed).tolist() == [alpha <= last for alpha in range(2, 100)]
     assert closed[0] == pytest.approx(4 * q**2 / z**2, rel=1e-14)
@@ -453,9 +463,9 @@ def test_the_closed_form_ends_with_the_stricter_condition(q, z, last):
 @pytest.mark.verifies("mironov2019:thm11")
 @pytest.mark.parametrize("q, z", [(0.2, 10.0), (0.1, 20.0), (0.05, 30.0), (1e-6, 4.0), (1e-4, 100.0)])
 def test_the_closed_form_covers_real_orders_up_to_the_roots_of_its_conditions(q, z):
-    """Both conditions as printed, at thirty digits.
+    """The closed form covers real orders up to the roots of its conditions, as printed, at thirty digits.
 
-    Their roots are found by bisection, to a relative 1e-9 on either side.
+    We find the roots by bisection, to a relative 1e-9 on either side.
     """
 
     def holds(alpha):

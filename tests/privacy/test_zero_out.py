@@ -1,6 +1,6 @@
 """Zero-out: one record adds exactly 0 to every sum. Exact laws of all batches, integrals of the definition, fractions.
 
-The zero record is None in this file. A step releases the sum of the terms of its batch plus noise.
+In this file, the zero record is None. A step releases the sum of the terms of its batch, plus noise.
 """
 
 import itertools
@@ -85,7 +85,7 @@ def divergence(p, q, noise, alpha):
     return math.log(moment(p, q, noise, alpha)) / (alpha - 1)
 
 
-# --- what is counted by what
+# --- which theorem counts what
 
 
 @pytest.mark.verifies("ours:zero-out")
@@ -114,7 +114,10 @@ def test_samplers_without_a_theorem_stay_refused():
 @pytest.mark.verifies("ours:zero-out")
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 def test_it_costs_what_its_neighbours_cost(law):
-    """With equal noise multipliers, it costs as much as one record replaced (without sampling, epochs) or added."""
+    """With equal noise multipliers, zero-out costs as much as its neighbours.
+
+    Without sampling and for epochs, it costs as much as replacing one record; otherwise, as much as adding one.
+    """
     for sampling, q, other in (
         ("none", 1.0, "replace-one"), ("epoch-partition", 0.1, "replace-one"), ("poisson", 0.01, "add-remove"),
     ):  # fmt: skip
@@ -125,7 +128,7 @@ def test_it_costs_what_its_neighbours_cost(law):
         for a in ("zero-out", "add-remove")
     )
     assert one.epsilon == beside.epsilon > 0
-    one = privacy_losses([(release(3.0, 0.01, law=law), 25)], delta=1e-5)  # batches differ in a whole record
+    one = privacy_losses([(release(3.0, 0.01, law=law), 25)], delta=1e-5)  # two batches differ in a whole record
     beside = privacy_losses([(release(1.5, 0.01, adjacency="replace-one", law=law), 25)], delta=1e-5)
     assert one.epsilon == beside.epsilon > 0
 
@@ -192,7 +195,10 @@ def test_no_poisson_batches_are_told_apart_further_than_counted(law):
 
 @pytest.mark.verifies("ours:zero-out-drawn")
 def test_the_bound_is_the_formula_at_eighty_digits_rounded_up():
-    """Random settings, settings in which the term of l = 2 is about 1 (its logarithm loses digits), and s >= 1."""
+    """The bound is the formula at eighty digits, rounded up, for random settings and for settings at its limits.
+
+    At the limits, the term of l = 2 is about 1, so its logarithm loses digits, or s >= 1.
+    """
     rng = np.random.default_rng(2)
     drawn = [
         (float(10 ** rng.uniform(-1.5, 3)), float(10 ** rng.uniform(-6, 0)), int(rng.integers(2, 120)))
@@ -208,7 +214,7 @@ def test_the_bound_is_the_formula_at_eighty_digits_rounded_up():
 
 
 def ball(rng, size=2):
-    """A point of the unit ball, on its surface in three of four cases."""
+    """A point of the unit ball; in three of four cases, it is on the surface."""
     v = rng.standard_normal(size)
     return v / np.linalg.norm(v) * (1.0 if rng.random() < 0.75 else rng.random())
 
@@ -231,7 +237,10 @@ def planar_moment(u, v, q, z, alpha):
 @pytest.mark.verifies("ours:zero-out-drawn")
 @pytest.mark.parametrize("trials", [25, pytest.param(200, marks=pytest.mark.slow)])
 def test_no_pair_of_laws_is_above_the_bound(trials):
-    """The definition by quadrature: the record's term v and the term u of another record in its place."""
+    """No pair of laws is above the bound, by quadrature of the definition.
+
+    The record has the term v, and another record in its place has the term u.
+    """
     rng = np.random.default_rng(trials)
     for _ in range(trials):
         z, q, alpha = float(10 ** rng.uniform(-0.2, 0.8)), float(rng.uniform(0.01, 0.99)), int(rng.integers(2, 7))
@@ -245,12 +254,15 @@ def test_no_pair_of_laws_is_above_the_bound(trials):
 @pytest.mark.verifies("ours:zero-out-drawn")
 @pytest.mark.parametrize("q, z", [(0.01, 2.0), (0.01, 10.0), (0.05, 3.0)])
 def test_the_worst_case_comes_near(q, z):
-    """All other records add the opposite of the record's term. At order 2, the rest is of the order of q^3."""
+    """The worst case comes near the bound: all other records add the opposite of the record's term.
+
+    At order 2, the rest is of the order of q^3.
+    """
     both = {alpha: divergence({-1: 1 - q, 1: q}, {-1: 1 - q, 0: q}, stats.norm(0, z), alpha) for alpha in (2, 3)}
     bounds = dict(zip((2, 3), without_replacement_zeroed([2, 3], sampling_rate=q, noise_multiplier=z), strict=True))
     assert 1 - 2 * q - 0.05 < both[2] / bounds[2] <= 1 + 1e-9
     assert both[3] <= bounds[3]
-    # A bound with the distance 1 between all laws, as in a wrong proof, is too small.
+    # A bound that uses the distance 1 between all laws, as in a wrong proof, is too small.
     assert math.log1p(q * q * math.expm1(1 / z**2)) < both[2]
 
 
@@ -258,7 +270,10 @@ def test_the_worst_case_comes_near(q, z):
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize("n, m", [(2, 1), (4, 2), (5, 2), (5, 4), (3, 3)])
 def test_no_small_data_is_told_apart_further_than_counted(law, n, m):
-    """All batches of m of n records, one of them zeroed out, by enumeration, in both orders of the neighbours."""
+    """No small data set is distinguished further than counted, by all batches of m of n records.
+
+    One of the records is zeroed out. We enumerate both orders of the neighbours.
+    """
     rng = np.random.default_rng(n + 10 * m)
     drawn = batches_without_replacement(n, m)
     for trial in range(12):
@@ -269,7 +284,7 @@ def test_no_small_data_is_told_apart_further_than_counted(law, n, m):
         laws = sums(data, drawn), sums(zeroed, drawn)
         (bound,) = step(release(z, m / n, law=law), [alpha])
         for pair in (laws, laws[::-1]):
-            assert divergence(*pair, noise, alpha) <= bound * (1 + 2e-5)  # because of kinks
+            assert divergence(*pair, noise, alpha) <= bound * (1 + 2e-5)  # the factor is for kinks
 
 
 @pytest.mark.verifies("ours:zero-out-replaced")
@@ -293,7 +308,10 @@ def test_it_is_never_above_what_a_record_replaced_costs_with_the_same_noise():
 
 @pytest.mark.verifies("ours:zero-out", "ours:zero-out-drawn")
 def test_what_a_thousand_steps_cost():
-    """The numbers of the ledger: Poisson batches, batches without replacement, and the same noise for one replaced."""
+    """A thousand steps have the ledger's epsilons: Poisson batches, and batches without replacement.
+
+    The same noise is also counted for replacing one record.
+    """
     (once,) = without_replacement_zeroed([8], sampling_rate=0.01, noise_multiplier=2.0)
     assert once == pytest.approx(5.0574773e-4, rel=1e-8)
     for m, stated in (
@@ -309,9 +327,9 @@ def test_what_a_thousand_steps_cost():
 
 @pytest.mark.verifies("ours:zero-out-pure")
 def test_pure_privacy_is_attained_in_fractions():
-    """A = (a, 1 - a), and B' and B have e^epsilon and its square times the first share.
+    """Pure privacy is attained in fractions: all ratios are within e^epsilon.
 
-    All ratios are within e^epsilon.
+    A = (a, 1 - a), and B' and B have e^epsilon and its square times the first share.
     """
     ratio, a = Fraction(3), Fraction(1, 100)
     A, B0, B = ((share, 1 - share) for share in (a, ratio * a, ratio**2 * a))
@@ -328,7 +346,10 @@ def test_pure_privacy_is_attained_in_fractions():
 @pytest.mark.verifies("ours:zero-out-pure")
 @pytest.mark.parametrize("n, m", [(3, 1), (4, 2), (5, 2), (4, 3), (3, 3)])
 def test_pure_privacy_on_all_batches_of_small_data(n, m):
-    """Random mechanisms on batches of bits and zero records: their largest ratio, and that of the sampled ones."""
+    """Pure privacy holds on all batches of small data, with bits and zero records, by enumeration.
+
+    We compute the largest ratio of random mechanisms, and that of the sampled ones.
+    """
     rng, ratios, q = np.random.default_rng(n + 10 * m), [], m / n
     values = (0, 1, None)
     for _ in range(15):
@@ -352,7 +373,7 @@ def test_pure_privacy_on_all_batches_of_small_data(n, m):
                 ratio = float(np.abs(np.log(drawn(last) / drawn(2))).max())
                 assert ratio <= bound * (1 + 1e-12)
                 ratios.append(ratio / bound)
-    assert max(ratios) > 0.3  # the enumeration comes near the bound that it tests
+    assert max(ratios) > 0.3  # so the enumeration comes near the bound
 
 
 @pytest.mark.verifies("ours:zero-out-pure")
@@ -372,7 +393,10 @@ def test_pure_amplification_at_all_sizes():
 
 @pytest.mark.verifies("ours:zero-out-pure")
 def test_few_steps_of_laplace_noise_are_counted_by_pure_composition():
-    """Scale 10, q = 0.01, one step at a delta for which no Renyi order helps."""
+    """Few steps of Laplace noise are counted by pure composition: scale 10, q = 0.01, one step.
+
+    For this delta, no Renyi order helps.
+    """
     g = spend(release(10 * SQUARE_ROOT_2, 0.01, law="laplace"), delta=1e-12)
     exact = math.log1p(0.01 * math.expm1(0.2)) - math.log1p(0.01 * math.expm1(0.1))
     assert (g.conversion, g.bound) == ("pure", "ours:zero-out-pure")
