@@ -220,7 +220,7 @@ def test_an_equal_epsilon_table_has_room_in_eighty_columns(capsys, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in commands.commands() if not name.startswith(commands.LAID_OUT)])
 def test_recorded_answers_can_be_copied(name):
-    """You can copy the recorded output: no blanks at the end of a line, no shortened name, no command split.
+    """You can copy the recorded output: no blanks at the end of a line, no abbreviated name, no command split.
 
     No text between backticks is split either.
     """

@@ -7,7 +7,7 @@ from nfa.network.ops import relu, tanh
 
 
 def small(*, loss, init, rng, dtype):
-    """The same network as 6-5-4-3."""
+    """The network of the tests, as 6-5-4-3."""
     return mlp([6, 5, 4, 3], tanh, loss=loss, init=init, rng=rng, dtype=dtype)
 
 
@@ -29,5 +29,5 @@ def seven(**given):
 
 
 def unlucky(*, rng, **given):
-    """A network whose weights do not come from rng."""
+    """A network with weights that do not come from rng."""
     return mlp([6, 3], tanh, rng=np.random.default_rng(), **given)

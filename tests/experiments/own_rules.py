@@ -9,7 +9,7 @@ from nfa.rules.dfa import dfa
 
 
 def remembers(net, x, y, *, sigma, state, rng):
-    """BP with noise. The noise is a running sum in the state, so a resumed run needs it in its checkpoint."""
+    """BP with noise. The noise is a running sum in the state, so the checkpoint of a resumed run must contain it."""
     dW, db = bp(net, x, y)
     for l in range(1, net.L + 1):
         walk = state.get(f"walk{l}", 0.0) + sigma * rng.standard_normal(dW[l].shape)
@@ -20,7 +20,7 @@ def remembers(net, x, y, *, sigma, state, rng):
 
 
 def noisy_dfa(net, x, y, *, B, m, sigma=0.1, rng):
-    """DFA with noise on the mean. It requires m, so that it accepts empty batches."""
+    """DFA with noise on the mean. It needs m, so that it accepts empty batches."""
     if sigma < 0:
         raise ValueError(f"sigma must not be negative, got {sigma}")
     dW, db = dfa(net, x, y, B=B, m=m)
@@ -65,7 +65,7 @@ def transposed(net, x, y, *, rng):
 
 
 def broken(net, x, y, *, rng):
-    """A rule with a typing mistake."""
+    """A rule with a typing error."""
     return np.zeros(3) + x.no_such_attribute
 
 

@@ -1,4 +1,4 @@
-"""The mean of the last weights, compared with a list of all weights: interrupted, on threads, by each optimizer."""
+"""The mean of the last weights equals that of a list of all weights: interrupted, on threads, with each optimizer."""
 
 from dataclasses import replace
 
@@ -48,7 +48,10 @@ def test_the_mean_of_the_last_weights_is_kept_and_evaluated(tiny, tmp_path, how,
 
 
 def test_training_goes_on_from_the_last_weights(tiny, tmp_path):
-    """Epochs that end before the first averaged step have the history of a run without an average."""
+    """Training continues from the last weights, not from the mean.
+
+    Epochs that end before the first averaged step have the history of a run without an average.
+    """
     plain = run(tiny_settings(tiny), tmp_path / "plain")
     for share, same in ((0.25, 2), (4 / 12, 2), (6 / 12, 1), (1.0, 0)):
         found = run(tiny_settings(tiny, average=share), tmp_path / str(share))
@@ -104,7 +107,7 @@ def test_a_secure_run_averages_released_weights(tiny, tmp_path, monkeypatch):
     assert AVERAGED in records[1]["privacy"]["statement"]
     assert AVERAGED not in records[0]["privacy"]["statement"]
     settings = tiny_settings(tiny, **PRIVATE, average=0.5)
-    assert run(settings, tmp_path / "0.5") == records[1]  # its privacy statement is checked again
+    assert run(settings, tmp_path / "0.5") == records[1]  # this checks its privacy statement again
 
 
 @pytest.mark.parametrize("share", [0.0, -0.1, 1.01, float("nan"), "half", float("inf")])

@@ -34,7 +34,7 @@ def blobs(n=300, seed=3):
 
 @pytest.mark.filterwarnings("ignore:Estimator Classifier does not inherit")
 def test_scikit_learn_accepts_it(monkeypatch):
-    """Every check of scikit-learn passes. None is skipped or expected to fail."""
+    """scikit-learn accepts the classifier: every check passes, and none is skipped or expected to fail."""
     checks = pytest.importorskip("sklearn.utils.estimator_checks", reason="not installed: pip install scikit-learn")
     pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
@@ -69,7 +69,7 @@ def test_probabilities_are_those_of_a_forward_pass_in_plain_numpy():
 
 
 def test_it_trains_what_nfa_train_trains(folder):
-    """The same data and seed give the same weights, history and privacy."""
+    """The classifier trains what `nfa train` trains: equal data and seed give equal weights, history and privacy."""
     x, y = blobs()
     np.savez(folder / "mine.npz", x_train=x, y_train=y, x_test=x[:30], y_test=y[:30])
     given = {"rule": "dp_dfa_joint", "classes": "0,1,2", "records": 300, "delta": 1e-5, "adjacency": "add-remove"}
@@ -93,7 +93,7 @@ def test_a_private_fit_keeps_to_its_epsilon():
     assert record["privacy"]["guarantee"]["epsilon"] <= 3
     assert record["settings"]["adjacency"] == "add-remove"
     assert record["settings"]["pixels"] == "as-is"
-    assert record["private"] is False  # it has a seed
+    assert record["private"] is False  # because it has a seed
     assert record["settings"]["classes"] == "0,1,2"
     assert record["settings"]["records"] == 300
     assert np.mean(model.predict(x) == y) == model.score(x, y)
@@ -101,7 +101,10 @@ def test_a_private_fit_keeps_to_its_epsilon():
 
 
 def test_a_private_fit_depends_on_no_record_that_is_not_there():
-    """The classes are the declared ones, in their order. The noise follows from the declared number."""
+    """A private fit depends only on records and declarations: the classes are the declared ones, in their order.
+
+    The noise follows from the declared number of records.
+    """
     x, y = blobs()
     few = y < 2
     asked = PRIVATE | SHORT | {"classes": [2, 1, 0]}

@@ -1,4 +1,4 @@
-"""`--backend dask`: the same results on the workers of a real scheduler, also if one of them is killed."""
+"""`--backend dask` gives the same results on the workers of a real scheduler, also if one of them is killed."""
 
 import re
 import signal
@@ -15,7 +15,7 @@ from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.trust.trust_runs import cluster, finished, kept, last_line, started, whole
 
 pytestmark = pytest.mark.posix("kills processes and signals them")
-EPOCHS = 400  # 1,600 steps in a run, more than half a second
+EPOCHS = 400  # 1,600 steps per run, more than half a second
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def alone(tiny, tmp_path_factory):
 
 
 def owner(lock, process):
-    """The process that works on a cell, read from its lock."""
+    """The process that works on a cell, from the cell's lock."""
     while process.poll() is None:
         if lock.exists() and (found := re.match(r"process (\d+) on ", lock.read_text())):
             return int(found[1])
@@ -43,9 +43,10 @@ def owner(lock, process):
 
 @pytest.mark.slow
 def test_two_workers_give_the_numbers_of_one_process_also_when_one_is_killed(tiny, tmp_path, alone):
-    """There are three cells.
+    """Two workers give the results of one process, also if one of them is killed.
 
-    The worker with the second is killed in the middle of it, and the other worker takes it over.
+    There are three cells. We kill the worker of the second cell in the middle of it, and the other worker takes the
+    cell over.
     """
     out = tmp_path / "out"
     with cluster(2, tmp_path / "cluster") as (address, (_, *workers)):
@@ -69,7 +70,7 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
     out = tmp_path / "out"
     with cluster(1, tmp_path / "cluster") as (address, (scheduler, _)):
         process = started(tiny, out, "--backend", "dask", "--scheduler", address, epochs=EPOCHS)
-        owner(out / "dfa-seed1.lock", process)  # the first cell is finished
+        owner(out / "dfa-seed1.lock", process)  # then the first cell is finished
         scheduler.kill()
         said = process.communicate(timeout=120)[1]
         assert process.returncode == 1
@@ -82,7 +83,10 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
 
 @pytest.mark.slow
 def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sentence(tiny, tmp_path):
-    """When the first record arrives, the other two wait to be fetched. Then the scheduler is lost."""
+    """If the scheduler dies between two finished records, the same sentence is printed.
+
+    When the first record arrives, the other two wait to be fetched. Then the scheduler is lost.
+    """
     out = tmp_path / "out"
     out.mkdir()
     with cluster(1, tmp_path / "cluster") as (address, (scheduler, _)), connected(address) as client:
@@ -90,7 +94,7 @@ def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sent
         def told(cell, step, steps, record):
             if record is None:
                 return
-            if cell == "seed1":  # the others finish meanwhile, and are complete at the next check
+            if cell == "seed1":  # the other cells finish meanwhile, so the next check finds them complete
                 until = time.monotonic() + 60
                 while len(list(out.glob("*.json"))) < 3:
                     assert time.monotonic() < until
@@ -190,7 +194,10 @@ class Many:
 
 
 def test_workers_with_threads_are_refused(monkeypatch):
-    """Two cells in one process would undo each other's limit on the threads of the linear algebra."""
+    """Workers with several threads are refused: two cells in one process would change each other's limit on threads.
+
+    The limit is on the threads of the linear algebra.
+    """
     distributed = pytest.importorskip(
         "distributed", reason="dask is not installed: pip install 'noisy-feedback-alignment[sweep]'"
     )

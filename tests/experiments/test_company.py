@@ -1,4 +1,4 @@
-"""An example's own pass in a secure run is bitwise identical in any batch, at any position, among any other examples.
+"""In a secure run, an example's own pass is bitwise identical in any batch, at any position, with any other examples.
 
 Shapes, dtypes, activations, feedback and batches are random. The oracle is equality of bits. An example's values in one
 batch are compared with those in others, of all sizes from 1 on, with rows permuted and the other examples exchanged.
@@ -39,12 +39,12 @@ def dense_net(rng, widest, dtype):
 
 
 def deep_net(rng, widest, dtype):
-    """More than 8 layers, because NumPy adds 8 numbers in another order than fewer."""
+    """More than 8 layers, because NumPy adds more than 8 numbers in another order than fewer."""
     return mlp([between(rng, 1, min(9, widest)) for _ in range(12)], ops.tanh, rng=rng, dtype=dtype)
 
 
 def convolutions(rng, c, k, phi):
-    """(layers, skip) of a convolution of c channels and k x k kernels, or two, with a random stride and pooling."""
+    """(layers, skip) of one or two convolutions of c channels and k x k kernels, with a random stride and pooling."""
     pool = [(), (MaxPool(2),), (AvgPool(2),), (MaxPool(2, 1),)][rng.integers(4)]
     layers = [(Conv2d(c, k, int(rng.integers(1, 3)), "same"), phi, *pool)]
     if rng.random() < 0.5:
@@ -53,7 +53,7 @@ def convolutions(rng, c, k, phi):
 
 
 def conv_net(rng, widest, dtype):
-    """A convolution or two, moving by 1 or more, padded or not, pooled or not, with a skip where it fits."""
+    """One or two convolutions, with stride 1 or more, with or without padding and pooling, with a skip if it fits."""
     image = (int(rng.integers(1, 4)), int(rng.integers(6, 13)), int(rng.integers(6, 13)))
     c, k, phi = between(rng, 1, min(widest, 40)), int(rng.integers(1, 6)), PHIS[rng.integers(len(PHIS))]
     layers, skip = convolutions(rng, c, k, phi)
@@ -115,7 +115,10 @@ def test_a_secure_pass_does_not_depend_on_its_company_in_a_long_search():
 
 
 def test_the_search_finds_products_that_round_by_company():
-    """For a seeded run with the library's products, most cases differ."""
+    """The search finds products that round differently in another batch: most cases with the library's products differ.
+
+    These are the products of a seeded run.
+    """
     assert len(differences(40, 200, 300, secure=False)) > 10
 
 
@@ -130,7 +133,10 @@ def refusing(net, dtype, **how):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
-    """A product of the library, except that a batch of one is rounded differently."""
+    """NumPy is refused if a row depends on its batch.
+
+    The test uses a product of the library in which a batch of one is rounded differently.
+    """
 
     class OddOnes:
         @staticmethod
@@ -147,13 +153,16 @@ def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
 
 
 def test_numpy_passes_where_no_row_depends_on_its_batch():
-    """Weights and feedback have one term in each sum, and squares are of small whole numbers, so any order is exact."""
+    """NumPy is accepted if no row depends on its batch.
+
+    Weights and feedback have one term in each sum, and squares are of small whole numbers, so any order is exact.
+    """
     net = mlp([1, 1, 1], ops.relu, loss=ops.squared_error, rng=generator(0))
     company.check(net, np.dtype(np.float64), 40, B=[None, np.ones((1, 1)), None])
 
 
 def test_feedback_is_tried_too():
-    """The forward and backward passes have independent rows, and the projection depends on the place in the batch."""
+    """Feedback is tested too: here only the projection depends on the place in the batch, and the passes do not."""
     net = mlp([3, 2, 4], ops.identity, rng=generator(0))
     bind.use_kernels(net, SGD(0.1), {}, True)
 
@@ -163,12 +172,12 @@ def test_feedback_is_tried_too():
     assert "B e[1]" in refusing(net, np.float64, B=[None, np.ones((2, 4)), None], project=project)
 
 
-# --- what a rule hands to the sums over examples
+# --- the factors of the sums over examples
 
 
 @pytest.fixture
 def told(monkeypatch):
-    """The arrays, an example in each row, that enter sums over examples: factors of terms dz h^T, and their weights."""
+    """The arrays, an example per row, that enter sums over examples: factors of terms dz h^T, and their weights."""
     told = []
 
     def noted(whole):
@@ -183,7 +192,7 @@ def told(monkeypatch):
     return told
 
 
-# Randomness of single examples does not depend on the other examples in the sense of this test.
+# For this test, the randomness of single examples does not depend on the other examples.
 DRAWN = [name for name in names() if "weigh" in spec(name).given]
 SUMS = [name for name in names() if spec(name).sum_over_examples and name not in DRAWN]
 
@@ -230,7 +239,10 @@ def test_what_a_rule_adds_up_does_not_depend_on_company(name, shape, dtype, told
 @pytest.mark.parametrize("shape", NETS)
 @pytest.mark.parametrize("name", [name for name in DRAWN if spec(name).sum_over_examples])
 def test_forward_learning_depends_on_the_place_by_its_draws_alone(name, shape, dtype, told):
-    """An example keeps its place, and so its draws, in a batch of its own part, with other examples."""
+    """A result of forward learning depends on the place of an example only by its draws.
+
+    An example keeps its place, and so its draws, in a batch of its own part with other examples.
+    """
     rng, rule, (image, layers) = generator(2), spec(name), NETS[shape]
     net = Net(image, layers, rng=rng, dtype=dtype)
     given = rule_settings.values(rule, {"m": 100}, bound=0.5, positive=0.5, noise=0.0, count=70)

@@ -1,4 +1,4 @@
-"""A dry run is fast, does not make the objects whose cost it estimates, and is correct within a factor."""
+"""A dry run is fast, does not create the objects that it estimates, and is correct within a factor."""
 
 import os
 import re
@@ -20,9 +20,9 @@ from tests.experiments import slow_rules
 from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.project.tree import ROOT
 
-pytestmark = pytest.mark.slow  # these tests measure time, which a busy machine distorts
+pytestmark = pytest.mark.slow  # busy machines distort the times that these tests measure
 
-ALLOWED = 20.0  # seconds of a dry run, on two cores
+ALLOWED = 20.0  # seconds that a dry run may take on two cores
 TRAINED = [
     (variant, item)
     for variant, known in (("published", index.EXPERIMENTS), ("repaired", index.REPAIRED))
@@ -59,7 +59,7 @@ def of_repeats(images, **more):
 
 
 def test_a_part_of_a_long_step_is_timed_and_scaled(images):
-    """The result is compared with the rule's own clock.
+    """A dry run times a part of a long step and scales the time, which agrees with the rule's own clock.
 
     A step takes 2 s, and the whole dry run takes less. The factors allow for a busy machine, on which a sleep ends
     late. A missing factor for examples or repeats would be 10 and more.
@@ -68,7 +68,7 @@ def test_a_part_of_a_long_step_is_timed_and_scaled(images):
     began = time.monotonic()
     found = estimated(of_repeats(images), budget=1.0)
     assert time.monotonic() - began < 10
-    expected = 2 * 50 * slow_rules.seconds(400, 50)  # 50 steps an epoch
+    expected = 2 * 50 * slow_rules.seconds(400, 50)  # 50 steps per epoch
     assert expected / 1.5 < found.seconds < expected * 2
     told = re.fullmatch(r"timed (\d+) of 400 examples with (\d+) of K = 50 repeats, and scaled", found.how)
     assert told, found.how
@@ -77,7 +77,7 @@ def test_a_part_of_a_long_step_is_timed_and_scaled(images):
 
 
 def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
-    """A step takes 0.1 s for any number of examples.
+    """The part of the time that all examples share is not scaled: a step takes 0.1 s for any number of examples.
 
     If it were scaled from 8 examples, the result would be 5 s. On a busy machine, sleeps end late, and the delay of a
     few examples is scaled.
@@ -93,9 +93,9 @@ def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
 
 
 def test_antithetic_repeats_are_timed_in_pairs(images, monkeypatch):
-    """Half a second in a step, with 50 pairs.
+    """Antithetic repeats are timed in pairs: half a second in a step, with 50 pairs.
 
-    Timed on a few pairs of a few examples, because an odd number is refused.
+    The dry run times a few pairs of a few examples, because the rule refuses an odd number.
     """
     monkeypatch.setattr(slow_rules, "A_REPEAT", 1e-5)
     slow_rules.calls.clear()
@@ -136,7 +136,7 @@ def test_kinds_that_differ_in_batches_share_what_was_timed(images):
     found = dry_run.estimates(cells, dry_run.sources(cells), 1.0)
     assert len(found) == 2
     small, large = (found[dry_run.kind(cell)].seconds for cell in cells)
-    assert 0.5 < large / small < 2  # the same examples and repeats in all
+    assert 0.5 < large / small < 2  # all have the same examples and repeats
     assert slow_rules.calls.count((8, 1)) == dry_run.ROUNDS + 1
 
 
@@ -151,9 +151,10 @@ def test_repeats_and_words_among_the_settings_tell_kinds_apart(images):
 
 
 def test_what_a_run_would_hold_is_counted_and_not_made(images):
-    """As float32, the training images alone are 62.7 MB. The activations of a batch of all of them would be 80 MB.
+    """A dry run counts the memory of a run without using it: the training images alone are 62.7 MB as float32.
 
-    The batch is processed in parts, whose activations are few.
+    The activations of a batch of all of them would be 80 MB. The batch is processed in parts, so there are few
+    activations at a time.
     """
     settings = Settings(rule="bp", dataset=images, architecture="784-512-2", sampling="none", epochs=1)
     cells = [Cell("one", settings, {})]
@@ -187,7 +188,10 @@ def test_a_data_set_smaller_than_a_trial_is_no_trouble(tmp_path):
     ],
 )
 def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
-    """Both are wall clock times. The factor is for machines with other work; on an idle one, it is 1.3."""
+    """The estimate is within a factor of four of a run, both in wall-clock time.
+
+    The factor is for machines with other work; on an idle one, it is 1.3.
+    """
     cells = index.find(item).cells("demo", [1])
     (chosen,) = [one for one in cells if one.name == cell]
     found = estimated(chosen.settings, budget=3.0)

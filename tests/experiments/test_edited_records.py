@@ -1,4 +1,4 @@
-"""Edited files of a secure run: a statement about privacy is refused, or is at least what the run has spent.
+"""Edited files of a secure run: a statement about privacy is refused, or its epsilon is at least what the run spent.
 
 The run has shuffled epochs and two interruptions. So a record may have been used 2 + 2 + 1 times in its 12 steps.
 """
@@ -63,13 +63,13 @@ def answer(settings, folder, edited):
 
 
 def saying(settings, record, sessions):
-    """The record with these sessions, and with everything that follows from them."""
+    """The record with these sessions, and with everything that follows from these sessions."""
     said = prepare(settings).privacy.account([tuple(session) for session in sessions])
     return record | {"privacy": said | {"sessions": sessions}}
 
 
 def sealed(record):
-    """The result of an editor who has the user's key."""
+    """What an editor with the user's key can make of the record."""
     content = {name: value for name, value in record.items() if name != "seal"}
     return content | {"seal": records.seal_of(content)}
 
@@ -93,7 +93,7 @@ SHORTER = {
 def test_sessions_that_leave_out_steps_are_refused_whoever_wrote_them(sessions, settings, finished, monkeypatch):
     folder, record = finished
     with monkeypatch.context() as patch:
-        patch.setattr(steps_spent, "check", lambda *given: None)  # as the editor's own copy of nfa
+        patch.setattr(steps_spent, "check", lambda *given: None)  # as in the editor's own copy of nfa
         edited = saying(settings, record, sessions) if sessions else record
     edited["privacy"]["sessions"] = sessions
     assert answer(settings, folder, edited) is None
@@ -109,9 +109,9 @@ WHOLE = {
 
 @pytest.mark.parametrize("sessions", WHOLE.values(), ids=WHOLE)
 def test_the_record_of_another_run_takes_the_key(sessions, settings, finished):
-    """Every number of it is correct for a run with fewer interruptions.
+    """The record of another run is refused without the key, although it fits a run with fewer interruptions.
 
-    Only the owner of the key can have written it.
+    Every number of it is correct for such a run. Only the owner of the key can have written it.
     """
     folder, record = finished
     edited = saying(settings, record, sessions)
@@ -121,7 +121,7 @@ def test_the_record_of_another_run_takes_the_key(sessions, settings, finished):
 
 
 def leaves(value, path=()):
-    """Every number, text and boolean of a JSON document, by its path."""
+    """Every number, text and boolean of a JSON document, with its path."""
     if isinstance(value, dict | list):
         for key, one in value.items() if isinstance(value, dict) else enumerate(value):
             yield from leaves(one, (*path, key))
@@ -136,7 +136,7 @@ def at(document, path):
 
 
 def other(value, rng):
-    """Another value of the same kind, which often understates what was spent."""
+    """Another value of the same kind, which often understates what the run spent."""
     if isinstance(value, bool) or value is None:
         return not value
     if isinstance(value, int):
@@ -148,7 +148,10 @@ def other(value, rng):
 
 @pytest.mark.parametrize("edits", [150, pytest.param(1500, marks=pytest.mark.slow)])
 def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
-    """One to four values anywhere in the record, or one session less: refused, or no smaller epsilon than the truth."""
+    """No edit lowers what was spent: with one to four edited values or one session less, the record is refused.
+
+    Otherwise its epsilon is at least the true one.
+    """
     folder, record = finished
     truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(7)
     places = list(leaves(record))
@@ -167,11 +170,14 @@ def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
 
 @pytest.mark.parametrize("edits", [100])
 def test_not_even_who_has_the_key_lowers_one_number(edits, settings, finished):
-    """The seal is made again. The values computed from settings and data still contradict the record."""
+    """Even an editor with the key cannot lower one number: the values computed from settings and data contradict it.
+
+    The editor makes the seal again.
+    """
     folder, record = finished
     truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(8)
     counted = ("settings", "private", "privacy", "steps", "history")
-    free = ("test_accuracy",)  # of public examples
+    free = ("test_accuracy",)  # accuracies on public examples
     places = [path for path in leaves(record) if path[0] in counted and path[-1] not in free]
     for _ in range(edits):
         edited = copy.deepcopy(record)
@@ -185,7 +191,7 @@ def test_not_even_who_has_the_key_lowers_one_number(edits, settings, finished):
 
 
 def test_a_private_record_without_a_seal_is_refused(settings, finished):
-    """An example is a record of version 0.1."""
+    """A private record without a seal is refused, for example a record of version 0.1."""
     folder, record = finished
     del record["seal"]
     with pytest.raises(ValueError, match="records a run as private, but has no seal"):
@@ -208,7 +214,7 @@ def change_header(folder, change):
 
 
 def seal_again(folder, settings, sessions):
-    """Seal the checkpoint as it is, and a note of these sessions, as an editor with the key can do."""
+    """Seal the checkpoint as it is, and write a note of these sessions, as an editor with the key can do."""
     path = folder / f"{CELL}.ckpt.npz"
     with np.load(path) as file:
         arrays = dict(file)
@@ -227,7 +233,10 @@ def change_note(folder, sessions):
 def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_refused(
     settings, tmp_path, monkeypatch
 ):
-    """Both then report nine steps in one session. Nothing contradicts this, and only the seals do not fit."""
+    """A note and a checkpoint that both report a run without interruption are refused, because of their seals.
+
+    Both report nine steps in one session. Nothing else contradicts this.
+    """
     folder = tmp_path / "run"
     for k in (5, 9):
         interrupt(settings, folder, monkeypatch, k)
@@ -259,7 +268,10 @@ def test_not_even_who_has_the_key_goes_on_from_steps_that_no_session_tells_of(
 
 
 def test_a_note_that_tells_less_is_refused_without_a_checkpoint_too(settings, tmp_path, monkeypatch):
-    """Steps were lost while the first checkpoint was written. Only the note reports them."""
+    """A note that reports fewer steps is refused, also without a checkpoint.
+
+    Steps were lost while the first checkpoint was written. Only the note reports them.
+    """
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_checkpoint", lambda *given, **more: raise_killed())
@@ -305,7 +317,7 @@ def test_a_checkpoint_of_a_seeded_run_needs_no_key(settings, tmp_path, monkeypat
 
 
 def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
-    """The note of another run of this name, which was interrupted less often, replaces the note of this run."""
+    """A note is valid only for its own run: the note of a less often interrupted run with the same name is refused."""
     for name, interruptions, more in (("run", (5, 9), {}), ("other", (9,), {"lr": 0.2})):
         for k in interruptions:
             interrupt(replace(settings, **more), tmp_path / name, monkeypatch, k)
@@ -325,7 +337,7 @@ def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
         ([(1, 5), (3, 2), (5, 8)], 12, True),
         ([(1, 12), (12, 1)], 12, True),
         ([(1, 5), (7, 6)], 12, False),
-        ([(1, 5), (3, 1), (5, 8)], 12, False),  # no session has reached step 4 since
+        ([(1, 5), (3, 1), (5, 8)], 12, False),  # no later session has reached step 4
         ([(2, 11)], 12, False),
         ([(1, 11)], 12, False),
         ([(1, 13)], 12, False),
@@ -334,7 +346,7 @@ def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
     ],
 )
 def test_sessions_of_a_run(sessions, steps, whole):
-    """Sessions that a run of 12 steps can have had, and others."""
+    """The sessions that a run of 12 steps can have had are accepted, and others are refused."""
     if whole:
         steps_spent.check(sessions, steps)
     else:
@@ -359,7 +371,10 @@ def test_sessions_of_a_run(sessions, steps, whole):
     ids=str,
 )
 def test_a_finished_run_is_answered_with_as_it_was_written(change, settings, tmp_path):
-    """This holds for any privacy statement in its record. Nothing that JSON changes counts as an edit."""
+    """nfa answers from a finished run as it was written, for any privacy statement in its record.
+
+    Nothing that JSON changes counts as an edit.
+    """
     given = replace(settings, **change)
     record = run(given, tmp_path / "run")
     assert run(given, tmp_path / "run") == record

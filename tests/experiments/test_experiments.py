@@ -101,22 +101,28 @@ def test_experiments_are_found_by_id_and_alias_of_the_ledger():
 
 
 def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
-    """The ledger's reading of the caption and of section 4, made from the text independently of this transcription."""
+    """The numbers of Table 1 agree with the paper's statements on them, in the caption and section 4.
+
+    The ledger's reading of the text is independent of this transcription.
+    """
     assert {len(row) for row in PAPER.values()} == {7} == {len(ohana2021._TABLE1["sigma"])}
     gaps = [round(dfa - pdfa, 2) for dfa, pdfa in zip(PAPER["DFA"], PAPER["PDFA"], strict=True)]
-    assert gaps == [0.95, 0.20, 0.25, 0.46, 0.34, 0.43, 0.72]  # "always within 1%"
+    assert gaps == [0.95, 0.20, 0.25, 0.46, 0.34, 0.43, 0.72]  # the text says "always within 1%"
     drops = {rule: round(row[0] - row[4], 2) for rule, row in PAPER.items() if rule != "BP"}
-    assert drops == {"DFA": 3.10, "TDFA": 2.69, "PDFA": 2.49}  # "within 3%" up to sigma = .05
+    assert drops == {"DFA": 3.10, "TDFA": 2.69, "PDFA": 2.49}  # the text says "within 3%" up to sigma = .05
     to_bp = {rule: round(PAPER["BP"][0] - row[4], 2) for rule, row in PAPER.items() if rule != "BP"}
     assert to_bp == {"DFA": 4.63, "TDFA": 4.39, "PDFA": 4.97}
-    assert round(PAPER["DFA"][1] - PAPER["DFA"][6], 2) == 2.54  # noise at sigma = .2
-    assert round(PAPER["DFA"][0] - PAPER["DFA"][1], 2) == 2.60  # clipping
+    assert round(PAPER["DFA"][1] - PAPER["DFA"][6], 2) == 2.54  # the loss from noise at sigma = .2
+    assert round(PAPER["DFA"][0] - PAPER["DFA"][1], 2) == 2.60  # the loss from clipping
     assert [PAPER["BP"][i] for i in (0, 1, 6)] == [88.33, 75.22, 66.78]
 
 
 @pytest.mark.parametrize("scale, columns, more", [("demo", 3, 0), ("small", 7, 3), ("paper", 7, 3)])
 def test_the_cells_of_table_1(scale, columns, more):
-    """Four rules in every column, and DRTP without privacy. The second reading has one seed, in three columns."""
+    """Table 1 has four rules in every column, and DRTP without privacy.
+
+    The second reading has one seed, in three columns.
+    """
     cells = TABLE1.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells) == 2 * (4 * columns + 1) + 4 * more
     for cell in cells:
@@ -128,7 +134,7 @@ def test_the_cells_of_table_1(scale, columns, more):
 
 
 def test_the_settings_of_a_cell():
-    """The statements of section 4, for one cell of every kind. Within a column, the cells are paired."""
+    """One cell of every kind has the settings of section 4, and the cells of a column are paired."""
     cells = {(c.key["rule"], c.key["sigma"]): c.settings for c in TABLE1.cells("paper", [3])[:29]}
     rules = {cell: settings.rule for cell, settings in cells.items()}
     plain = {"BP": "bp", "DFA": "dfa", "TDFA": "tdfa", "PDFA": "tdfa", "DRTP": "drtp"}
@@ -143,14 +149,17 @@ def test_the_settings_of_a_cell():
         assert given.get("tau_B") == (1.0 if settings.rule == "pdfa" else None)
         assert (settings.opu is None) == (rule != "PDFA")
     for sigma in ohana2021.COLUMNS:
-        assert replace(cells["PDFA", sigma], opu=None) == cells["TDFA", sigma]  # paired: only the device differs
+        assert replace(cells["PDFA", sigma], opu=None) == cells["TDFA", sigma]  # paired: they differ only in the device
     assert replace(cells["BP", "non-private"], rule="dfa") == cells["DFA", "non-private"]
     noisy = cells["DFA", "0.2"]
     assert replace(noisy, rule_settings=noisy.rule_settings | {"sigma": 0.0}) == cells["DFA", "0"]
 
 
 def test_the_reading_that_the_theory_needs():
-    """Every layer's input is bounded on both sides, every layer has noise, and biases read the clipped values."""
+    """In the reading that the theory needs, every layer's input is bounded on both sides, and every layer has noise.
+
+    Biases read the clipped values.
+    """
     cells = TABLE1.cells("paper", [1])
     (settings,) = [c.settings for c in cells if tuple(c.key.values()) == ("PDFA", "0.2", "theory")]
     needed = {"clip_x": True, "floor": "signed", "top": "noisy", "bias": "clipped"}
@@ -167,7 +176,7 @@ def test_the_scales_of_table_1():
 
 @pytest.mark.verifies("ohana2021:table1-c1", "ohana2021:table1-c2", "ohana2021:table1-c3")
 def test_claims_about_the_printed_table():
-    """The numbers of the ledger, which were taken from the text independently of this transcription."""
+    """The claims about the printed table have the ledger's numbers, which are independent of this transcription."""
     printed = ohana2021.PRINTED
     assert list(ohana2021.gaps_to_dfa(printed).values()) == [0.95, 0.20, 0.25, 0.46, 0.34, 0.43, 0.72]
     lost = ohana2021.drops(printed)
@@ -180,7 +189,7 @@ def test_claims_about_the_printed_table():
 
 @pytest.mark.verifies("ohana2021:exp-sigma")
 def test_the_norm_of_the_noise():
-    """V-14.
+    """The norm of the noise is that of the ledger's vector V-14.
 
     There are 4,000 draws. Their mean is within six standard errors, except once in 10^8 cases. A mean that is 10.8 of
     them off is missed once in 10^6 cases.
@@ -237,7 +246,10 @@ NONE = ROW | {"paper": None, "difference": None, "verdict": "not comparable: the
 
 
 def test_columns_without_an_entry_are_not_printed():
-    """A column stays if one row has an entry. A verdict that all rows share stays if it is a comparison."""
+    """A column without any entry is not printed.
+
+    A column stays if one row has an entry. A verdict that all rows share stays if it is a comparison.
+    """
     assert report.plain_table([ROW, ROW]).splitlines()[0].split() == ["rule", "paper", "ours", "n", "diff.", "verdict"]
     assert report.plain_table([ROW, NONE]).splitlines()[2].split()[:5] == ["BP", "-", "88.50", "1", "-"]
     assert report.plain_table([ROW | {"sd": 0.25}, NONE]).splitlines()[2].split()[3] == "-"
@@ -330,7 +342,7 @@ def test_a_rule_gets_ideal_opus_like_the_matrices_that_they_multiply_by(tmp_path
 @pytest.mark.parametrize("kernels", [True, False])
 @pytest.mark.parametrize("given", [{"stored": False}, {"opu": {"stored": False, "bits": 8, "saturation": 50.0}}])
 def test_feedback_that_is_not_stored_is_regenerated_from_the_seed(given, kernels, tmp_path):
-    """The results are those of stored matrices.
+    """Feedback that is not stored is regenerated from the seed, with the results of stored matrices.
 
     A resumed run is the same, and the record names the maker of the tiles.
     """
@@ -397,7 +409,10 @@ def test_comparing_with_the_gradient_does_not_change_training(tmp_path):
 
 
 def test_the_alignment_of_a_run_is_that_of_its_directions(tmp_path):
-    """The oracle is a separate loop: BP next to PDFA at steps 3, 6, 9 and 12 of three epochs of four steps."""
+    """The alignment of a run is that of its directions, by a separate loop with BP next to PDFA.
+
+    We compare steps 3, 6, 9 and 12 of three epochs of four steps.
+    """
     settings = photonic(write_data(tmp_path / "tiny.npz"), dtype="float64", kernels=False)
     record = run(settings, tmp_path / "out")
     parts, found = prepare(settings), {}
@@ -417,7 +432,10 @@ def cosine(a, b):
 
 @pytest.mark.verifies("ohana2021:fig2")
 def test_alignment_by_hand():
-    """cos((1, 2, 2), (2, 2, 1)) = 8 / 9 for any norms. Opposite directions have -1, and 0 with anything has 0."""
+    """The alignment has the values by hand: cos((1, 2, 2), (2, 2, 1)) = 8 / 9 for any norms.
+
+    Opposite directions have -1, and 0 with anything has 0.
+    """
     a, b = [None, np.array([[1.0, 2.0, 2.0]])], [None, np.array([[2.0, 2.0, 1.0]])]
     assert alignment(a, b, 1) == pytest.approx(8 / 9, rel=1e-15)
     assert alignment([None, 1e-20 * a[1]], [None, 1e20 * b[1]], 1) == pytest.approx(8 / 9, rel=1e-15)
@@ -429,7 +447,7 @@ def test_alignment_by_hand():
 
 @pytest.mark.verifies("ohana2021:fig2")
 def test_figure_2_is_drawn_from_the_runs_of_table_1(tmp_path, monkeypatch):
-    """The picture is in the same folder, next to the table's own files, and nothing is trained again."""
+    """Figure 2 is drawn from the runs of Table 1: the picture lies in their folder, and nothing is trained again."""
     path = write_data(tmp_path / "tiny.npz")
 
     def cells(scale, seeds):
@@ -543,7 +561,7 @@ def test_ctrl_c_ends_the_workers_and_leaves_what_resumes(tmp_path):
     try:
         while int(child.stdout.readline()) < 100:
             pass
-        os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to this process and its workers
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal sends it: to this process and its workers
         _, errors = child.communicate(timeout=30)
     finally:
         child.kill()
@@ -612,7 +630,10 @@ def test_bad_arguments_get_one_sentence_and_nothing_is_written(bad, sentence, ti
 
 
 def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, monkeypatch):
-    """A folder of another experiment, and one of this experiment with other settings in a single cell."""
+    """Other runs in the folder are refused before training.
+
+    We test a folder of another experiment, and one of this experiment with other settings in a single cell.
+    """
     reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
     before = in_folder(tmp_path / "out")
     monkeypatch.setattr(index, "find", lambda item, variant="published": replace(tiny, id="ohana2021:fig2"))
@@ -628,7 +649,10 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
 
 
 def test_plain_numpy_is_gone_on_with_by_plain_numpy_alone(tiny, tmp_path):
-    """This also holds if the records are from before there were kernels, and name none."""
+    """A run by plain NumPy can be continued only by plain NumPy.
+
+    This also holds for records from before nfa had kernels, which name no kernels.
+    """
     plain = {"seeds": 2, "out": tmp_path / "plain", "kernels": False}
     first = reproduce("ohana2021:table1", **plain)
     found = in_folder(tmp_path / "plain")
@@ -663,4 +687,4 @@ def test_missing_data_are_told_and_nothing_is_written(tmp_path, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-# At full size
+# At full scale

@@ -51,9 +51,9 @@ RELEASED = Mechanism(
     "rule, name", [*(("dp_dfa_joint", name) for name in FEEDBACK), ("dp_hybrid_joint", "matrices")]
 )
 def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, name):
-    """C / m = 0.05 in a step, 8 steps.
+    """The guarantee is that of the clip for any feedback: C / m = 0.05 per step, for 8 steps.
 
-    An OPU names the carries that it takes, the record the share that the clip scales down.
+    The record of an OPU names the signals that it can carry. Each record has the share that the clip scales down.
     """
     carries, options = FEEDBACK[name]
     carries = "" if rule == "dp_hybrid_joint" else f"--set carries={carries}"
@@ -64,7 +64,7 @@ def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, na
     assert privacy["guarantee"]["steps"] == told["steps"] == 8
     want = epsilon([(RELEASED, 8)], delta=1e-3).epsilon
     assert privacy["guarantee"]["epsilon"] == pytest.approx(want, rel=1e-12)
-    assert told["private"] is False  # its seed is recorded
+    assert told["private"] is False  # because the record has its seed
     assert all(len(epoch["clipped"]) == 1 and 0 < epoch["clipped"][0] <= 1 for epoch in told["history"])
 
 
@@ -75,7 +75,7 @@ def test_a_secure_run_is_private(train, name):
     code, told, err = train("dp_dfa_joint", f"--secure --set C=0.5 --set sigma=0.075 --set carries={carries} {options}")
     assert code == 0, err
     assert told["private"] is True
-    # Rounding and the grid of the noise are also counted: at most 2^-13 of the sensitivity.
+    # The accountant also counts rounding and the grid of the noise: at most 2^-13 of the sensitivity.
     real = epsilon([(RELEASED, 8)], delta=1e-3).epsilon
     assert 1 < told["privacy"]["guarantee"]["epsilon"] / real < 1 + 2 * 2**-13
 
@@ -123,7 +123,10 @@ def test_bad_settings_are_one_sentence_and_nothing_is_written(train, tmp_path, r
     "rule, carries", [("dp_dfa_joint", "error"), ("dp_dfa_joint", "ternary"), ("dp_hybrid_joint", "")]
 )
 def test_its_audit_finds_all_that_is_stated_and_no_more(capsys, rule, carries):
-    """The test uses a bound of 95 % on the games' epsilon. The neighbours attain the sensitivity."""
+    """The audit finds all that is stated and no more, by a bound of 95 % on the games' epsilon.
+
+    The neighbours attain the sensitivity.
+    """
     given = ["--set", "C=0.3", "--set", "sigma=0.15", *(["--set", f"carries={carries}"] if carries else [])]
     code = main(["audit", "--rule", rule, *given, "--adjacency", "add-remove", "--trials", "60", "--json"])
     told = json.loads(capsys.readouterr().out)

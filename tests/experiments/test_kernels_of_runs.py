@@ -30,7 +30,7 @@ def settings_of(rule, **more):
 
 
 def after(settings, steps=3):
-    """All parameters after a few steps, and the names of the kernels."""
+    """All parameters after a few steps, and the names of the kernels used."""
     with limited(settings.threads):
         parts = prepare(settings)
         list(islice(parts.train(), steps))
@@ -60,7 +60,7 @@ def uncompiled(monkeypatch):
 
 
 def test_a_run_has_plain_numpy_where_no_kernel_can_be_compiled(uncompiled, tmp_path):
-    """The results are those without kernels, and the record has the reason."""
+    """If no kernel can be compiled, a run uses plain NumPy, with the same results; the record has the reason."""
     settings = tiny_settings(write_data(tmp_path / "tiny.npz"))
     found, plain = (
         run(one, tmp_path / name) for one, name in ((settings, "a"), (replace(settings, kernels=False), "b"))
@@ -68,7 +68,7 @@ def test_a_run_has_plain_numpy_where_no_kernel_can_be_compiled(uncompiled, tmp_p
     assert found.pop("kernels_left_out") == "NUMBA_DISABLE_JIT is set"
     assert found["kernels"] == []
     assert untimed(found) == untimed(plain)
-    assert run(settings, tmp_path / "a")["kernels_left_out"]  # the same command again reads the record
+    assert run(settings, tmp_path / "a")["kernels_left_out"]  # the same command reads the record
 
 
 def test_a_secure_run_that_needs_kernels_names_what_keeps_them_away(uncompiled):
@@ -81,7 +81,10 @@ def test_a_secure_run_that_needs_kernels_names_what_keeps_them_away(uncompiled):
 
 
 def test_photons_are_counted_by_the_choice_that_the_record_names():
-    """By the kernel, by NumPy with --no-kernels, and by none if a camera has no shot noise."""
+    """Photons are counted by the choice in the record: by the kernel, or by NumPy with --no-kernels.
+
+    A camera without shot noise uses neither.
+    """
     for opu, kernels, module in (
         ({"photons": 9}, True, "nfa.kernels.shot"),
         ({"photons": 9}, False, "nfa.feedback.camera"),
@@ -96,7 +99,10 @@ def test_photons_are_counted_by_the_choice_that_the_record_names():
 
 @pytest.mark.parametrize("phi", [ops.tanh, ops.sigmoid, ops.relu, ops.gelu, replace(ops.tanh, gamma_max=0.5)])
 def test_an_activation_of_nfa_has_its_kernels_and_no_other_has(phi, monkeypatch):
-    """All its other properties stay. The properties that a guarantee depends on come from NumPy's version."""
+    """An activation of nfa uses its kernels, and no other activation does; all its other properties stay.
+
+    The properties that a guarantee depends on come from NumPy's version.
+    """
     monkeypatch.setitem(ARCHITECTURES, "mine", lambda **given: mlp([784, 9, 10], phi, **given))
     chosen = settings_of("dp_dfa", architecture="mine", adjacency="replace-one")
     fits = phi in (ops.tanh, ops.sigmoid, ops.relu)
@@ -131,9 +137,10 @@ def test_the_numbers_do_not_depend_on_the_threads(rule):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["dp_dfa", "dp_sgd", "dp_dfa_joint", "dp_hybrid_joint"])
 def test_without_noise_kernels_and_numpy_agree(rule):
-    """To 1e-5 of the largest parameter after three steps in float32, and 1e-13 in float64: sums in another order.
+    """Without noise, kernels and NumPy agree to 1e-5 of the largest parameter after three steps in float32.
 
-    An OPU's medium is stored here, because one that is not stored has float32's precision in float64, too.
+    In float64 they agree to 1e-13. They add in another order. An OPU's medium is stored here, because one that is not
+    stored has float32's precision in float64, too.
     """
     for dtype, rtol in (("float32", 1e-5), ("float64", 1e-13)):
         quiet = {"rule_settings": PRIVATE[rule]["rule_settings"] | {"sigma": 0.0}, "dtype": dtype}
@@ -144,7 +151,10 @@ def test_without_noise_kernels_and_numpy_agree(rule):
 
 
 def test_the_noise_of_either_choice_has_the_std_that_is_asked_for():
-    """669,706 normals, 5 standard errors. The false alarm is 6e-7 each, and 1 % more or less is missed with 1e-8."""
+    """The noise of either choice has the requested std: 669,706 normals, 5 standard errors.
+
+    The false alarm is 6e-7 each, and 1 % more or less is missed with 1e-8.
+    """
     rule, sigma = "dp_dfa", 0.01
     for kernels in (True, False):
         parts = prepare(settings_of(rule, kernels=kernels))

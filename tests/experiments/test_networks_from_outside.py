@@ -1,4 +1,4 @@
-"""Networks from outside nfa: the statements of their records, and that their runs are like other runs.
+"""Networks from outside nfa: the statements of their records. Their runs are like other runs.
 
 A guarantee also depends on the network, because its first weights may depend on the data, for any rule.
 """
@@ -88,14 +88,17 @@ def test_a_dry_run_knows_it(settings, tiny):
 
 
 def test_images_go_through_a_text(tmp_path):
-    """On the images that come with nfa, convolution and pooling have the sizes in the text."""
+    """Images go through a network described by a text: convolution and pooling have the sizes in the text.
+
+    We use the images that come with nfa.
+    """
     settings = tiny_settings("fashion-mnist-small", architecture="1x28x28:conv3-5,pool4,dense8,10", rule="bp")
     net = prepare(replace(settings, activation="relu", train_examples=50)).net
     assert (type(net.map[1]), type(net.pool[1]), net.phi[1].name) == (Conv2d, MaxPool, "relu")
     assert net.shape_h == [(1, 28, 28), (3, 7, 7), (8,), (10,)]
 
 
-# --- what is said of privacy
+# --- statements about privacy
 
 
 def test_a_seeded_record_says_on_what_its_count_rests(settings, tmp_path):
@@ -118,7 +121,7 @@ def test_a_secure_record_is_not_private(settings, tmp_path):
     assert record["private"] is False
     assert "guarantee" not in record["privacy"]
     assert record["privacy"]["statement"].startswith(f"none that nfa has checked. If network {SMALL} uses only rng")
-    assert run(secure, tmp_path / "out") == record  # read again, and checked
+    assert run(secure, tmp_path / "out") == record  # read again and checked
     ours = run(replace(secure, architecture="6-5-4-3"), tmp_path / "ours")
     assert ours["private"] is True
     text = run(replace(secure, architecture="6:dense5,dense4,3"), tmp_path / "text")
@@ -151,7 +154,7 @@ def test_a_network_of_another_class_has_no_guarantee(settings):
     assert "the network has a class Other, which is not part of nfa" in said.known["statement"]
 
 
-# --- what is refused
+# --- refusals
 
 
 @pytest.mark.parametrize(

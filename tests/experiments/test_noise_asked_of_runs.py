@@ -39,11 +39,11 @@ TARGET = {
     "delta": 1e-3,
 }
 MULTIPLIER = {"rule": "dp_sgd", "rule_settings": {"C": 1.0}, "noise_multiplier": 1.1, "adjacency": "replace-one"}
-# The settings that a rule needs besides its noise.
+# The settings that a rule needs in addition to its noise.
 NEEDED = {"C": 0.3, "K": 2, "L": 0.3, "N_B": 5, "sigma": 0.5, "sigma_0": 1.0, "t": 0.15, "tau": 0.2, "tau_h": 0.9}
 NEEDED |= {"lam": 0.5}
 SOFTMAX = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0, "adjacency": "add-remove"}
-CURVE = "objective_perturbation"  # states a Renyi curve, which has no multiplier
+CURVE = "objective_perturbation"  # it states a Renyi curve, which has no multiplier
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def tiny(tmp_path_factory):
 
 
 def needs(rule):
-    """The settings that a rule needs for a guarantee, except the noise."""
+    """The settings that a rule needs for a guarantee, without the noise."""
     known = spec(rule)
     asked = {one.name for one in known.settings if one.required or one.name == "L"}
     told = {name: NEEDED[name] for name in asked & NEEDED.keys()}
@@ -67,18 +67,18 @@ def epsilon_of(settings, path, setting):
     return told.account([(1, settings.epochs * told.steps_per_epoch)])["guarantee"]["epsilon"]
 
 
-# --- what follows
+# --- the noise that follows
 
 BY_HAND = [  # batches of 10; the net is 6-5-4-3 with tanh
     ("dp_sgd", {"C": 2.5}, "add-remove", "sigma", 1.1 * 2.5 / 10),
     ("dp_sgd", {"C": 2.5}, "replace-one", "sigma", 1.1 * 2 * 2.5 / 10),
     ("dp_sgd", {"C": 2.5, "m": 16}, "add-remove", "sigma", 1.1 * 2.5 / 16),
-    # The sum of the examples has noise sigma_0 C, the mean sigma_0 C / m; sigma is no part of the guarantee.
+    # The sum of the examples has noise sigma_0 C, so the mean has sigma_0 C / m. sigma is not part of the guarantee.
     ("dp_ulr_sound", {"C": 2.5, "K": 2, "sigma": 0.3}, "add-remove", "sigma_0", 1.1),
     ("dp_ulr_sound", {"C": 2.5, "K": 2, "sigma": 0.3}, "replace-one", "sigma_0", 2.2),
-    # Three layers with derivative 1, errors of norm 1, inputs of norm 2 next to a bias of 1.
+    # Three layers with derivative 1, errors of norm 1, inputs of norm 2 and a bias of 1.
     ("pdfa_isotropic", {"tau_h_max": 2.0}, "replace-one", "s", 1.1 * 2 / 10 * math.sqrt(3 * (4 + 1))),
-    # On the errors of one record: each of two hidden layers moves by 2, and the top by the root of 2.
+    # The errors of one record: each of two hidden layers changes by 2, and the top by the root of 2.
     ("pdfa", {}, "replace-label", "sigma", 1.1 * math.sqrt(2 * 4 + 2)),
     ("shuffled_sgd", {"L": 0.7}, "replace-one", "sigma", 1.1 * 2 * 0.7),
 ]
@@ -98,17 +98,21 @@ def test_a_multiplier_is_the_sensitivity_so_many_times(rule, own, adjacency, nam
 
 
 def test_the_noise_of_dp_dfa_follows_from_its_corrected_sensitivity(tiny):
-    """Errors of norm 0.2, through B and a derivative of at most 1, times inputs of norm 0.9 next to a bias of 1."""
+    """The noise of DP-DFA follows from its corrected sensitivity, computed by hand.
+
+    Errors of norm 0.2 go through B and a derivative of at most 1. They are multiplied by inputs of norm 0.9 and a bias
+    of 1.
+    """
     own = {"tau_e": 0.2, "tau_h": 0.9}
     parts = prepare(tiny_settings(tiny, **MULTIPLIER | {"rule": "dp_dfa", "rule_settings": own}))
     norms = [np.linalg.svd(B, compute_uv=False)[0] for B in parts.rule.keywords["B"][1:3]]
     sensitivity = 2 / 10 * 0.2 * math.sqrt((0.9**2 + 1) * (1 + sum(norm**2 for norm in norms)))
-    assert parts.rule.keywords["sigma"] == pytest.approx(1.1 * sensitivity, rel=1e-6)  # B is of single precision
+    assert parts.rule.keywords["sigma"] == pytest.approx(1.1 * sensitivity, rel=1e-6)  # B has single precision
 
 
 @pytest.mark.parametrize("rule", [rule for rule in names() if rule != CURVE])
 def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
-    """For every rule: if a mechanism returns, it has the requested multiplier under some adjacency."""
+    """Every rule's mechanism has the requested multiplier under some adjacency, or an id says why the rule has none."""
     found, refused = [], []
     for adjacency in ADJACENCIES:
         sampling = "poisson" if adjacency == "add-remove" else "epoch-partition"
@@ -126,7 +130,10 @@ def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
 
 
 def test_the_noise_of_output_perturbation_follows_from_how_far_the_minimiser_moves(tiny):
-    """All 40 records, lam = 1/2, R = 2: one moves it by sqrt(2) R / (40 lam), plus 2 R / lam times the tolerance."""
+    """The noise of output perturbation follows from the largest change of the minimiser, computed by hand.
+
+    One of all 40 records moves it by sqrt(2) R / (40 lam), plus 2 R / lam times the tolerance. lam = 1/2 and R = 2.
+    """
     own = {"lam": 0.5, "R": 2.0}
     parts = prepare(tiny_settings(tiny, **MULTIPLIER | SOFTMAX | {"rule": "output_perturbation", "rule_settings": own}))
     assert parts.rule.keywords["sigma"] == pytest.approx(1.1 * 4 * (math.sqrt(2) / 40 + 2e-10), rel=1e-11)
@@ -196,10 +203,10 @@ def test_the_data_can_be_read_once_for_many_settings(tiny):
     found = [resolved(one, load) for one in settings]
     assert read == [str(tiny)]
     assert found == [resolved(one) for one in settings]
-    assert [resolved(one, None) for one in found] == found  # no noise is asked for any more, and nothing is read
+    assert [resolved(one, None) for one in found] == found  # no more noise is requested, and nothing is read
 
 
-# --- what the record says
+# --- the content of a record
 
 
 def test_the_record_says_what_was_asked_for_and_what_was_got(tiny, tmp_path):
@@ -224,7 +231,10 @@ def test_the_record_says_what_was_asked_for_and_what_was_got(tiny, tmp_path):
 
 
 def test_the_record_of_a_curve_says_so_too(tiny, tmp_path):
-    """The shift of its curve is computed by hand: 40 records, lam = 1/2, three classes."""
+    """The record of a curve states its target too; the shift of the curve is by hand.
+
+    There are 40 records, lam = 1/2, and three classes.
+    """
     asking = tiny_settings(tiny, **TARGET | SOFTMAX | {"rule": CURVE, "rule_settings": {"lam": 0.5}}, kernels=False)
     record = run(asking, tmp_path)
     noise, sigma = record["privacy"]["noise"], record["settings"]["rule_settings"]["sigma"]
@@ -256,7 +266,7 @@ def test_the_same_command_goes_on_and_finds_its_record(tiny, tmp_path, monkeypat
             stop_after(patch, k)
             with pytest.raises(Killed):
                 run(asking, folder, checkpoint_every=0)
-        # and so does one with what the first one got, which was asked for nothing
+        # a run with the noise of the first one, without a target, gives the same
         went_on = run(asking if k != 4 else resolved(asking), folder)
         if k == 4:
             assert "noise" not in went_on["privacy"]
@@ -282,7 +292,7 @@ def test_a_secure_run_that_was_interrupted_got_more_than_it_asked_for(tiny, tmp_
     assert record["settings"] == whole["settings"]
     noise = record["privacy"]["noise"]
     assert noise["asked"] == {"target_epsilon": 3.0, "delta": 1e-3, "steps": 12}
-    mechanism = Mechanism(**record["privacy"]["mechanism"])  # two uses before, two after: four instead of three
+    mechanism = Mechanism(**record["privacy"]["mechanism"])  # two uses before and two after: four instead of three
     four = accountant.epsilon([(mechanism, 4)], delta=1e-3, steps_per_epoch=1).epsilon
     assert noise["got"]["epsilon"] == record["privacy"]["guarantee"]["epsilon"] == pytest.approx(four, rel=1e-12)
     assert four > 3
@@ -371,9 +381,10 @@ def test_what_is_asked_for_must_be_complete(change, sentence, tiny):
 
 @pytest.mark.parametrize("sentence", BAD)
 def test_bad_settings_that_ask_for_noise_get_the_sentence_of_a_run(sentence, tiny):
-    """This also holds if only the noise is computed.
+    """Bad settings with a target or a multiplier get the sentence of a run.
 
-    If the rule of such settings states no mechanism, the message says so.
+    This also holds if only the noise is computed. If the rule of such settings states no mechanism, the message says
+    so.
     """
     asking = replace(tiny_settings(tiny, **TARGET | WAYS["matrices"]), **BAD[sentence])
     told = []
@@ -408,7 +419,10 @@ def test_cells_that_ask_are_planned_run_and_found_finished(tmp_path, monkeypatch
 
 
 def test_a_dry_run_needs_no_noise_and_no_data_that_fit_its_target(tiny):
-    """The trial has other batches, for which the target may have no theorem."""
+    """A dry run needs neither noise nor data that fit its target.
+
+    The trial has other batches, for which the target may have no theorem.
+    """
     settings = tiny_settings(tiny, **TARGET | {"adjacency": "add-remove"}, sampling="poisson", kernels=False)
     cells = [Cell("one", settings, {})]
     (estimate,) = dry_run.estimates(cells, dry_run.sources(cells), 0.1).values()

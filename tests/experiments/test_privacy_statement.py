@@ -1,4 +1,4 @@
-"""The privacy part of a record: the mechanism, the guarantee if an epsilon is computed, and otherwise the reason."""
+"""The privacy part of a record: the mechanism, and the guarantee or the reason why no epsilon is computed."""
 
 import json
 import math
@@ -77,7 +77,7 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
     }
     assert guarantee["order"] > 1
     assert privacy["mechanism"]["sensitivity"] == pytest.approx(0.2 * math.sqrt(15), rel=1e-12)
-    # The state comes first: what a secure run would guarantee, and that this run is not secure.
+    # The state comes first: what a secure run would guarantee, and that this run is not a secure run.
     first = privacy["statement"].partition(". ")[0]
     assert told_epsilon(first) == told_epsilon(privacy["statement"])
     assert "this seeded run is not private" in first
@@ -88,7 +88,10 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
 
 
 def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_path):
-    """The accountant's own tests check the epsilon. This test checks that the run passes on what it did."""
+    """For batches that are drawn afresh, the record counts their rate and their steps.
+
+    The accountant's own tests check the epsilon. This test checks what the run passes to the accountant.
+    """
     from nfa.privacy.accountant import epsilon
 
     more = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement"}
@@ -114,7 +117,7 @@ def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_pat
         again = run(other, tmp_path / counted.conversion)
         assert again["privacy"]["guarantee"]["epsilon"] == pytest.approx(counted.epsilon)
         assert again["privacy"]["guarantee"]["bound"] == "wbk2019:thm27"
-        assert again["settings"] == record["settings"]  # another accountant is not another run
+        assert again["settings"] == record["settings"]  # with another accountant, the run is the same
     assert least.epsilon < by_renyi.epsilon < papers.epsilon
 
 
@@ -123,12 +126,15 @@ def test_labels_are_counted_by_epochs(settings, tmp_path):
     record = run(replace(settings, **LABEL, **counted), tmp_path)
     guarantee = record["privacy"]["guarantee"]
     assert guarantee["epsilon"] == pytest.approx(gaussian_epsilon(5 / math.sqrt(10), 3, 1e-3), rel=1e-4)
-    assert "pixels" not in record["privacy"]["statement"]  # they are public
+    assert "pixels" not in record["privacy"]["statement"]  # the pixels are public
 
 
 @pytest.mark.parametrize("change", [{"adjacency": "replace-label", "delta": 1e-3}, {"adjacency": "replace-one"}, {}])
 def test_pdfa_under_its_other_name_is_the_same_run(change, settings, tmp_path):
-    """Records name pdfa_label. The adjacency determines the neighbours, not the name."""
+    """PDFA under its other name is the same run: records name pdfa_label.
+
+    The adjacency determines the neighbours, not the name.
+    """
     found = [
         untimed(run(replace(settings, **LABEL | {"rule": name} | change), tmp_path / name))
         for name in ("pdfa_label", "pdfa")
@@ -147,7 +153,10 @@ def test_a_name_that_is_none_is_told_the_aliases_too():
 
 
 def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
-    """Their mean and deviation come from the training images. The tiny data are not bytes, which "unit" needs."""
+    """The record says that the scaling of the pixels is public: mean and deviation come from the training images.
+
+    The tiny data are not bytes, which "unit" needs.
+    """
     record = run(replace(settings, adjacency="replace-one", delta=1e-3), tmp_path)
     assert record["privacy"]["statement"].endswith(PIXELS_PUBLIC)
 
@@ -226,11 +235,11 @@ def test_counting_changes_nothing_else(settings, tmp_path):
         assert untimed(plain)[name] == untimed(counted)[name]
 
 
-# --- what a mechanism is given ---------------------------------------------------------------------------------
+# --- the arguments of a mechanism ------------------------------------------------------------------------------
 
 
 def own_rule(monkeypatch, mechanism):
-    """A rule "own:rule" that draws normals, in a module with this mechanism."""
+    """A rule "own:rule" that draws normal samples, in a module with this mechanism."""
 
     def rule(net, x, y, *, width=2.0, rng):
         dW = [None, *(width * rng.normal(size=W.shape).astype(W.dtype) for W in net.W[1:])]
@@ -285,14 +294,17 @@ def test_a_mechanism_that_fails_gets_a_sentence(settings, monkeypatch):
         prepare(replace(settings, rule="own:rule", rule_settings={}))
 
 
-# --- a mechanism that is known by its curve ---------------------------------------------------------------------
+# --- a mechanism known by its curve -----------------------------------------------------------------------------
 
 SOLVED = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0, "pixels": "as-is", "delta": 1e-3}
 
 
 @pytest.mark.parametrize("rule", ["output_perturbation", "objective_perturbation"])
 def test_a_rule_that_solves_is_recorded_as_any_other(rule, tiny, tmp_path):
-    """All 40 records, lam = 0.5: the shift of the curve is sqrt(2) / (40 sigma), and the step is the whole training."""
+    """A rule that solves is recorded like any other, with a shift of sqrt(2) / (40 sigma) by hand.
+
+    All 40 records are used, and lam = 0.5. The step is the whole training.
+    """
     own = {"lam": 0.5, "sigma": 0.05}
     settings = tiny_settings(tiny, rule=rule, rule_settings=own, adjacency="add-remove", **SOLVED)
     record = run(settings, tmp_path)

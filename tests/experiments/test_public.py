@@ -1,7 +1,7 @@
 """Public facts are declared: what a counted or secure run knows before its first step is the same for neighbours.
 
-Neighbouring data files are prepared for every sampler under every adjacency that counts it. This file makes them by
-hand from the adjacency, without nfa's own code for neighbours.
+We prepare neighbouring data files for every sampler, under every adjacency that counts it. This file makes them by hand
+from the adjacency, without nfa's own code for neighbours.
 """
 
 import csv
@@ -34,7 +34,7 @@ N = 24  # the public number of records; the files have 23 to 25
 NAMES = ("emu", "cat", "ant", "dog")  # in another order; no record is an ant
 X, Y = RNG.standard_normal((N, 3)).round(3), np.array([0, 1, 1, 3] * (N // 4))
 Y[Y == 0] = 1
-Y[5] = 0  # the only emu
+Y[5] = 0  # the only record of class emu
 PUBLIC = RNG.standard_normal((8, 3)).round(3), np.array([0, 1, 3, 3, 1, 0, 1, 3])  # the test set
 
 
@@ -44,9 +44,9 @@ def neighbours_of(adjacency):
     A class may lose its record.
     """
     if adjacency in NUMBER_DIFFERS:
-        for k in (0, 5, N - 1):  # one record less
+        for k in (0, 5, N - 1):  # one record fewer
             yield X, Y, np.delete(X, k, axis=0), np.delete(Y, k)
-        for record, label in (([1e6, -1e6, 0.0], 2), (X[5], 0)):  # one record more, the second a duplicate
+        for record, label in (([1e6, -1e6, 0.0], 2), (X[5], 0)):  # one additional record; the second one is a duplicate
             yield X, Y, np.vstack([X, record]), np.append(Y, label)
         return
     for k, record, label in ((5, X[5], 1), (5, X[6], 2), (0, np.zeros(3), 0), (N - 1, [255.0, 1e6, -3.0], 3)):
@@ -64,7 +64,7 @@ def write(path, x, y, labels):
 
 
 def settings_of(path, scheme, adjacency, labels="names", **more):
-    """A counted run with the sampler. Each partial pass is a whole shuffle."""
+    """A counted run with this sampler. Each partial pass is a whole shuffle."""
     options = {"tau": {"tau": 1.0, "batch": 1}, "N_B": {"N_B": 2}}
     given = {"rule": "dp_sgd", "rule_settings": {"C": 1.0}, "noise_multiplier": 2.0, "batch": 6}
     for name in SAMPLERS[scheme].options:
@@ -76,7 +76,7 @@ def settings_of(path, scheme, adjacency, labels="names", **more):
 
 
 def before_the_first_step(parts):
-    """Everything that is fixed then, except the examples and the choice of examples in a batch."""
+    """Everything that is fixed before the first step, except the examples and the choice of examples in a batch."""
     net, sampler = parts.net, parts.batches
     known = {name: parts.rule.keywords.get(name) for name in ("C", "m", "sigma")}
     said = parts.privacy.account([(1, parts.steps)])
@@ -112,7 +112,7 @@ def pairs(tmp_path):
             for side, one in enumerate(((x, y), (other_x, other_y))):
                 folder = tmp_path / f"{k}{side}"
                 folder.mkdir(exist_ok=True)
-                path = write(folder / "own.npz", *one, labels)  # with the same name, which the record contains
+                path = write(folder / "own.npz", *one, labels)  # the record contains this name, so both files have it
                 both.append(settings_of(path, scheme, adjacency, labels, **more))
             with suppress(NoGuarantee):
                 prepare(both[0])
@@ -122,13 +122,13 @@ def pairs(tmp_path):
 
 
 def labels_in(settings):
-    """The numbers of the labels in the file of a run, by the declaration."""
+    """The numbers of the labels in the file of a run, from the declaration."""
     y = np.load(settings.dataset)["y_train"]
     return [NAMES.index(label) for label in y] if y.dtype.kind == "U" else y.tolist()
 
 
 def test_what_is_counted_here_is_what_has_a_theorem(pairs):
-    """Otherwise the tests below could pass by refusing everything."""
+    """The tests below count every case that has a theorem; otherwise they could pass by refusing everything."""
     counted = {(s, a) for s in SAMPLERS for a in ADJACENCIES if list(pairs(s, a))}
     expected = {(s, a) for s, one in COVERAGE.items() for a in ADJACENCIES if a not in one.refused}
     whole_shuffles = {("partial-passes", a) for a in ADJACENCIES if a not in COVERAGE["epoch-partition"].refused}
@@ -149,12 +149,15 @@ def test_nothing_before_the_first_step_differs_for_neighbours(scheme, adjacency,
 @EVERY
 @UNDER
 def test_the_batches_of_the_other_records_are_the_same(scheme, adjacency, pairs):
-    """Step by step with one seed, for a record that is changed in place or is last."""
+    """The batches of the other records are the same, step by step with one seed.
+
+    The record that differs is changed in place, or is last.
+    """
     for both in pairs(scheme, adjacency):
         one, other = map(prepare, both)
         n = min(one.batches.n, other.batches.n)
         if adjacency in NUMBER_DIFFERS and not np.array_equal(one.batches.x[:n], other.batches.x[:n]):
-            continue  # the others change places; their law is the same because the rate is
+            continue  # the others change places; their law is the same, because the rate is the same
         for t in range(1, one.steps + 1):
             drawn = [chosen[chosen < n].tolist() for chosen in (one.batches.indices(t), other.batches.indices(t))]
             assert drawn[0] == drawn[1]
@@ -163,7 +166,10 @@ def test_the_batches_of_the_other_records_are_the_same(scheme, adjacency, pairs)
 @pytest.mark.parametrize("adjacency", [name for name in ADJACENCIES if name not in NUMBER_DIFFERS])
 @EVERY
 def test_a_split_is_by_place_where_neighbours_have_the_same_number(scheme, adjacency, pairs):
-    """The split and the drawn training examples are the same, except that the record that differs differs there."""
+    """If neighbours have the same number of records, a split is by place: split and training examples are the same.
+
+    Only the record that differs is different.
+    """
     for both in pairs(scheme, adjacency, validation=0.25, train_examples=12):
         one, other = map(prepare, both)
         assert len(one.batches.x) == len(other.batches.x) == 12
@@ -175,7 +181,10 @@ def test_a_split_is_by_place_where_neighbours_have_the_same_number(scheme, adjac
 @EVERY
 @UNDER
 def test_a_record_shows_neighbours_alike(scheme, adjacency, secure, pairs, tmp_path):
-    """Except for the released steps, codes under the user's key and, in a seeded run, the words of its statement."""
+    """The record of a run is the same for neighbours, except for the released steps and codes with the user's key.
+
+    In a seeded run, the words of its statement may also differ.
+    """
     released = {"history", "test_accuracy", "timing", "seal"} | (set() if secure else {"train_accuracy"})
     for k, both in enumerate(pairs(scheme, adjacency, secure=secure, epochs=1)):
         one, other = (run(settings, tmp_path / "out" / f"{k}{side}") for side, settings in enumerate(both))
@@ -208,7 +217,10 @@ def typed(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("how", ["", "--secure"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_a_run_that_promises_something_wants_its_classes_declared(adjacency, how, typed, tmp_path):
-    """The counterexample: one `emu` among others becomes an `ant`, and all later classes would change columns."""
+    """A run with a guarantee needs declared classes; otherwise a changed record could change all later columns.
+
+    The counterexample is one `emu` among others that becomes an `ant`.
+    """
     write(tmp_path / "own.npz", X, Y, "names")
     sampling = "poisson" if adjacency in NUMBER_DIFFERS else "epoch-partition"
     words = f"{ROW} --dataset own.npz --adjacency {adjacency} --sampling {sampling} {how}"
@@ -234,7 +246,7 @@ def test_a_run_that_promises_nothing_may_read_its_classes(typed, tmp_path):
 
 
 def bad_files():
-    """Contents of a file of 25 examples that are refused. No error may show that number, or the word "sesame"."""
+    """Contents of refused files of 25 examples. No error may show this number, or the word "sesame"."""
     x, y = np.vstack([X, X[:1]]), np.insert(np.array(NAMES, "U9")[Y], 3, "sesame")
     numbers = np.insert(Y, 3, 777)
     good = {"x_train": x, "y_train": np.append(np.array(NAMES)[Y], "emu"), "x_test": PUBLIC[0]}
@@ -354,7 +366,10 @@ def test_an_estimate_is_of_the_public_number(tmp_path):
 
 @pytest.mark.parametrize("sampling", ["none", "poisson"])
 def test_a_rule_that_states_an_adjacency_of_its_own_wants_it_named(sampling, tmp_path, monkeypatch):
-    """Otherwise its number of records would be read from the file, because no adjacency was named at that point."""
+    """A rule with its own adjacency needs it in the settings; otherwise its number of records would come from the file.
+
+    At this point, no adjacency is named.
+    """
     (tmp_path / "states_its_own.py").write_text(
         "from nfa.mechanism import Mechanism\nfrom nfa.rules.dp_sgd import dp_sgd\n"
         "def rule(net, x, y, *, C=1.0, m, sigma=1.0, rng): return dp_sgd(net, x, y, C=C, m=m, sigma=sigma, rng=rng)\n"
@@ -403,7 +418,7 @@ def test_a_delta_that_allows_one_record_to_be_published_is_refused(adjacency, tm
                 refuse_what_has_no_guarantee("--secure", parts)
         else:
             refuse_what_has_no_guarantee("--secure", parts)
-        record = run(settings, tmp_path / str(delta))  # as --anyway trains it
+        record = run(settings, tmp_path / str(delta))  # as --anyway trains
         assert record["private"] is not refused
         assert record["privacy"]["statement"].startswith("none: delta ") is refused
         refuse_what_has_no_guarantee("--delta", prepare(replace(settings, secure=None)))

@@ -1,4 +1,4 @@
-"""Runs on public features: the trained head, the values that are computed once, cached and restored, and refusals."""
+"""Runs on public features: the trained head; values computed once, cached and restored; refusals."""
 
 import json
 import re
@@ -26,7 +26,7 @@ from tests.experiments.tiny_runs import PRIVATE, tiny_settings, untimed, write_d
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """The current folder, with empty caches in the process and on the disk."""
+    """The current folder, with empty caches in the process and on disk."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(public_features, "user_cache", lambda: tmp_path / "cache")
@@ -41,7 +41,7 @@ def tiny(folder):
 
 @pytest.fixture
 def pictures(folder):
-    """A file of 30 + 12 images of 8x8 pixels, 3 classes."""
+    """A file of 30 + 12 images of 8x8 pixels with 3 classes."""
     rng, y = np.random.default_rng(2), np.arange(42) % 3
     x = (rng.uniform(0, 60, (42, 1, 8, 8)) + 80 * (np.arange(8) % (y[:, None, None, None] + 2) == 0)).astype(np.uint8)
     np.savez(folder / "pictures.npz", x_train=x[:30], y_train=y[:30], x_test=x[30:], y_test=y[30:])
@@ -66,7 +66,10 @@ def small(**more):
 
 
 def test_the_head_learns_as_the_last_layer_of_the_whole_network(tiny):
-    """The directions of bp for the head are those for the last layer of a network whose other layers are frozen."""
+    """The head learns like the last layer of the whole network.
+
+    Its directions of bp are those of the last layer of a network whose other layers are frozen.
+    """
     settings = tiny_settings(
         tiny, rule="bp", features="random:5,4", architecture="4-3", activation="relu", init="he-normal", dtype="float64"
     )
@@ -88,7 +91,7 @@ def test_the_head_learns_as_the_last_layer_of_the_whole_network(tiny):
 
 
 def test_the_draws_have_their_own_stream(tiny):
-    """The first weights of the head are those of the same network without features."""
+    """The features' draws have their own stream, so the head's first weights are those without features."""
     settings = tiny_settings(tiny, features="random:6", architecture="6-3")
     with_features, without = prepare(settings), prepare(replace(settings, features=None))
     assert np.array_equal(with_features.net.W[1], without.net.W[1])
@@ -158,7 +161,7 @@ def test_features_are_computed_once_in_a_process_and_once_on_a_machine(folder, c
     assert not other.batches.x.flags.writeable
     prepare(replace(given, pixels="unit"))
     assert computed == [60, 1000] * 2
-    prepare(replace(given, pixels="unit", seed=2))  # other examples, the same test set
+    prepare(replace(given, pixels="unit", seed=2))  # other examples with the same test set
     assert computed == [60, 1000] * 2 + [60]
 
 
@@ -234,7 +237,7 @@ def test_a_secure_run_keeps_no_features_and_has_the_epsilon_of_no_features(pictu
     assert not (folder / "cache").exists()
     plain = run(replace(settings, features=None, architecture=f"64:dense{net.split('-')[0]},3"), folder / "plain")
     epsilons = [one["privacy"]["guarantee"]["epsilon"] for one in (record, plain)]
-    assert epsilons[0] == pytest.approx(epsilons[1], rel=1e-3)  # rounding depends on the sizes of the network
+    assert epsilons[0] == pytest.approx(epsilons[1], rel=1e-3)  # rounding depends on the network's size
     assert FEATURES_ALONE not in plain["privacy"]["statement"]
     network, _ = trained.load(folder / "secure")
     loaded = data.load(str(pictures), classes="3")

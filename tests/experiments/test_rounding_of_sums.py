@@ -1,4 +1,4 @@
-"""Neighbours and the stated sensitivity of a secure run, in floats: no computed sum moves by more, rounding included.
+"""The sensitivity of a secure run in floats: no computed sum of neighbours differs by more than stated, with rounding.
 
 The test uses the runs' own kernels, parts and rounding to the grid, without the noise. The oracle is the norm of the
 difference. On the grid it is exact, in integers, and before the grid it has proven rounding.
@@ -41,7 +41,7 @@ def allowed(name):
 
 
 ALLOWED = [name for name in names() if allowed(name)]
-READINGS = {  # settings that are texts, by name; a rule takes those that it has
+READINGS = {  # settings that are texts, by name; a rule gets those that it takes
     "carries": ("error", "ternary", "label"),
     "clip": ("joint", "layer"),
     "top": ("error", "slope", "unclipped"),
@@ -51,7 +51,7 @@ READINGS = {  # settings that are texts, by name; a rule takes those that it has
 
 
 def on_grid(out, std, rng, *, unit):
-    """The noise of a secure run without the noise. The sum is only rounded to the grid."""
+    """Replaces the noise of a secure run: the sum is only rounded to the grid."""
     rounded.add_normal(out, 0.0, rng, unit=unit)
 
 
@@ -94,7 +94,7 @@ def random_net(rng, widest):
 
 
 def random_records(rng, net, n):
-    """Records of all sizes, including zeros, duplicates, and entries at the limits of float64."""
+    """Records of all sizes, also zeros, duplicates, and entries at the limits of float64."""
     x = rng.normal(size=(n, *net.shape_h[0])) * 10 ** rng.normal(0, rng.integers(0, 4), (n, *[1] * len(net.shape_h[0])))
     kinds = rng.integers(0, 12, n)
     x[kinds == 0] = 0
@@ -142,7 +142,7 @@ def random_run(rng, name, adjacency, widest=40):
     bound.pop("rng", None)
     part = int(rng.integers(1, 9))
     n = max(1, part * int(rng.integers(1, 5)) + int(rng.integers(-1, 2)))
-    # The theorem for n records. With the public limit of a run, it counts a million times as much.
+    # The theorem for n records. With the public limit of a run, it counts a million times as many.
     counted = rounding_of(rule, bound, net, part=part, records=n)
     real = rule.release(adjacency, bound | {"net": net} | IN_FULL)
     unit = counted.unit(real)
@@ -150,7 +150,7 @@ def random_run(rng, name, adjacency, widest=40):
     bind.use_kernels(net, SGD(0.1), bound, True)
     sums = []
     with np.errstate(all="ignore"):
-        # The draws for an example depend on its place. If one is removed, only removing the last moves no other.
+        # The draws for an example depend on its place. If the last record is removed, no other record moves.
         pair = neighbours(rng, net, adjacency, n, last="weigh" in rule.given)
         for add_normal in (untouched, partial(on_grid, unit=unit)):
             whole = InParts(partial(rule.function, **bound | {"add_normal": add_normal}), rule, size=part)
@@ -168,7 +168,7 @@ def ratios(cases, name, adjacency, seed):
         except (NoGuarantee, ValueError) as refusal:
             if isinstance(refusal, ValueError) and "softmax" not in str(refusal):
                 raise
-            continue  # not under this adjacency, or not for this network
+            continue  # the adjacency or the network does not allow it
         moved, on = counted.of_sums(real.sensitivity, adjacency), counted.on_grid(real, unit)
         assert real.sensitivity < moved < on.sensitivity
         exact = apart_on_grid(*after, unit)
@@ -197,16 +197,19 @@ def test_no_neighbours_are_further_apart_than_stated(name, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ALLOWED)
 def test_no_neighbours_of_ten_thousand_are_further_apart_than_stated(name, adjacency):
-    """Some are nearly as far apart as stated, so the search is effective. Of 11,000, the rules refuse some networks."""
+    """Of ten thousand neighbours, none are further apart than stated, and some are nearly as far apart.
+
+    So the search is effective. Of 11,000, the rules refuse some networks.
+    """
     found = ratios(-(-11_000 // (len(ALLOWED) * len(ADJACENCIES))), name, adjacency, seed=1)
     assert not found or max(found)[0] > 0.2
 
 
-# --- what an adversary tried ---------------------------------------------------------------------------------------
+# --- attacks of an adversary ---------------------------------------------------------------------------------------
 
 
 def moved_by_one_more(name, net, given, x, y):
-    """The change of the sum from one more record, in front of all others, relative to the stated one for add-remove."""
+    """The change of the sum from one additional record before all others, divided by the stated one for add-remove."""
     rule, m, part = spec(name), 256, 128
     bound = rule_settings.values(rule, given | {"m": m}, bound=1.0, positive=1.0, noise=1.0, count=1)
     counted = rounding_of(rule, bound, net, part=part, records=most_records(len(x)))
@@ -219,7 +222,7 @@ def moved_by_one_more(name, net, given, x, y):
 
 
 def two_classes():
-    """Images of two classes with a softmax of two outputs. Its errors are opposite up to one bit."""
+    """Images of two classes for a softmax with two outputs. Their errors are opposite up to one bit."""
     images = data.load("fashion-mnist-small")
     chosen = np.flatnonzero(images.y_train < 2)[:60]
     x = images.x_train[chosen].reshape(len(chosen), -1) / 255
@@ -227,7 +230,7 @@ def two_classes():
 
 
 def at_the_kink():
-    """(net, given, x, y): ReLU, and sums that are 0 up to rounding, so their last bits determine the derivative."""
+    """(net, given, x, y): ReLU with sums that are 0 up to rounding, so last bits determine the derivative."""
     rng = np.random.default_rng(3)
     net = mlp([784, 64, 10], ops.relu, rng=rng)
     net.b[1][:] = 0
@@ -242,7 +245,10 @@ def at_the_kink():
 
 @pytest.mark.verifies("ours:rounding")
 def test_a_record_more_moves_no_other_record_s_ternary_error():
-    """One image alone, and with another. With the library's products, 8 of these 30 move the sum by 1.9 times."""
+    """An additional record changes no other record's ternary error, for one image alone and with another.
+
+    With the library's products, 8 of these 30 images change the sum by 1.9 times the stated amount.
+    """
     rng = np.random.default_rng(0)
     net = mlp([784, 512, 2], ops.tanh, rng=rng)
     given = {"B": feedback.draw(net, law="normal", scale=0.05, rng=rng), "carries": "ternary", "t": 1.0, "C": 1.0}
@@ -259,7 +265,10 @@ def test_a_record_more_moves_no_other_record_over_a_kink():
 @pytest.mark.verifies("ours:rounding")
 @pytest.mark.parametrize("name", [name for name in ALLOWED if spec(name).setting("C") and name != "dp_ulr_sound"])
 def test_a_weighed_entry_that_underflows_is_not_rounded_up(name):
-    """dz = 3 times the smallest float, h = 1e300, a weight of about 1/2. Rounded up, the term would be 4/3 of C."""
+    """A weighted entry that underflows is not rounded up: otherwise the term would be 4/3 of C.
+
+    dz = 3 times the smallest float, h = 1e300, and the weight is about 1/2.
+    """
     rng = np.random.default_rng(0)
     net = mlp([3, 2], ops.tanh, loss=ops.squared_error, rng=rng)
     net.W[1][:], net.b[1][:] = 0, 0

@@ -1,6 +1,6 @@
-"""Rules from outside nfa: the statements of their records, and that none of them counts as a rule of nfa.
+"""Rules from outside nfa: the statements of their records. None of these rules counts as a rule of nfa.
 
-`private: true` is only for rules of nfa, as they are in their files. These tests try to obtain it otherwise.
+`private: true` is only for rules of nfa, as they are in their files. These tests try to get it in other ways.
 """
 
 import functools
@@ -87,7 +87,7 @@ def outside(tmp_path, monkeypatch):
     return write
 
 
-# --- what a record says
+# --- the content of a record
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
     assert theirs["stated_by"] == name
     assert theirs["mechanism"]["noise_std"] == 3.0
     ours = run(replace(settings, secure=True), tmp_path / "ours")
-    # For a rule from outside, only the grid of the noise is counted. For a rule of nfa, rounding is counted too.
+    # For a rule from outside, only the grid of the noise is counted. For a rule of nfa, rounding is counted too
     epsilons = [said["guarantee"]["epsilon"] for said in (theirs, ours["privacy"])]
     assert 1 < epsilons[1] / epsilons[0] < 1 + 1e-4
     assert ours["private"] is True
@@ -130,14 +130,17 @@ def test_a_seeded_record_says_who_states_it(settings, tmp_path, outside):
 
 
 def test_the_mechanism_is_that_of_the_module_named(settings, outside):
-    """It is not that of the module from which a function claims to come."""
+    """The mechanism is that of the named module, not of the module from which a function claims to come."""
     prepared = prepare(replace(settings, rule=outside(POSES)))
     assert prepared.privacy.known["statement"].endswith("states no mechanism")
     assert prepared.mechanism is None
 
 
 def test_a_secure_rule_keeps_its_own_noise_of_examples_and_draws_it_from_the_cipher(settings, outside):
-    """The kernel of that noise is for seeded runs. Kernels of either run have their own noise on the sum."""
+    """A secure rule keeps its own noise of examples and draws it from the cipher.
+
+    The kernel of this noise is for seeded runs. Kernels of either run have their own noise on the sum.
+    """
     kernels = pytest.importorskip("nfa.kernels.philox", reason="numba is not installed: pip install numba")
     from randomgen import ChaCha
 
@@ -153,7 +156,7 @@ def test_a_secure_rule_keeps_its_own_noise_of_examples_and_draws_it_from_the_cip
         assert ("nfa.kernels.philox.add_normal_each" in parts.kernels) == (not secure)
 
 
-# --- what is refused
+# --- refusals
 
 
 def test_a_wrapped_function_is_refused(settings, tmp_path, outside, capsys):
@@ -198,7 +201,10 @@ def test_a_mechanism_that_is_none_gets_a_sentence(settings, outside, mechanism, 
 
 
 def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
-    """Only the run chooses kernels. No setting names an argument of a rule that is not a JSON value."""
+    """No function reaches a rule as a setting, because only the run chooses kernels.
+
+    No setting names an argument of a rule that is not a JSON value.
+    """
     for name in names():
         callables = {
             p.name for p in inspect.signature(spec(name).function).parameters.values() if p.annotation is Callable
@@ -212,7 +218,7 @@ def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
 
 
 def test_rule_and_mechanism_are_given_one_plain_number(settings):
-    """A number that changes at every use is read only once."""
+    """Rule and mechanism get one plain number, because a number that changes at every use is read only once."""
 
     class Turning(float):
         def __mul__(self, other):
@@ -225,15 +231,15 @@ def test_rule_and_mechanism_are_given_one_plain_number(settings):
     assert prepared.mechanism.noise_std == 3.0
 
 
-# --- a rule of nfa that is no longer what its file has
+# --- a rule of nfa that differs from its file
 
 
 def evil(*args, **kwargs):
-    """A function that someone has put in the place of another."""
+    """A function that replaces another function."""
 
 
 def poses(module):
-    """The same function, which claims to come from there."""
+    """The replacing function, which claims to come from the original module."""
 
     def other(*args, **kwargs):
         return None
@@ -261,7 +267,7 @@ def test_a_rule_of_nfa_that_was_replaced_states_nothing(settings, monkeypatch, n
             call(settings)
 
 
-# --- a network that nfa does not bring
+# --- a network that is not part of nfa
 
 
 class Short(Dense):
@@ -276,7 +282,10 @@ FLAT = Activation("flat", np.tanh, lambda z: 100 * np.ones_like(z), 0.0, 0.01)
 
 @pytest.mark.parametrize("part, told", [("layer", "a layer Short"), ("phi", "an activation 'flat'")])
 def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, part, told):
-    """Otherwise its own statement about its derivatives and norms would become the guarantee."""
+    """A network from outside has no guarantee of nfa, because its own statements would become the guarantee.
+
+    The statements are about its derivatives and norms.
+    """
 
     def build(**given):
         if part == "layer":
@@ -291,7 +300,7 @@ def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, p
     }
 
 
-# --- its audit
+# --- the audit of such a rule
 
 
 @pytest.mark.slow

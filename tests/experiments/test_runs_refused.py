@@ -1,4 +1,4 @@
-"""The refusals of a run, in one sentence and before anything is written, and its end if it diverges."""
+"""A run is refused in one sentence and before anything is written. If it diverges, it ends with a sentence."""
 
 import sys
 from dataclasses import replace
@@ -229,7 +229,10 @@ def test_a_diverging_run_says_step_and_layer_and_leaves_no_record(settings, tmp_
 
 
 def test_an_infinite_loss_at_the_end_of_an_epoch_is_divergence(settings, tmp_path):
-    """One full-batch step of size 1e38 leaves finite weights whose outputs overflow float32."""
+    """An infinite loss at the end of an epoch is a divergence: one full-batch step of size 1e38 overflows outputs.
+
+    The weights are finite, but the outputs overflow float32.
+    """
     wild = replace(settings, rule="bp", architecture="6-3", sampling="none", lr=3e38, momentum=0.0, epochs=1)
     with pytest.raises(Diverged, match="at step 1 "):
         run(wild, tmp_path)

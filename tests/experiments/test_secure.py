@@ -1,4 +1,4 @@
-"""Runs without a seed: the source of their randomness, the statements of their records, the cost of a lost step.
+"""Runs without a seed: where their randomness comes from, the statements of their records, the cost of a lost step.
 
 The draws come from the operating system and differ every time. Every statistical test has a false alarm in 10^9 runs.
 """
@@ -88,7 +88,10 @@ def settings(tmp_path):
 
 
 def test_a_stream_is_the_cipher_under_a_key_of_its_own(monkeypatch):
-    """The comparison is word by word. test_kernels_noise compares `cipher.chacha20` itself with RFC 8439."""
+    """A stream is the cipher with its own key, compared word by word.
+
+    test_kernels_noise compares `cipher.chacha20` itself with RFC 8439.
+    """
     master = np.arange(100, 108, dtype=np.uint32)
     monkeypatch.setattr(noise.os, "urandom", lambda n: master.tobytes())
     streams, seen = noise.secure(), set()
@@ -127,10 +130,11 @@ def test_without_the_library_a_sentence(monkeypatch):
 
 @pytest.mark.slow
 def test_the_laws_of_the_draws():
-    """KS of uniforms and normals, a chi-square of bytes, correlations of neighbouring steps, purposes and draws.
+    """The draws have their laws: uniform, normal and byte values, and no correlation of steps, purposes and draws.
 
-    The keys are new each time, with a false alarm in 10^9 runs. Laws that are 0.06 apart and correlations of 0.09 (of
-    normals; 0.4 and 0.7 of first draws) are missed in one of 10^6.
+    We use KS tests for uniforms and normals, a chi-square for bytes, and correlations of neighbouring steps, purposes
+    and draws. The keys are new each time, with a false alarm in 10^9 runs. Laws that are 0.06 apart and correlations of
+    0.09 (of normals; 0.4 and 0.7 of first draws) are missed in one of 10^6.
     """
     streams = noise.secure()
     firsts = {purpose: np.array([streams(purpose, t).random() for t in range(300)]) for purpose in noise.SECRET}
@@ -240,7 +244,7 @@ def test_no_record_says_more(settings, tmp_path):
 
 
 def test_no_secure_rule_of_nfa_draws_noise_for_single_examples():
-    """Rules that do get a kernel for it only in seeded runs."""
+    """No secure rule of nfa draws noise for single examples; rules that do get its kernel only in seeded runs."""
     assert {name for name in names() if "add_normal_each" in spec(name).given} >= {"pdfa", "noisy_bp"}
     assert not [name for name in ALLOWED if "add_normal_each" in spec(name).given]
 
@@ -267,7 +271,10 @@ def epsilon_of(record, spent):
 
 @pytest.mark.parametrize("sampling, spent", [("epoch-partition", 5), ("without-replacement", 12)])
 def test_every_session_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling, spent):
-    """12 steps in 3 epochs, stopped after 5 and again after 9. A record may have been used 2 + 2 + 1 times."""
+    """Every session begins a fresh epoch: after stops at 5 and 9 of 12 steps, a record has up to 2 + 2 + 1 uses.
+
+    There are 3 epochs.
+    """
     settings = replace(settings, sampling=sampling)
     for k in (5, 9):
         killed(settings, tmp_path / "out", monkeypatch, k)
@@ -281,7 +288,10 @@ def test_every_session_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sam
 
 @pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (0.5, None), pytest.param(1 / 40, 80, marks=pytest.mark.slow)])
 def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent):
-    """80 steps over 40 records, stopped after 50, in the second pass of tau = 1. For tau = 1/2, nothing is proved."""
+    """Interrupted partial passes are counted: 80 steps over 40 records, stopped after 50.
+
+    The stop is in the second pass of tau = 1. For tau = 1/2, nothing is proved.
+    """
     settings = replace(settings, epochs=2, sampling="partial-passes", tau=tau, batch=1)
     with monkeypatch.context() as patch:
         ctrl_c_at(patch, 50)
@@ -296,7 +306,10 @@ def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent)
 
 
 def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp_path, monkeypatch):
-    """Killed while it wrote the checkpoint of step 7, the run continues from 6, and 7 + 6 steps are counted."""
+    """Steps count as spent when anything about them may be written: after a kill, 7 + 6 steps are counted.
+
+    The run is killed while it writes the checkpoint of step 7, and continues from step 6.
+    """
     whole = checkpoint.save_checkpoint
 
     def dying(path, net, optimizer, t, *more):
@@ -316,7 +329,7 @@ def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp
 
 
 def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch):
-    """The sentence reveals at which step the weights became infinite or NaN."""
+    """The sentence of a divergence is counted, because it reveals the step with infinite weights or NaN."""
     whole = prepared.train
 
     def diverging(*given, **more):
@@ -331,7 +344,10 @@ def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch
 
 
 def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, capsys):
-    """Two steps in an epoch, six in all, Ctrl-C after steps 1, 3 and 5: up to 1 + 2 + 2 + 1 uses of a record, not 3."""
+    """The command counts the cost of its interruptions: Ctrl-C after steps 1, 3 and 5 allows 1 + 2 + 2 + 1 uses.
+
+    There are six steps, two per epoch. Without interruptions, a record has 3 uses.
+    """
     out = tmp_path / "out"
     words = "train --secure --rule dp_sgd --classes 3 --net 6-5-4-3 --batch 20 --epochs 3 --pixels as-is --json".split()
     words += "--set C=1 --set sigma=0.02 --adjacency replace-one --delta 1e-5".split()
@@ -381,7 +397,10 @@ def test_a_checkpoint_without_its_account_is_refused(settings, tmp_path, monkeyp
 
 
 def test_a_note_of_a_run_begun_afresh_does_not_pass_for_that_of_an_older_checkpoint(settings, tmp_path, monkeypatch):
-    """--no-resume next to the checkpoint of 6 steps, killed after the note of its first step."""
+    """The note of a run that begins afresh is not accepted as that of an older checkpoint.
+
+    We use --no-resume with a checkpoint of 6 steps, and kill the run after the note of its first step.
+    """
     killed(settings, tmp_path / "out", monkeypatch, 6)
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_checkpoint", lambda *given: raising(Killed()))
@@ -391,7 +410,7 @@ def test_a_note_of_a_run_begun_afresh_does_not_pass_for_that_of_an_older_checkpo
         run(settings, tmp_path / "out")
 
 
-# --- refused
+# --- refusals
 
 
 def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monkeypatch):
@@ -497,13 +516,13 @@ def test_another_conversion_of_a_finished_run_is_called_by_its_name(secure, sett
     assert main.main([*words, "--conversion", "canonne2020"]) == 2
     told = capsys.readouterr().err
     assert "this command would compute epsilon by the conversion canonne2020: give --conversion mironov2017" in told
-    assert main.main(words) == (2 if secure else 0)  # a seeded record is told as it is
+    assert main.main(words) == (2 if secure else 0)  # a seeded record is reported as it is
     assert "edited" not in capsys.readouterr().err
     assert files_of(out) == before
 
 
 SMALLEST, RDP, PLD, PAPERS = [], ["--accountant", "rdp"], ["--accountant", "pld"], ["--conversion", "mironov2017"]
-SAYS = {  # recorded, asked for: how the refusal begins, and what to do
+SAYS = {  # recorded and requested values: the first words of the refusal, and the remedy
     "smallest, rdp": (SMALLEST, RDP, "by the smallest bound that is proved, but", "leave out --accountant rdp, or"),
     "smallest, conversion": (
         SMALLEST,
@@ -538,7 +557,10 @@ def test_another_accountant_of_a_finished_run_is_called_by_its_name(said, secure
 
 @pytest.mark.parametrize("secure", [True, False])
 def test_a_record_of_an_earlier_version_keeps_its_epsilon(secure, settings, tmp_path, monkeypatch):
-    """Earlier versions used only Renyi divergences, which are also a proof. This run has two sessions."""
+    """A record of an earlier version keeps its epsilon, although only Renyi divergences were used.
+
+    They are also a proof. This run has two sessions.
+    """
     settings = replace(settings, secure=secure or None)
     old = replace(settings, accountant="rdp")
     killed(old, tmp_path / "out", monkeypatch, 5)
@@ -569,7 +591,10 @@ def test_an_interrupted_run_of_an_earlier_version_goes_on_and_is_counted_anew(se
 
 
 def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, state):
-    """The folder, the data and the key are copied. The key is in the state folder of another machine."""
+    """With its key, a run continues on another machine: we copy the folder, the data and the key.
+
+    The key is then in the state folder of the other machine.
+    """
     killed(settings, tmp_path / "out", monkeypatch, 5)
     shutil.copytree(tmp_path / "out", tmp_path / "there" / "out")
     path = shutil.copy(settings.dataset, tmp_path / "there")
@@ -594,7 +619,7 @@ def test_no_file_of_a_run_shows_the_key_or_lets_a_guess_of_the_data_be_checked(s
 
 
 def test_runs_of_earlier_versions_are_refused(settings, tmp_path):
-    """Their records contained no digest of their data."""
+    """Runs of earlier versions are refused, because their records contain no digest of their data."""
     run(settings, tmp_path / "out")
     path = tmp_path / "out" / "dp_sgd-secure.json"
     record = json.loads(path.read_text())
@@ -621,8 +646,11 @@ def test_no_record_is_kept_with_the_key(place, settings, tmp_path):
 @pytest.mark.parametrize("kernels", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["numpy", "kernels"])
 @pytest.mark.parametrize("name", ALLOWED)
 def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, monkeypatch):
-    """Each entry is an integer in its units. The noise of two draws has the std of the mechanism: false alarm 2e-9."""
-    monkeypatch.setattr(company, "check", lambda *_, **__: None)  # of NumPy's products; not tested here
+    """A step is released on the stated grid: each entry is an integer in units of the grid.
+
+    The noise of two draws has the std of the mechanism: false alarm 2e-9.
+    """
+    monkeypatch.setattr(company, "check", lambda *_, **__: None)  # this check of NumPy's products is not tested here
     rule = spec(name)
     given = rule_settings.values(rule, {"m": 8}, bound=1.0, positive=0.5, noise=3.0, count=4)
     run_settings = {one.name: given[one.name] for one in rule.settings if one.name in given and one.name != "m"}
@@ -642,7 +670,7 @@ def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, 
     assert FALSE_ALARM < stats.chi2.cdf(squares, len(one)) < 1 - FALSE_ALARM
 
 
-# --- what it does not help against
+# --- what a secure run does not protect against
 
 
 @pytest.mark.parametrize(
@@ -656,14 +684,14 @@ def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, 
     ids=["NumPy, float32", "Philox", "NumPy, float64", "ChaCha20"],
 )
 def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
-    """The noise g has std 10, on the value 0 or 1.
+    """Low-order bits of a float distinguish neighbours, so a secure run needs the grid.
 
-    By the theorem, an event has at most e times the probability under the other value, and a delta below 1e-20. But |y|
-    < 1/4, with a bit below those of numbers near 1, is impossible for y = 1 + g, because g is near -1. For y = g it has
-    the probability 0.0159, four fifths of that of |y| < 1/4.
+    The noise g has std 10, on the value 0 or 1. By the theorem, an event has at most e times the probability under the
+    other value, and a delta below 1e-20. But |y| < 1/4, with a bit below those of numbers near 1, is impossible for y =
+    1 + g, because g is near -1. For y = g it has the probability 0.0159, four fifths of that of |y| < 1/4.
     """
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=10) < 1e-20
-    grid = 2.0 ** (-24 if dtype is np.float32 else -53)  # of the floats from 1/2 to 1
+    grid = 2.0 ** (-24 if dtype is np.float32 else -53)  # the grid of the floats from 1/2 to 1
     draws, counts = 200_000, []
     for value in (0, 1):
         y = np.full(draws, value, dtype)
@@ -678,7 +706,10 @@ def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
 
 
 def test_a_record_that_overflows_neither_ends_a_secure_run_nor_is_told(settings, tmp_path):
-    """Its pass gives NaN. The output and the files of the run have the form of the run without it."""
+    """A record that overflows neither ends a secure run nor is reported, although its pass gives NaN.
+
+    The output and the files of the run have the form of the run without it.
+    """
     content = dict(np.load(settings.dataset))
     told = []
     for wild in (False, True):
@@ -699,7 +730,7 @@ def test_a_secure_run_that_diverges_says_so_by_the_test_examples(settings, tmp_p
         run(replace(settings, activation="relu", lr=1e150), tmp_path / "out")
 
 
-# --- what an adversary tried ---------------------------------------------------------------------------------------
+# --- attacks of an adversary ---------------------------------------------------------------------------------------
 
 
 def test_an_edited_record_is_not_answered_with(settings, tmp_path):
@@ -716,14 +747,17 @@ def test_an_edited_record_is_not_answered_with(settings, tmp_path):
 
 
 def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, monkeypatch):
-    """This holds for every counted sampling: interrupted, with a rule that needs three examples, and compiled."""
+    """A secure run requests each draw once and in order, for every counted sampling.
+
+    The run is interrupted, with a rule that needs three examples, and compiled.
+    """
     asked, alive = [], []
     whole = noise.SecureStreams.__call__
 
     def noted(streams, purpose, t=0):
         if purpose in noise.SECRET:
             asked.append((id(streams), purpose, t))
-            alive.append(streams)  # so that no other gets its id
+            alive.append(streams)  # so that no other stream gets its id
         return whole(streams, purpose, t)
 
     monkeypatch.setattr(noise.SecureStreams, "__call__", noted)
@@ -737,4 +771,4 @@ def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, m
             run(given, folder / "killed")
     assert len(set(asked)) == len(asked)
     noises = [t for _, purpose, t in asked if purpose == "noise"]
-    assert 0 not in noises  # the test call before the first step draws none of it
+    assert 0 not in noises  # the test call before the first step uses no draw of it

@@ -1,7 +1,8 @@
 """No record is used more often than an interrupted run counts, for every possible draw of the samplers.
 
-A session draws with its own key, so the largest number of uses of a record is the sum of the largest numbers in the
-sessions. These are found by enumerating the draws of the real sampler, for one record, because all are equivalent.
+A session draws with its own key, so the largest number of uses of a record is the sum over the sessions. We find the
+largest number of each session by enumerating the draws of the real sampler for one record, because all records are
+equivalent.
 """
 
 import itertools
@@ -26,7 +27,7 @@ from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 DELTA = 1e-5
 TOTAL, INTERRUPTIONS = 10, 3  # steps, at most
 
-# Steps in an epoch -> n records in batches of m. The last batch is short if m does not divide n.
+# Steps per epoch -> n records in batches of m. The last batch is smaller if m does not divide n.
 EPOCHS = {1: (2, 2), 2: (3, 2), 3: (5, 2), 4: (4, 1)}
 PARTITIONS = {
     **{f"{E} steps an epoch": (E, n, lambda x, streams, m=m: sampling.EpochPartition(x, x, m, streams))
@@ -58,7 +59,7 @@ def schedules(total, interruptions, lossy, done=0):
 def most_uses_in_a_session(name, first, steps):
     """The number of uses of record 0, over the draws of the sampler.
 
-    A rotation brings it to each place of a shuffle.
+    A rotation moves record 0 to each place of a shuffle.
     """
     E, n, make = PARTITIONS[name]
     epochs = range((first - 1) // E, (first + steps - 2) // E + 1)
@@ -109,16 +110,16 @@ def account(said, schedule):
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (PARTITIONS[name][0] != 2)) for name in PARTITIONS]
 )
 def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
-    """The count is neither too small nor too large, because a draw attains it."""
+    """The count of every schedule is the largest number of uses of a record, which a draw attains."""
     most, right, said = cache(most_uses_in_a_session), cache(epsilon_of_uses), statement(name)
     seen = 0
     for total in range(1, TOTAL + 1):
         for schedule in schedules(total, INTERRUPTIONS, lossy=False):
             uses = sum(most(name, *session) for session in schedule)
             found = account(said, schedule)["guarantee"]["epsilon"]
-            assert abs(found / right(uses) - 1) < 1e-12, (schedule, uses)  # sums of curves are rounded
+            assert abs(found / right(uses) - 1) < 1e-12, (schedule, uses)  # rounding of the sum of curves
             seen += 1
-    assert seen == 385  # subsets of at most three of the total - 1 places to stop
+    assert seen == 385  # subsets of at most three of the total - 1 possible stops
 
 
 @pytest.mark.slow
@@ -143,9 +144,12 @@ def test_schedules_by_hand(E, lengths, uses):
 
 
 def test_the_true_delta_of_six_uses_is_within_what_is_said():
-    """Sessions of 1, 2, 2 and 1 steps, two in an epoch, multiplier 0.2. Four uses would be (97.99, 1e-5)."""
+    """The true delta of six uses is within the statement: sessions of 1, 2, 2 and 1 steps, multiplier 0.2.
+
+    There are two steps per epoch. Four uses would be (97.99, 1e-5).
+    """
     said = account(statement("2 steps an epoch"), [(1, 1), (2, 2), (4, 2), (6, 1)])["guarantee"]["epsilon"]
-    one_of_six = 0.2 / 6**0.5  # multiplier of the Gaussian release that is equivalent to six uses
+    one_of_six = 0.2 / 6**0.5  # multiplier of the Gaussian release equivalent to six uses
     assert hockey_stick_gaussian(epsilon=said, noise_multiplier=one_of_six) <= DELTA
     four = epsilon_of_uses(4, "mironov2017")
     assert four == pytest.approx(97.99, abs=0.01)
@@ -157,7 +161,10 @@ def test_the_true_delta_of_six_uses_is_within_what_is_said():
 
 @pytest.mark.parametrize("name", AFRESH)
 def test_steps_counted_one_by_one_are_drawn_one_by_one(name):
-    """They come from a stream that no other step uses, for any start of the session. Every session's steps count."""
+    """Steps that are counted one by one are drawn one by one, so every session's steps count.
+
+    They come from a stream that no other step uses, for any start of the session.
+    """
     x, asked = np.zeros((8, 1)), []
 
     def streams(purpose, t):

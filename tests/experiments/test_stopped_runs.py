@@ -1,4 +1,4 @@
-"""Runs that stop after some of their epochs: their statements, and that they continue as if they had never stopped."""
+"""Runs that stop after some of their epochs: their statements. They continue as if they had never stopped."""
 
 import json
 import logging
@@ -59,7 +59,10 @@ def saved(folder, cell="dfa-seed1"):
 @pytest.mark.parametrize("kernels", [pytest.param(True, marks=pytest.mark.slow), False])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_stopped_after_any_epochs_and_taken_further_it_has_the_same_bits(variant, kernels, tiny, tmp_path):
-    """Weights, the optimizer's memory and the rule's state at every stop, and the record at the end."""
+    """A run that stops after any epochs and continues is bitwise identical: weights, memory, state and record.
+
+    We compare weights, the optimizer's memory and the rule's state at every stop, and the record at the end.
+    """
     settings = tiny_settings(tiny, kernels=kernels, **VARIANTS[variant])
     whole = untimed(run(settings, tmp_path / "whole"))
     run(settings, tmp_path / "two", until=2)
@@ -78,7 +81,10 @@ def test_stopped_after_any_epochs_and_taken_further_it_has_the_same_bits(variant
 
 
 def test_epsilon_is_that_of_the_steps_done_and_the_noise_that_of_the_whole_run(tiny, tmp_path):
-    """It equals that of a run with this number of epochs and the same noise. A target is reached at the end."""
+    """Epsilon is that of the steps done, and the noise is that of the whole run.
+
+    Epsilon equals that of a run with this number of epochs and the same noise. A target is reached at the end.
+    """
     stopped = run(tiny_settings(tiny, **NOISY), tmp_path / "stopped", until=1)
     short = run(tiny_settings(tiny, **NOISY | {"epochs": 1}), tmp_path / "1")
     whole = run(tiny_settings(tiny, **NOISY), tmp_path / "whole")
@@ -103,7 +109,7 @@ def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, t
             run(settings, tmp_path / "out", until=2, checkpoint_every=0)
     assert records.read(tmp_path / "out/dfa-seed1.json")["stopped"] == {"epochs": 1, "of": 3}
     assert run(settings, tmp_path / "out", until=1)["steps"] == 4  # it already has the requested epochs
-    assert saved(tmp_path / "out")[1]["t"] == 6  # and later steps are kept
+    assert saved(tmp_path / "out")[1]["t"] == 6  # later steps stay
 
     def no_disk(*_):
         raise OSError(28, "No space left on device")
@@ -117,7 +123,10 @@ def test_killed_on_the_way_to_the_stop_and_between_checkpoint_and_record(tiny, t
 
 
 def test_fewer_epochs_than_there_are_are_refused(tiny, tmp_path, monkeypatch):
-    """For a stopped run, a finished run, and a run that was interrupted in the middle of an epoch."""
+    """Fewer epochs than the run already has are refused.
+
+    We test a stopped run, a finished run, and a run that was interrupted in the middle of an epoch.
+    """
     settings = tiny_settings(tiny)
     run(settings, tmp_path / "stopped", until=2)
     run(settings, tmp_path / "whole")
@@ -220,11 +229,11 @@ def test_a_table_stops_says_so_and_is_taken_further(kernels, tiny_table, tmp_pat
     assert "topped" not in (tmp_path / "out/REPORT.md").read_text()
     assert "topped" not in title(tmp_path / "out/figure.png")
     assert not list((tmp_path / "out").glob("*.ckpt.npz"))
-    assert tiny_table(out=tmp_path / "out", kernels=kernels, epochs=7).rows == whole.rows  # no run has more than 3
+    assert tiny_table(out=tmp_path / "out", kernels=kernels, epochs=7).rows == whole.rows  # no run has over 3
 
 
 def test_stopped_at_different_numbers_of_epochs(tiny, tmp_path):
-    """If runs have their own schedules, each stops in its own schedule, and shorter runs are whole."""
+    """Runs that stop at different numbers of epochs: each stops in its own schedule, and shorter runs are whole."""
     experiment = tiny_experiment(tiny)
 
     def cells(scale, seeds):
@@ -248,7 +257,10 @@ def test_a_table_refuses_fewer_epochs_before_training(tiny_table, tmp_path):
 
 
 def test_a_plan_counts_the_epochs_that_are_asked_for_less_those_done(tiny, tmp_path):
-    """A hundred-thousandth of the epochs takes less than a tenth of the time, and the second of 2 epochs takes half."""
+    """A plan counts the requested epochs minus those done, so the second of 2 epochs takes half of the time.
+
+    A hundred-thousandth of the epochs takes less than a tenth of the time.
+    """
     one, all_of_it = (Cell(str(k), tiny_settings(tiny, epochs=1_000_000), {}, until=k) for k in (10, None))
     found = engine.estimates([one, all_of_it], engine.sources([one]), 0.5)
     assert 10 * found[engine.kind(one)].seconds < found[engine.kind(all_of_it)].seconds
@@ -295,7 +307,7 @@ def title(path):
     raise AssertionError(f"{path} has no title")
 
 
-# Items without a folder have no committed runs. Their pictures use a record of another item.
+# Items without a folder have no committed runs. For their pictures we use a record of another item.
 TRAINED = [
     ("berthier2019:fig10", "published", "paper", "berthier2019-fig10-paper"),
     ("berthier2019:fig11", "published", "paper", "berthier2019-fig11-paper"),
@@ -322,7 +334,7 @@ DONORS = ("lee2020-fig2-small", "dp-bp-0.01-sound-seed1"), ("ours-trials", "dp-s
 
 
 def of_committed(experiment, scale, folder):
-    """Cells and records. Each record is changed to an earlier stop, as far as rows and pictures read it."""
+    """Cells and records. We change each record to an earlier stop, in the entries that rows and pictures read."""
     other, one = DONORS[experiment.id.startswith("ours:")]
     kept = ROOT / "results" / (folder or other)
     found = {record["cell"]: record for record in records.in_folder(kept)}
@@ -340,7 +352,10 @@ def of_committed(experiment, scale, folder):
 
 
 def test_every_item_that_trains_is_held_to_it():
-    """Runs of a single epoch cannot stop after some of their epochs, nor can runs that other runs follow."""
+    """The tests cover every item that trains, except two kinds of runs that cannot stop after some of their epochs.
+
+    These are runs of a single epoch, and runs that other runs follow.
+    """
     found = {id: index.find(id) for id in index.EXPERIMENTS}
     trained = {id: item.cells("paper", [1]) for id, item in found.items() if isinstance(item, Experiment)}
     longer = {id for id, cells in trained.items() if any(cell.settings.epochs > 1 for cell in cells)}
@@ -351,7 +366,7 @@ def test_every_item_that_trains_is_held_to_it():
 @pytest.mark.slow
 @pytest.mark.parametrize("item, variant, scale, folder", TRAINED)
 def test_rows_report_and_picture_of_stopped_runs_say_so(item, variant, scale, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)  # it takes seconds, and does not matter for stops
+    monkeypatch.setattr(equal_epsilon, "_tight", lambda *_: None)  # it takes seconds and does not matter here
     experiment = index.find(item, variant)
     trained = of_committed(experiment, scale, folder)
     rows = report.rows(experiment, trained)

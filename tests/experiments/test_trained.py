@@ -1,4 +1,4 @@
-"""Trained networks are stored: round trips, an oracle of the forward pass, and the refusals of `nfa predict`."""
+"""Trained networks are stored: round trips, an oracle for the forward pass, and the refusals of `nfa predict`."""
 
 import csv
 import hashlib
@@ -52,7 +52,7 @@ def animals(n=60, seed=3):
 
 @pytest.fixture
 def kept(folder, nfa):
-    """The folder of a network that was trained on a table."""
+    """The folder of a stored network that was trained on a table."""
     table(folder / "animals.csv", *animals())
     typed = "train --dataset animals.csv --validation 0.2 --net 4-5-3 --batch 8 --epochs 3 --lr 0.1 --out kept"
     assert nfa(*typed.split())[0] == 0

@@ -6,7 +6,7 @@ from nfa.data import is_own
 from nfa.experiments import prepare
 from nfa.experiments.settings import Settings
 
-# The settings of a private secure run on the data below.
+# the settings of a private secure run on the data below
 PRIVATE = {
     "rule": "dp_sgd",
     "rule_settings": {"C": 1.0, "sigma": 3.0},
@@ -18,7 +18,7 @@ PRIVATE = {
 
 
 def write_data(path):
-    """A data set of 3 classes, 6 features, 40 + 20 examples."""
+    """A data set with 3 classes, 6 features, and 40 + 20 examples."""
     rng = np.random.default_rng(5)
     y = np.arange(60) % 3
     x = rng.standard_normal((60, 6)) + 1.5 * np.eye(3, 6)[y]
@@ -27,7 +27,7 @@ def write_data(path):
 
 
 def tiny_settings(path, **more):
-    """4 steps in an epoch, 3 epochs."""
+    """A run of 3 epochs with 4 steps each."""
     given = {"architecture": "6-5-4-3", "batch": 10, "epochs": 3, "feedback_scale": 0.5, "lr": 0.1}
     if is_own(path):
         given |= {"classes": "3", "records": 40}
@@ -35,16 +35,16 @@ def tiny_settings(path, **more):
 
 
 def untimed(record):
-    """The part of a record that must not depend on when and how often it was run."""
+    """The part of a record that must not depend on the time or on the number of runs."""
     return {name: value for name, value in record.items() if name != "timing"}
 
 
 class Killed(BaseException):
-    """The process has ended, and nothing catches this."""
+    """Raised when the process should end; nothing catches it."""
 
 
 def stop_after(monkeypatch, k):
-    """Stop training when k steps are complete, before the next step."""
+    """Stop training after k complete steps, before the next step."""
     whole = prepare.train
 
     def stopping(*args, start, **kwargs):

@@ -1,4 +1,4 @@
-"""First weights that agree with the feedback: transported errors next to the feedback's, by products written out."""
+"""First weights that agree with the feedback: the transported errors and the feedback's, by written-out products."""
 
 from dataclasses import replace
 from functools import partial
@@ -23,10 +23,7 @@ def drawn(sizes, dtype=np.float64, phi=ops.tanh, seed=0):
 
 
 def ratios(net, B):
-    """For each l, the product W[L] ...
-
-    W[l+1], transposed, divided by B[l]: the range of its entries, and their mean.
-    """
+    """For each l, the product W[L] ... W[l+1], transposed, divided by B[l]: the range and the mean of its entries."""
     found = []
     for l in range(1, net.L):
         back = np.eye(net.W[net.L].shape[0])
@@ -49,7 +46,10 @@ def test_transported_errors_are_parallel_to_those_of_the_feedback(sizes):
 @pytest.mark.verifies("ours:aligned-weights")
 @pytest.mark.parametrize("sizes", SIZES)
 def test_what_stays(sizes):
-    """W[1], the norm of W[L], and for each W between, the part without feedback and the norm of the other part."""
+    """What stays:
+
+    W[1], the norm of W[L], and for each W between, the part without feedback and the other part's norm.
+    """
     net, B = drawn(sizes)
     before = net.copy()
     kept = [None if b is None else b.copy() for b in B]
@@ -90,7 +90,7 @@ def test_dfa_on_a_linear_network_begins_as_backpropagation(sizes):
     ids=["ideal", "shot noise", "unstored"],
 )
 def test_devices_are_asked_by_unit_errors(kind, project, apart):
-    """A million photons leave noise of a thousandth of an intensity.
+    """Devices are measured by unit errors; a million photons leave noise of a thousandth of an intensity.
 
     0.02 is at least ten of its standard deviations, which one of 200 entries exceeds with a probability below 1e-20.
     """
@@ -103,7 +103,10 @@ def test_devices_are_asked_by_unit_errors(kind, project, apart):
 
 @pytest.mark.verifies("ours:aligned-weights")
 def test_above_convolutions_and_not_below_them():
-    """B[2] feeds the pooled convolution, above which all layers are dense. The convolution's own kernels stay."""
+    """The first weights agree with the feedback above convolutions, and not below them.
+
+    B[2] feeds the pooled convolution, above which all layers are dense. The convolution's own kernels stay.
+    """
     net = Net(
         (1, 6, 6),
         [(Conv2d(2, 3), ops.tanh), (Conv2d(3, 3), ops.tanh, MaxPool(2)), (Dense(5), ops.tanh), (Dense(4),)],

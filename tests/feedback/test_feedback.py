@@ -14,7 +14,7 @@ from nfa.rules.dfa import dfa
 from tests.oracles.chance import follows, is_uncorrelated
 from tests.oracles.core import assert_close, batch, fix_a_raw_feedback, pooled_cnn, residual_cnn, times, top_eigenvalue
 
-FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
+FALSE_ALARM = 1e-6  # probability that a statistical test below fails on correct code with another seed
 
 
 def net_and_rng(sizes=(7, 40, 30, 10), seed=0):
@@ -27,7 +27,10 @@ def net_and_rng(sizes=(7, 40, 30, 10), seed=0):
 @pytest.mark.parametrize("at, sizes", [("h", [48, 16, 6]), ("z", [270, 64, 6])])
 @pytest.mark.parametrize("law", feedback.LAWS)
 def test_shapes_follow_the_place_in_a_pooled_network(law, at, sizes):
-    """The map of 3 channels is 10 x 9 before pooling and 4 x 4 after, that of 4 channels 4 x 4 and 2 x 2."""
+    """Shapes follow the place in a pooled network: before pooling 10 x 9 and 4 x 4, after pooling 4 x 4 and 2 x 2.
+
+    The first shape is for the map of 3 channels, and the second for the map of 4 channels.
+    """
     B = feedback.draw(pooled_cnn(MaxPool), law=law, scale=1, rng=np.random.default_rng(0), at=at)
     assert B[0] is None
     assert B[4] is None
@@ -51,7 +54,10 @@ def test_entries_are_independent_draws_of_their_law(law, distribution):
 
 
 def test_the_uniform_law_reaches_its_ends_and_no_further():
-    """Of 7,000 entries none comes within 0.4 % of an end with probability 0.998^7000 = 8e-7."""
+    """The uniform law reaches its ends and no further.
+
+    Of 7,000 entries none comes within 0.4 % of an end with probability 0.998^7000 = 8e-7.
+    """
     net, rng = net_and_rng((7, 400, 300, 10))
     entries = np.concatenate([b.ravel() for b in feedback.draw(net, law="uniform", scale=0.3, rng=rng)[1:3]])
     assert -0.3 <= entries.min() < -0.996 * 0.3
@@ -83,7 +89,7 @@ def test_the_orthogonal_law_has_orthogonal_columns_of_one_length_or_rows_where_t
 
 
 def test_the_orthogonal_law_prefers_no_direction():
-    """Multiplication by any orthogonal matrix leaves the law unchanged.
+    """The orthogonal law prefers no direction: multiplication by any orthogonal matrix leaves it unchanged.
 
     For 3 x 3, the entry (0, 0) has mean 0 and square 1/3 on the sphere, so it is uniform on [-1, 1]. The test is that
     of Kolmogorov and Smirnov.
@@ -94,7 +100,7 @@ def test_the_orthogonal_law_prefers_no_direction():
 
 
 def test_spectral_norms_of_the_fixture():
-    """V2: power iteration and the norm in `draw` agree with the ledger's digits."""
+    """The fixture's spectral norms have the ledger's digits (V2), by power iteration and by the norm in `draw`."""
     for raw, norm in zip(fix_a_raw_feedback(), (2.011857985420, 2.163011435406), strict=True):
         assert math.sqrt(top_eigenvalue(raw)) == pytest.approx(norm, abs=1e-12)
         assert np.linalg.norm(raw, 2) == pytest.approx(norm, abs=1e-12)
@@ -147,7 +153,10 @@ def test_the_projection_is_b_times_e_for_every_row():
 
 @pytest.mark.verifies("ohana2021:eq5")
 def test_the_noisy_projection_adds_fresh_gaussian_noise():
-    """20,000 draws: B e + g with g ~ N(0, 0.5^2), independent from entry to entry."""
+    """The noisy projection adds fresh Gaussian noise: 20,000 draws of B e + g with g ~ N(0, 0.5^2).
+
+    The noise is independent from entry to entry.
+    """
     B, e = np.array([[1.0, 2.0], [0.5, -1.0]]), np.tile([1.0, -1.0], (20_000, 1))
     p = feedback.project(e, B, noise_std=0.5, rng=np.random.default_rng(6))
     g = p - [-1.0, 1.5]
@@ -158,7 +167,10 @@ def test_the_noisy_projection_adds_fresh_gaussian_noise():
 
 @pytest.mark.verifies("ohana2021:eq5")
 def test_a_camera_sees_no_linear_projection_and_an_anchor_recovers_one():
-    """V-17 by loops: intensities |R x|^2 are not additive, but their anchored difference is a real projection."""
+    """A camera sees no linear projection, but an anchor recovers one (V-17, by loops).
+
+    Intensities |R x|^2 are not additive, but their anchored difference is a real projection.
+    """
     R = [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in range(2)]
 
     def intensity(j, *pixels):
@@ -201,8 +213,8 @@ def test_bad_noise_gets_a_sentence(noise_std, rng):
 
 # --- the wiring of Figure 1 ----------------------------------------------------------------------------------
 
-# Read from the figure: for each layer, the matrix on the arrow into it and the signal at the start of the arrow. The
-# paper's B^l is our B[l - 1]. No arrow with a matrix ends in the top layer.
+# Read from the figure: for each layer, the matrix on the arrow into the layer, and the signal at the start of the
+# arrow. The paper's B^l is our B[l - 1]. No arrow with a matrix ends in the top layer.
 FIGURE_1 = {
     "a": (("bp", 3), {3: ("I", "e"), 2: ("W[3].T", "dz[3]"), 1: ("W[2].T", "dz[2]")}),
     "b": (("dfa", 3), {3: ("I", "e"), 2: ("B[2]", "e"), 1: ("B[1]", "e")}),
@@ -241,11 +253,11 @@ def test_wirings_of_no_network_get_a_sentence(arguments):
         feedback.wiring(*arguments)
 
 
-# --- what the wiring means for the rules ---------------------------------------------------------------------
+# --- consequences of the wiring for the rules ------------------------------------------------------------------
 
 
 def changed_layers(before, after):
-    """The layers whose dW differs in at least one bit."""
+    """The layers with a dW that differs in at least one bit."""
     return [l for l in range(1, len(before[0])) if not np.array_equal(before[0][l], after[0][l])]
 
 
@@ -272,7 +284,10 @@ def test_changing_one_feedback_matrix_changes_one_layer_alone(fed_net):
 @pytest.mark.verifies("lee2020:fig1", "ohana2021:fig1")
 @pytest.mark.parametrize("l", [1, 2, 3])
 def test_with_e_fixed_the_weights_above_matter_to_bp_alone(l):
-    """Unit 0 of layer l is silent, h = tanh(0) = 0, so its weights in W[l+1] leave e unchanged in every bit."""
+    """If e is fixed, the weights above a layer matter to BP alone.
+
+    Unit 0 of layer l is silent, h = tanh(0) = 0, so its weights in W[l+1] leave e unchanged in every bit.
+    """
     net = mlp([4, 5, 6, 5, 3], ops.tanh, rng=np.random.default_rng(9))
     net.W[l][0], net.b[l][0] = 0, 0
     x, y = batch(net, 4)

@@ -1,6 +1,6 @@
 """The optical processing unit: physics, statistics, the ideal limit, lightonml's device, bad input.
 
-Every statistical test has a fixed seed, and would fail with probability at most FALSE_ALARM with another seed.
+Every statistical test has a fixed seed. With another seed, it would fail with probability at most FALSE_ALARM.
 """
 
 import cmath
@@ -33,7 +33,7 @@ def rng(seed=0):
 
 @pytest.fixture
 def lightonml():
-    """Whether LightOn's library is installed. `LightOnOPU` imports it."""
+    """Whether LightOn's library is installed, which `LightOnOPU` imports."""
     if importlib.util.find_spec("lightonml") is None:
         pytest.skip(
             "lightonml is not installed: pip install 'setuptools<81' attrs requests numexpr, "
@@ -43,7 +43,7 @@ def lightonml():
 
 @pytest.fixture(params=[OPU, LightOnOPU])
 def device(request):
-    """Either OPU, in tests in which the two must agree."""
+    """Either OPU, for tests in which both must agree."""
     if request.param is LightOnOPU:
         request.getfixturevalue("lightonml")
     return request.param
@@ -54,12 +54,12 @@ def follows(sample, distribution):
 
 
 def is_normal_score(z):
-    """z was drawn from N(0, 1). A z that is 9.7 off is detected, except with probability 1e-6."""
+    """Test that z is from N(0, 1). A z that is 9.7 off is detected, except with probability 1e-6."""
     assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARM, z
 
 
 def are_normal(sample, std):
-    """N(0, std^2): tested by the whole law, and by the variance, to which that test is not sensitive."""
+    """Test of N(0, std^2) by the whole law, and by the variance, to which the first test is not sensitive."""
     sample = np.ravel(sample)
     follows(sample, stats.norm(0, std))
     have_variance(sample[:, None], std**2, excess=0)
@@ -98,7 +98,7 @@ def some_e(m, n, seed=1, dtype=np.float64):
     return rng(seed).integers(-1, 2, (m, n)).astype(dtype)
 
 
-X = np.array([1.0, 0, 1, 1, 0, 1, 0, 1])  # five of eight mirrors lit
+X = np.array([1.0, 0, 1, 1, 0, 1, 0, 1])  # five of eight mirrors are lit
 
 
 # --- the ideal limit -----------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def V17():
 
 
 def test_the_anchor_recovers_the_projection_to_the_digits():
-    """V-17: x = (1, 0, 1)."""
+    """The anchor recovers the projection to the ledger's digits (V-17), for x = (1, 0, 1)."""
     opu, x = V17(), np.array([[1.0, 0.0, 1.0]])
     I_x = opu.intensity(x)[0]
     I_xa = abs(opu.R @ [1, 0, 1, 1]) ** 2
@@ -165,7 +165,10 @@ def test_two_images_are_binary_and_make_up_the_error():
 
 @pytest.mark.verifies("ohana2021:exp-twoproj")
 def test_intensities_do_not_make_a_projection_of_a_ternary_error():
-    """||B e_+|^2 - |B e_-|^2 is not a linear function of e, so the two shots need the linear mode."""
+    """Intensities are no projection of a ternary error: ||B e_+|^2 - |B e_-|^2 is not a linear function of e.
+
+    So the two shots need the linear mode.
+    """
     opu = OPU(2, 200, rng=rng())
     one, other, both = (opu.intensity(np.array([x])) for x in ([1.0, 0], [0, 1.0], [1.0, 1.0]))
     assert np.abs(both - one - other).max() > 1
@@ -173,7 +176,10 @@ def test_intensities_do_not_make_a_projection_of_a_ternary_error():
 
 @pytest.mark.verifies("ohana2021:exp-ternary", "ohana2021:exp-twoproj")
 def test_dfa_by_an_opu_is_dfa_on_the_ternary_error(device):
-    """B[l] is read from the OPU of layer l. The results agree to rounding, because lightonml computes in float32."""
+    """DFA by an OPU is DFA on the ternary error, with B[l] read from the OPU of layer l.
+
+    The results agree to rounding, because lightonml computes in float32.
+    """
     net = mlp((7, 12, 9, 5), ops.tanh, rng=rng(1))
     x, y = batch(net, 20, seed=2)
     opus = [None, device(5, 12, rng=rng(3), scale=0.2), device(5, 9, rng=rng(4), scale=0.2), None]
@@ -214,7 +220,10 @@ def test_the_medium_is_complex_gaussian_of_unit_mean_intensity():
 
 
 def test_the_linear_output_is_normal_with_the_variance_of_the_lit_mirrors():
-    """Over the pixels, B x is N(0, scale^2 |x|^2), and two inputs covary by the mirrors they share: here 5, 4 and 2."""
+    """The linear output is normal with the variance of the lit mirrors: over the pixels, N(0, scale^2 |x|^2).
+
+    Two inputs have the covariance of the mirrors that both light: here 5, 4 and 2.
+    """
     n = 20_000
     opu = OPU(8, n, rng=rng(3), scale=0.3)
     other = np.array([0, 1.0, 1, 0, 1, 1, 0, 0])
@@ -225,15 +234,16 @@ def test_the_linear_output_is_normal_with_the_variance_of_the_lit_mirrors():
 
 
 def test_intensities_are_exponential():
-    """Fully developed speckle: |R x|^2 over the pixels is exponential with mean |x|^2."""
+    """Intensities are exponential (fully developed speckle): |R x|^2 over the pixels has mean |x|^2."""
     opu = OPU(8, 20_000, rng=rng(4))
     follows(opu.intensity(X[None]), stats.expon(scale=5))
 
 
 def test_an_anchor_on_mirrors_of_the_data_biases_the_projection():
-    """In units of the entries' std, 1 / sqrt(2) here, an all-lit anchor over d mirrors has mean sqrt(pi / 2 / d).
+    """An anchor on mirrors of the data biases the projection.
 
-    Then sum_k B_k = |R a|, so the mean of a row is |R a| / d, with variance (1 - pi / 4) / d. The rows of the disjoint
+    In units of the entries' std, 1 / sqrt(2) here, an all-lit anchor over d mirrors has mean sqrt(pi / 2 / d). Then
+    sum_k B_k = |R a|, so the mean of a row is |R a| / d, with variance (1 - pi / 4) / d. The rows of the disjoint
     anchor have mean 0 and variance 1 / (2 d).
     """
     d, n = 10, 20_000
@@ -260,14 +270,17 @@ def test_two_opus_have_independent_matrices(device):
 
 
 def test_detected_photons_are_poisson():
-    """8 photons a unit, intensity 0.4: mean 3.2."""
+    """Detected photons are Poisson: 8 photons per unit at intensity 0.4 have mean 3.2."""
     counts = 8 * Camera(photons=8).read(np.full(20_000, 0.4), rng=rng(7))
     assert np.abs(counts - np.rint(counts)).max() < 1e-12
     fits_counts(np.rint(counts).astype(int), stats.poisson(3.2), last=9)
 
 
 def test_shot_noise_has_the_variance_of_its_mean():
-    """From 0.5 to 500,000 photons; the excess kurtosis of a Poisson law is 1 / mean."""
+    """Shot noise has the variance of its mean, from 0.5 to 500,000 photons.
+
+    The excess kurtosis of a Poisson law is 1 / mean.
+    """
     mean = np.geomspace(0.5, 5e5, 40)
     counts = 100 * Camera(photons=100).read(np.tile(mean / 100, (2000, 1)), rng=rng(8))
     is_normal_score(((counts.mean(axis=0) - mean) / np.sqrt(mean / 2000)).sum() / math.sqrt(40))
@@ -275,7 +288,10 @@ def test_shot_noise_has_the_variance_of_its_mean():
 
 
 def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
-    """Poisson numbers with an exponential mean are geometric. Three lit mirrors with two photons each give mean 6."""
+    """Photons of speckle follow the law of Bose and Einstein: Poisson numbers with an exponential mean are geometric.
+
+    Three lit mirrors with two photons each give mean 6.
+    """
     opu = OPU(4, 20_000, rng=rng(9), camera=Camera(photons=2))
     counts = 2 * opu.intensity(np.array([[1.0, 1, 0, 1]]), rng=rng(10))[0]
     fits_counts(counts.astype(int), stats.geom(1 / 7, loc=-1), last=30)
@@ -284,7 +300,10 @@ def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
 @pytest.mark.verifies("ohana2021:eq10")
 @pytest.mark.parametrize("n_anchor, anchor_shot, photons", [(1, False, 200), (16, False, 200), (16, True, 5)])
 def test_shot_noise_of_a_projection_has_the_documented_variance(n_anchor, anchor_shot, photons):
-    """4,000 measurements of one x at 200 pixels. With all terms of equal weight, the excess kurtosis is 1 / photons."""
+    """The shot noise of a projection has the documented variance, in 4,000 measurements of one x at 200 pixels.
+
+    With all terms of equal weight, the excess kurtosis is 1 / photons.
+    """
     scale, n = 0.3, 4000
     camera = Camera(photons=photons)
     opu = OPU(8, 200, rng=rng(11), scale=scale, n_anchor=n_anchor, anchor_shot=anchor_shot, camera=camera)
@@ -313,9 +332,9 @@ def test_the_shots_of_a_ternary_projection_add_their_variances():
     "n_anchor, low, median, high", [(1, 0.028, 0.118, 1.13), (16, 0.0255, 0.045, 0.287), (256, 0.0265, 0.0360, 0.083)]
 )
 def test_a_strong_anchor_makes_shot_noise_even(n_anchor, low, median, high):
-    """The 1st, 50th and 99th percentiles of its std over the pixels, with five mirrors lit and 200 photons each.
+    """A strong anchor makes shot noise even over the pixels, by the 1st, 50th and 99th percentiles of its std.
 
-    Four standard errors of the highest percentile are 3 %.
+    Five mirrors are lit, with 200 photons each. Four standard errors of the highest percentile are 3 %.
     """
     normals = rng(15).standard_normal((4, 400_000)) / math.sqrt(2)
     E_x, E_a = math.sqrt(5) * (normals[0] + 1j * normals[1]), math.sqrt(n_anchor) * (normals[2] + 1j * normals[3])
@@ -324,7 +343,10 @@ def test_a_strong_anchor_makes_shot_noise_even(n_anchor, low, median, high):
 
 
 def test_shot_noise_tends_to_a_constant_with_the_anchor():
-    """The std is 1 / (2 sqrt(kappa)) with the anchor calibrated, and 1 / sqrt(2 kappa) with the anchor measured."""
+    """With a stronger anchor, shot noise tends to a constant: std 1 / (2 sqrt(kappa)) if the anchor is calibrated.
+
+    If the anchor is measured, the std is 1 / sqrt(2 kappa).
+    """
     I_a, E_x = 1e16, 3 + 4j
     I_xa = abs(1e8 + E_x) ** 2
     assert math.sqrt(shot_variance(I_xa, 25.0, I_a, 200)) == pytest.approx(0.035355339, rel=1e-6)
@@ -333,9 +355,9 @@ def test_shot_noise_tends_to_a_constant_with_the_anchor():
 
 @pytest.mark.parametrize("anchor_shot", [False, True])
 def test_dark_noise_is_gaussian_and_does_not_depend_on_the_light(anchor_shot):
-    """Two or three exposures, each N(0, dark_std^2), divided by 2 |R a|.
+    """Dark noise is Gaussian and does not depend on the light: two or three exposures, divided by 2 |R a|.
 
-    The result is the same for a dark and a lit input.
+    Each exposure has N(0, dark_std^2). The result is the same for a dark and a lit input.
     """
     scale, n = 0.3, 500
     camera = Camera(dark_std=0.7)
@@ -347,7 +369,7 @@ def test_dark_noise_is_gaussian_and_does_not_depend_on_the_light(anchor_shot):
 
 
 def test_readings_are_rounded_to_the_levels_of_8_bits():
-    camera = Camera(bits=8, saturation=51.0)  # levels 0.2 apart
+    camera = Camera(bits=8, saturation=51.0)  # levels are 0.2 apart
     I = rng(18).uniform(0, 51, 20_000)
     reading = camera.read(I)
     levels = reading / 0.2
@@ -371,7 +393,7 @@ def test_saturation_and_rounding_by_hand(camera, want):
 
 
 def test_a_saturated_camera_cuts_the_documented_share_of_the_speckle():
-    """Exponential with mean 5: the share beyond 12.5 is exp(-2.5) = 8.2 %."""
+    """A saturated camera cuts the documented share of the speckle: with mean 5, exp(-2.5) = 8.2 % is beyond 12.5."""
     n = 20_000
     reading = OPU(8, n, rng=rng(19), camera=Camera(saturation=12.5)).intensity(X[None])
     share = math.exp(-2.5)
@@ -386,7 +408,10 @@ def test_readings_below_zero_exist_only_without_saturation():
 
 
 def test_8_bits_alone_change_the_projection_by_no_more_than_their_levels():
-    """Two readings, each at most half a level off, divided by 2 |R a|. No pixel saturates at 1000 units."""
+    """8 bits alone change the projection by at most their levels: two readings, each half a level off, over 2 |R a|.
+
+    No pixel saturates at 1000 units.
+    """
     coarse = OPU(8, 500, rng=rng(21), camera=Camera(bits=8, saturation=1000.0))
     error = np.abs(coarse.linear(X[None])[0] - coarse.B @ X)
     I_a = true_intensities(coarse, X)[2]
@@ -416,7 +441,10 @@ def test_noise_on_the_output_is_gaussian_and_sqrt_2_larger_after_two_projections
 
 
 def test_draws_come_in_the_documented_order():
-    """Exposures with x and anchor, with x, with the anchor, each Poisson and then normal, then the output's noise."""
+    """Draws come in the documented order, for the exposures with x and anchor, with x, and with the anchor.
+
+    Each exposure draws Poisson and then normal values. The output's noise comes last.
+    """
     camera = Camera(photons=30, dark_std=0.2)
     opu = OPU(8, 20, rng=rng(25), scale=0.3, camera=camera, anchor_shot=True, noise_std=0.1)
     x = np.tile(X, (3, 1))
@@ -478,7 +506,10 @@ def test_small_batches(device, m, n_out):
 
 
 def test_the_adapter_answers_with_the_devices_own_matrix(lightonml):
-    """The result is compared with loops over the device's complex matrix, with parts N(0, 1 / n_in), in float32."""
+    """The adapter answers with the device's own matrix, compared with loops over the device's complex matrix.
+
+    Its parts are N(0, 1 / n_in), in float32.
+    """
     opu = LightOnOPU(8, 30, rng=rng(33), scale=0.3)
     R = opu.driver.device.random_matrix.astype(complex)  # (n_in, n_out)
     field = sum(R[k] for k in np.flatnonzero(X))
@@ -496,7 +527,10 @@ def test_the_adapters_matrix_and_intensities_have_the_laws_of_the_simulator(ligh
 
 
 def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_the_input(lightonml):
-    """This is why the adapter has its own seed, noise and check."""
+    """lightonml alone gives every device the same matrix, no noise and no check of the input.
+
+    Therefore the adapter has its own seed, noise and check.
+    """
     LightOnOPU(4, 6, rng=rng())  # imports lightonml without its warning
     import lightonml as library
 
@@ -509,7 +543,10 @@ def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_
 
 
 def test_the_hardware_is_asked_by_the_same_calls(lightonml, monkeypatch):
-    """A replacement of lightonml's class. The unit is that of its "variance" rescaling, and no matrix is known."""
+    """The adapter makes the same calls to the hardware, by a replacement of lightonml's class.
+
+    The unit is that of its "variance" rescaling, and no matrix is known.
+    """
     LightOnOPU(4, 6, rng=rng())
     import lightonml as library
 
@@ -661,7 +698,7 @@ def test_a_simulated_device_without_an_rng_gets_a_sentence(lightonml):
 @pytest.mark.parametrize("camera", [Camera(), Camera(bits=8, saturation=50.0)])
 @pytest.mark.parametrize("n_in", [10, 60])
 def test_equal_rows_are_projected_as_they_are_alone(camera, n_in):
-    """Light is computed once for equal rows. Each row gets the same result as alone."""
+    """Equal rows are projected as if each were alone, although the light is computed once for equal rows."""
     opu = OPU(n_in, 30, rng=rng(), camera=camera)
     e = some_e(5, n_in)[[0, 3, 3, 1, 0, 4, 2, 2]]
     one_by_one = np.concatenate([opu.project(row[None]) for row in e])

@@ -1,8 +1,8 @@
-"""The joint clip needs a projection in which an example's answer depends on that example and on independent draws.
+"""The joint clip needs projections in which an example's answer depends on this example and on independent draws.
 
 The tests cover everything that can replace a matrix B, with every effect on. They also detect devices that depend on
-the batch. Answers must be bitwise identical. Media are rounded to few digits, so that the sums are exact in any order,
-and later operations are elementwise.
+the batch. Answers must be bitwise identical. Media are rounded to few digits, so the sums are exact in any order. Later
+operations are elementwise.
 """
 
 import importlib.util
@@ -36,7 +36,7 @@ EVERYTHING = {
 
 
 class OwnDraws(np.random.Generator):
-    """Draws that belong to a row by its name, so they are the same for an example in any batch."""
+    """Draws that belong to a row by name, so they are the same for an example in any batch."""
 
     def __init__(self, names):
         super().__init__(np.random.PCG64(0))
@@ -65,7 +65,7 @@ def coarse_tile(*where):
 
 
 def made(kind=OPU, **how):
-    """An OPU whose sums are exact."""
+    """An OPU with exact sums."""
     device = kind(N_IN, N_OUT, rng=rng(1), **how)
     if how.get("stored", True):
         device.medium = few_digits(device.medium)
@@ -115,7 +115,7 @@ EVERY = pytest.mark.parametrize("name", DEVICES)
 
 
 class ExposedToTheBatch(OPU):
-    """The camera's highest level is the brightest light of the batch."""
+    """A device in which the camera's highest level is the brightest light of the batch."""
 
     bits = 8
 
@@ -128,14 +128,14 @@ class ExposedToTheBatch(OPU):
 
 
 class Adapting(ExposedToTheBatch):
-    """The camera's highest level is the brightest light that it has ever seen."""
+    """A device in which the camera's highest level is the brightest light that it has ever measured."""
 
     def brightest(self, x):
         return max(super().brightest(x), self.camera.saturation or 0.0)
 
 
 class TwoLevels(ExposedToTheBatch):
-    """The same with a camera that tells dark from light, and no more."""
+    """The same device with a camera of two levels, dark and light."""
 
     bits = 1
 
@@ -154,7 +154,7 @@ WRONG = {
 }
 
 
-# --- bit for bit, with draws that belong to the example --------------------------------------------------------
+# --- bitwise, with draws that belong to the example ------------------------------------------------------------
 
 
 def errors(m, seed=5, ternary=True):
@@ -182,7 +182,7 @@ def depends_on_its_example_alone(project, e):
 
 
 def remembers_nothing(project, e):
-    """Whether an example gets the same answer as before, after all kinds of others."""
+    """Whether an example gets the same answer as before, after examples of all kinds."""
     before = answers(project, e[:1], [0])
     for others in (np.ones((3, N_IN)), -np.ones((2, N_IN)), e, np.zeros((1, N_IN))):
         answers(project, others, range(len(others)))
@@ -207,14 +207,20 @@ def test_a_device_that_looks_at_the_batch_is_found(name):
 
 
 def test_the_fixed_threshold_of_an_opu_looks_at_no_other_error():
-    """Errors have all sizes. It makes them ternary entry by entry, and the relative threshold does so row by row."""
+    """The fixed threshold of an OPU depends on no other error: it makes errors ternary entry by entry.
+
+    Errors have all sizes. The relative threshold works row by row.
+    """
     project, e = DEVICES["OPU, threshold"](), errors(6, ternary=False) * np.geomspace(0.01, 1, 6)[:, None]
     assert depends_on_its_example_alone(project, e)
     assert depends_on_its_example_alone(lambda c, own: by(made())(ternarize_relative(c, 0.5), own), e)
 
 
 def test_what_lightonml_sets_is_set_before_any_example_is_shown():
-    """Exposure, frame time, gain and the camera's region. nfa fits it to sizes, not to data."""
+    """What lightonml sets is set before it gets any example: exposure, frame time, gain and the camera's region.
+
+    nfa fits it to sizes, not to data.
+    """
     device = of_lighton(None)
     opened = device.driver.device
 
@@ -232,7 +238,7 @@ def test_what_lightonml_sets_is_set_before_any_example_is_shown():
 
 
 def same_law(one, other, *, sees):
-    """Two samples of n: by Dvoretzky, Kiefer and Wolfowitz, each is within b of its law except with half of CHANCE.
+    """Two samples of n; by Dvoretzky, Kiefer and Wolfowitz, each is within b of its law except with half of CHANCE.
 
     So two samples of one law are at most 2 b apart. Laws that are 4 b apart are detected, except with probability
     CHANCE each.
@@ -253,9 +259,9 @@ def beside(device, other, n=20_000):
 @pytest.mark.verifies("ours:joint-clip")
 @pytest.mark.parametrize("kind, same", [(OPU, True), (ExposedToTheBatch, False)])
 def test_what_others_show_does_not_change_the_law_of_an_answer(kind, same):
-    """The number of uniforms for a Poisson number depends on the light of earlier rows.
+    """Other examples do not change the law of an answer, only its values.
 
-    This changes values, not laws.
+    The number of uniforms for a Poisson number depends on the light of earlier rows.
     """
     camera = Camera(photons=2, dark_std=0.1, saturation=40.0, bits=8)
     device = kind(N_IN, 1, rng=rng(8), camera=camera, anchor_shot=True, noise_std=0.05, n_anchor=4)
@@ -268,7 +274,7 @@ def test_what_others_show_does_not_change_the_law_of_an_answer(kind, same):
 
 
 def moved(kind, C, **how):
-    """The change of the rule's sum from one record, over the stated change. A device teaches its hidden layer."""
+    """The change of the rule's sum from one record, divided by the stated change. A device feeds its hidden layer."""
     net = mlp([4, N_OUT, N_IN], ops.tanh, rng=rng(9))
     x, y = batch(net, 6, 3)
     largest = 0.0
@@ -291,5 +297,8 @@ def test_by_a_device_with_every_effect_a_record_moves_the_sum_by_what_is_stated(
 
 @pytest.mark.verifies("ours:joint-clip")
 def test_by_a_device_that_looks_at_the_batch_it_moves_it_further():
-    """One record changes the exposure of a camera with two levels, and so the readings of all others."""
+    """A device that depends on the batch changes the rule by more than stated.
+
+    One record changes the exposure of a camera with two levels, and so the readings of all others.
+    """
     assert moved(TwoLevels, 0.3, n_anchor=4) > 3

@@ -1,4 +1,4 @@
-"""The kernels as Python source: slow, but each line can be run, changed and seen to fail, without compiling."""
+"""The kernels as Python source: slow, but you can run and change each line, and see it fail, without compiling."""
 
 import inspect
 import sys

@@ -9,7 +9,10 @@ numba = pytest.importorskip("numba", reason="numba is not installed: pip install
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_nothing_is_collected_while_numba_compiles(enabled):
-    """This includes functions that it calls, and failed compilations. Afterwards the collector is as before."""
+    """While numba compiles, nothing is garbage-collected, also in functions that it calls and if compilation fails.
+
+    Afterwards the collector is as before.
+    """
     from numba.core import event
     from numba.core.errors import TypingError
 

@@ -1,4 +1,7 @@
-"""Private rules need this of the convolutions' kernels: each example alone, clipped by the norm of what is added."""
+"""Private rules need two properties of the convolutions' kernels: each example is independent, and its norm exact.
+
+The norm of an example is that of the term that is added.
+"""
 
 import math
 
@@ -18,7 +21,7 @@ from nfa.rules.dp_ulr_sound import dp_ulr_sound
 kernels = pytest.importorskip("nfa.kernels.conv", reason="numba is not installed: pip install numba")
 
 rng = np.random.default_rng
-# Each type is compiled by itself; tests/kernels/test_twins.py has both.
+# each type is compiled separately; tests/kernels/test_twins.py tests both
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 
 # Channels of images whose places are all copied, and of images whose rows need fewer products.
@@ -37,7 +40,10 @@ def case(m, c, dtype, seed=0):
 @CHANNELS
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 3e38])
 def test_what_is_no_number_stays_in_its_example(c, dtype, bad):
-    """The other examples are bitwise identical, because a lane is computed only from itself."""
+    """An example with NaN or infinity does not change the other examples, which are bitwise identical.
+
+    A lane is computed only from itself.
+    """
     map_, W, b, h, dz = case(40, c, dtype)
 
     def rows(h, dz):
@@ -81,7 +87,7 @@ def test_a_weight_of_0_leaves_a_term_out_whatever_it_holds(c, dtype, keep, monke
 @DTYPES
 @CHANNELS
 def test_a_term_does_not_depend_on_the_batch(c, dtype):
-    """Norms of 1, 33, 70 and all examples, in any order, are bitwise identical."""
+    """A term does not depend on the batch: norms of 1, 33, 70 and all examples are bitwise identical, in any order."""
     map_, _, _, h, dz = case(140, c, dtype)
     want = map_.norms2(dz, h)[0]
     for some in (slice(5, 6), slice(3, 36), slice(0, 70), slice(None, None, -1)):
@@ -92,7 +98,10 @@ def test_a_term_does_not_depend_on_the_batch(c, dtype):
 @CHANNELS
 @pytest.mark.parametrize("keep", [True, False], ids=["kept", "formed twice"])
 def test_positions_that_cancel_are_clipped_by_what_is_added(c, dtype, keep, monkeypatch):
-    """dz is orthogonal to everything that the positions read. The rest is rounding, and is the same in norm and sum."""
+    """Positions that cancel are clipped by their sum: the norm and the sum have the same rounding.
+
+    dz is orthogonal to everything that the positions read, so only rounding remains.
+    """
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
     r, found = rng(0), []
     map_ = network.Conv2d(6, (3, 2), ops=kernels).bind((c, 6, 7))
@@ -151,7 +160,10 @@ def test_rules_are_the_same_by_either_door(name, dtype, padding):
 
 @pytest.mark.parametrize("rule", [dp_sgd, dp_ulr_sound, dp_hybrid, dp_dfa_joint, dp_hybrid_joint])
 def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
-    """One record at a time, without noise, of ordinary size, huge, and not finite, in float32."""
+    """No record changes a clipped sum by more than it may, for ordinary, huge and non-finite records in float32.
+
+    There is one record at a time, without noise.
+    """
     net = cnn(kernels, np.float32, phi=ops.relu)
     r, C = rng(4), 0.01
     y = np.eye(4, dtype=np.float32)[:1]
@@ -181,10 +193,10 @@ def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
     "phi", [ops.tanh, ops.sigmoid, ops.relu, ops.step, ops.identity, ops.gelu], ids=lambda p: p.name
 )
 def test_pooling_before_what_never_decreases(phi, door, dtype):
-    """The oracle is pooling phi(z).
+    """Pooling before an activation that never decreases equals pooling phi(z), to two roundings.
 
-    Results agree to two roundings, because phi of equal numbers is equal and phi is monotone up to rounding. For ReLU,
-    step and identity, which do not round, they are bitwise identical.
+    phi of equal numbers is equal, and phi is monotone up to rounding. For ReLU, step and identity, which do not round,
+    the results are bitwise identical.
     """
     net = cnn(door, dtype, phi=phi)
     r = rng(5)

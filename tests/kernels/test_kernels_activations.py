@@ -11,7 +11,7 @@ from tests.kernels.python_source import in_python
 kernels = pytest.importorskip("nfa.kernels.activations", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
+PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
     (ops._tanh, kernels.tanh),
     (ops._dtanh, kernels.dtanh),
     (ops._sigmoid, kernels.sigmoid),
@@ -30,13 +30,13 @@ MANY_DIGITS = {
     "sigmoid": lambda t: 1 / (1 + mp.exp(-t)),
     "dsigmoid": lambda t: mp.sech(t / 2) ** 2 / 4,
 }
-FLOAT64 = {  # to a few of their roundings
+FLOAT64 = {  # to a few of its roundings
     "tanh": np.tanh,
     "dtanh": lambda z: 1 / np.cosh(np.minimum(abs(z), 300)) ** 2,
     "sigmoid": expit,
     "dsigmoid": lambda z: 0.25 / np.cosh(np.minimum(abs(z), 600) / 2) ** 2,
 }
-# The promises of the kernels' module, for the value and for tiny values.
+# What the kernels' module promises for the value and for tiny values.
 ERROR, LEAST = 2.1e-7, 3e-45
 ERRORS = {np.float32: (ERROR, LEAST), np.float64: (1e-15, 1e-323)}
 BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -80,7 +80,7 @@ def bits(a):
 @BOTH
 @pytest.mark.parametrize("name", SMOOTH)
 def test_as_exact_as_the_module_says(door, name, dtype):
-    """The comparison has 40 digits."""
+    """The kernels are as exact as their module states, compared with 40 digits."""
     z, (error, least) = HARD[dtype](), ERRORS[dtype]
     got = getattr(door, name)(z)
     assert got.dtype == dtype
@@ -94,9 +94,10 @@ def test_as_exact_as_the_module_says(door, name, dtype):
 @BOTH
 @NAMES
 def test_numpy_s_to_rounding(door, name, dtype):
-    """To eight roundings, of 1 where NumPy's 1 - tanh^2 cancels, and where it has 0 for tiny values.
+    """The kernels agree with NumPy's results to eight roundings.
 
-    ReLU is bitwise identical.
+    The roundings are those of 1 if NumPy's 1 - tanh^2 cancels, or if NumPy has 0 for tiny values. ReLU is bitwise
+    identical.
     """
     z = np.append(HARD[dtype](), np.array([np.inf, -np.inf, np.nan], dtype))
     kept = z.copy()
@@ -124,7 +125,7 @@ def test_at_the_ends(door, dtype):
 
 
 def hold_bounds(name, z, got, mirrored):
-    """0 <= phi' <= gamma_max, |tanh| <= 1, 0 <= sigmoid <= 1 and phi's symmetry, exactly."""
+    """Assert 0 <= phi' <= gamma_max, |tanh| <= 1, 0 <= sigmoid <= 1 and phi's symmetry, exactly."""
     low, high = {"tanh": (-1, 1), "sigmoid": (0, 1)}.get(name, (0, GAMMA_MAX.get(name)))
     assert ((got >= low) & (got <= high)).all()
     if name == "tanh":
@@ -137,7 +138,7 @@ def hold_bounds(name, z, got, mirrored):
 @BOTH
 @pytest.mark.parametrize("name", [*SMOOTH, "drelu"])
 def test_bounds_and_symmetry_are_exact(door, name, dtype):
-    """Tested mostly near 0, where the derivative reaches the bound of a guarantee."""
+    """Bounds and symmetry are exact, mostly tested near 0, where the derivative reaches the bound of a guarantee."""
     small = {np.float32: (2.0**-13, 2.0**-9), np.float64: (2.0**-28, 2.0**-24)}[dtype]
     z = np.append(HARD[dtype](), np.geomspace(*small, 300).astype(dtype))
     hold_bounds(name, z, getattr(door, name)(z), getattr(door, name)(-z))
@@ -166,7 +167,10 @@ def test_bounds_and_symmetry_of_every_float(name):
     "name, sign", [("tanh", 1), ("dtanh", 1), ("sigmoid", 1), ("sigmoid", -1), ("dsigmoid", 1)], ids=str
 )
 def test_errors_of_every_float(name, sign):
-    """The oracle is float64. Between neighbours, phi falls by at most both errors. Symmetry covers the other half."""
+    """The errors are bounded for every float, with float64 as the oracle.
+
+    Between neighbouring floats, phi falls by at most both errors. Symmetry covers the other half.
+    """
     before = None
     for z in every_float(sign):
         got, want = getattr(kernels, name)(z).astype(np.float64), FLOAT64[name](z.astype(np.float64))
@@ -198,7 +202,7 @@ LAYOUTS = {
 @NAMES
 @pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS))
 def test_every_layout_of_memory(door, name, lay, dtype):
-    """The result is bitwise that of the array laid out row by row.
+    """For every memory layout, the result is bitwise that of the array laid out row by row.
 
     Memory without gaps keeps its layout and is not copied.
     """

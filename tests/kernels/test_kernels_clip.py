@@ -12,7 +12,7 @@ from tests.test_clip import ROUNDINGS, exact_norms, hard_rows
 kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
+PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
     (clip.clip_l2, kernels.clip_l2),
     (clip.clip_offset, kernels.clip_offset),
 ]
@@ -55,7 +55,7 @@ EVERY_LAYOUT = pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS
 
 
 def not_finite(dtype):
-    """Rows with NaN, infinities or both, a norm beyond the dtype, each next to a finite row."""
+    """Rows with NaN, infinities or both, or a norm beyond the dtype, each next to a finite row."""
     largest = np.finfo(dtype).max
     return np.array(
         [
@@ -76,7 +76,7 @@ def ordinary(dtype, *shape):
 
 
 def batches(dtype):
-    """m = 1, m = 0, no entries, hard rows, rows that are not finite, images. The last are larger than a block."""
+    """m = 1, m = 0, no entries, hard rows, rows that are not finite, images. The images are larger than a block."""
     yield ordinary(dtype, 1, 3, 2)
     yield ordinary(dtype, 0, 4, 3)
     yield ordinary(dtype, 3, 2, 0)
@@ -90,9 +90,9 @@ def batches(dtype):
 @EVERY_WAY
 @EVERY_LAYOUT
 def test_clips_of_rows_agree(door, dtype, lay):
-    """To 4 roundings: of a norm, whose squares are added in another order, of the weight and of the product.
+    """Clips of rows agree to 4 roundings: of the norm, of the weight and of the product.
 
-    Rows that the reference keeps or removes agree bitwise.
+    The squares in a norm are added in another order. Rows that the reference keeps or removes agree bitwise.
     """
     for given in batches(dtype):
         v = lay(given) if given.ndim > 2 or lay in (LAYOUTS["rows"], LAYOUTS["every second example"]) else given
@@ -113,7 +113,10 @@ def test_clips_of_rows_agree(door, dtype, lay):
 
 @EVERY_WAY
 def test_row_norms_are_at_most_the_bound(door, dtype):
-    """Rows within the bound are bitwise unchanged. A row that is not finite adds nothing, and changes no other row."""
+    """Row norms are at most the bound, and rows within the bound are bitwise unchanged.
+
+    A row that is not finite adds nothing, and changes no other row.
+    """
     for lay in (np.ascontiguousarray, side_by_side):
         for rows in (hard_rows(dtype), not_finite(dtype)):
             v = lay(rows)
@@ -130,9 +133,9 @@ def test_row_norms_are_at_most_the_bound(door, dtype):
 
 @EVERY_WAY
 def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype):
-    """Each row is alone.
+    """Rows with squares beyond the range are clipped, each tested alone.
 
-    3-4-12 has the norm 13, 0.3-0.4 has 0.5. Without rescaling, the first would pass, or vanish.
+    3-4-12 has the norm 13, 0.3-0.4 has 0.5. Without rescaling, the first would pass unchanged, or vanish.
     """
     for scale in {np.float32: (1e-30, 1e-22, 1e37), np.float64: (1e-200, 1e-161, 1e300)}[dtype]:
         v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
@@ -144,7 +147,10 @@ def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype):
 
 @WAYS
 def test_a_weight_too_small_for_full_precision_is_0(door):
-    """A weight that is rounded up would let the row exceed c. Here the weight is 1e-38 / 3."""
+    """A weight too small for full precision is 0, because a weight that is rounded up would let the row exceed c.
+
+    Here the weight is 1e-38 / 3.
+    """
     v = np.array([[3e30, 0.0], [0.0, 1e-9]], np.float32)
     for lay in (np.ascontiguousarray, side_by_side):
         assert door.clip_l2(lay(v), 1e-8).tolist() == [[0, 0], v[1].tolist()]
@@ -177,7 +183,7 @@ def test_the_same_numbers_whatever_the_batch_and_the_threads(dtype, monkeypatch)
 @EVERY_WAY
 @EVERY_LAYOUT
 def test_offset_clips_are_equal(door, dtype, lay):
-    """They are bitwise identical, with NaN and infinities, up to the sign of 0."""
+    """Offset clips are bitwise identical, with NaN and infinities, up to the sign of 0."""
     for given in batches(dtype):
         v = lay(given) if given.ndim > 2 or lay in (LAYOUTS["rows"], LAYOUTS["every second example"]) else given
         for floor in clip.FLOORS:
@@ -190,7 +196,7 @@ def test_offset_clips_are_equal(door, dtype, lay):
 
 @WAYS
 def test_memory_with_the_examples_side_by_side_is_kept_so(door):
-    """Nothing is copied, and the result has the memory layout of the input."""
+    """Memory with the examples side by side keeps this layout, and nothing is copied."""
     v = side_by_side(ordinary(np.float32, 6, 2, 3, 4))
     for got in (door.clip_l2(v, 1.0), door.clip_offset(v, 0.1, 0.4)):
         assert got.strides == v.strides

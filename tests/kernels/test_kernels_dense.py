@@ -21,7 +21,10 @@ SIZES = [(1, 5, 3), (0, 4, 3), (3, 0, 2), (4, 3, 0), (31, 8, 1), (1, 1, 1), (40,
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_it_is_the_product(size, dtype, layout_a, layout_b):
-    """To k roundings of the sum of sizes, the bound for any order of summation. The oracle sums with more digits."""
+    """The result is the product, to k roundings of the sum of sizes, the bound for any order of summation.
+
+    The oracle sums with more digits.
+    """
     (m, k, n), rng = size, np.random.default_rng(0)
     a, b = layout_a(rng.normal(size=(m, k)).astype(dtype)), layout_b(rng.normal(size=(k, n)).astype(dtype))
     found = matmul(a, b)

@@ -15,7 +15,7 @@ from tests.kernels.python_source import in_python
 kernels = pytest.importorskip("nfa.kernels.noise", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
+PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
     (cipher.chacha20, kernels.chacha20),
     (cipher.add_keyed, kernels.add_keyed),
     (cipher.check_noise, kernels.check_noise),
@@ -24,13 +24,13 @@ PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways ar
     (cipher.first_entry, kernels.first_entry),
 ]
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
-FALSE_ALARM = 1e-6  # of each statistical test in this module, if the numbers were independent standard normals
+FALSE_ALARM = 1e-6  # probability that a statistical test in this module fails on independent standard normals
 LANES = cipher.LANES
-GROUP = 8 * LANES  # normals of a group
+GROUP = 8 * LANES  # normals per group
 EPS, LARGEST = np.finfo(np.float64).eps, math.sqrt(106 * math.log(2))
 slow = pytest.mark.slow  # compiling takes seconds
 
-# RFC 8439, Appendix A.1, test vectors 1 to 4: key, counter, start of the key stream. Their nonce is 0.
+# RFC 8439, Appendix A.1, test vectors 1 to 4: key, counter, start of the key stream. The nonce is 0.
 RFC_8439 = [
     ("00" * 32, 0, "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"),
     ("00" * 32, 1, "9f07e7be5551387a98ba977c732d080dcb0f29a048e3656912c6533e32ee7aed"),
@@ -45,7 +45,7 @@ def words(text):
 
 @pytest.fixture
 def threads():
-    """`cores.limit`, restored afterwards."""
+    """`cores.limit`; restored after the test."""
     yield cores.limit
     cores.limit()
 
@@ -54,7 +54,7 @@ def threads():
 def test_the_cipher_is_the_standard_s(door):
     for key, counter, stream in RFC_8439:
         assert np.array_equal(door.chacha20(words(key), counter, 2)[:8, 0], words(stream))
-    # A counter is one number of 64 bits, so consecutive blocks equal blocks that are requested one by one, also past
+    # A counter is one number of 64 bits, so consecutive blocks equal blocks that are requested one by one, also beyond
     # 2^32.
     first = 2**32 - 2
     one_by_one = [door.chacha20(KEY, first + i, 1) for i in range(4)]
@@ -70,7 +70,10 @@ def test_the_cipher_three_ways():
 
 
 def test_the_transform_in_fifty_digits():
-    """Places are chosen in the first and second group, from the cipher's words in the documented order."""
+    """The transform is correct in fifty digits, from the cipher's words in the documented order.
+
+    We choose places in the first and the second group.
+    """
     got = cipher.add_keyed(np.zeros(2 * GROUP), 1.0, KEY, 3)
     with mpmath.workdps(50):
         for group, row, lane in [(0, 0, 0), (0, 3, LANES - 1), (1, 1, 17), (1, 2, 40)]:
@@ -87,7 +90,10 @@ def test_the_transform_in_fifty_digits():
 @slow
 @pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
 def test_the_sums_three_ways(n):
-    """To 8 roundings of the largest number, because the kernel has other functions for logarithm, sine and cosine."""
+    """The sums agree in three ways to 8 roundings of the largest number.
+
+    The kernel has other functions for logarithm, sine and cosine.
+    """
     start = np.random.default_rng(0).normal(size=n)
     for std in (0.5, 1e30):
         with np.errstate(over="ignore"):  # words wrap round
@@ -133,7 +139,7 @@ def test_the_same_numbers_whatever_the_threads(threads):
 
 
 def law(g):
-    """p values for normals g: bins, tails, and no dependence on neighbours. There are 28 numbers."""
+    """28 p values for normals g: bins, tails, and no dependence on neighbours."""
     n = len(g)
     bins = np.bincount((stats.norm.cdf(g.astype(np.float64)) * 256).astype(int), minlength=256)
     yield stats.chisquare(bins).pvalue
@@ -142,8 +148,8 @@ def law(g):
     for t in (2, 3, 3.5, 4, 5, 6):
         for count in (int((g > t).sum()), int((g < -t).sum())):
             yield stats.binomtest(count, n, float(stats.norm.sf(t))).pvalue
-    # Neighbours, those of the next row, the other of Box and Muller's two, the next group's and one further, as they
-    # are and squared.
+    # Neighbours, neighbours in the next row, the other of Box and Muller's two, and those of later groups, as they are
+    # and squared.
     for lag in (1, 2, LANES, 4 * LANES, 8 * LANES, 16 * LANES):
         for f in (g, np.square(g) - 1):
             one, two = f[:-lag].astype(np.float64), f[lag:].astype(np.float64)
@@ -162,14 +168,20 @@ def test_the_reference_s_law():
 
 @slow
 def test_the_kernel_s_law():
-    """Eight million normals reveal a tail beyond 5 that is off by a factor of 3, and a std that is off by 2e-3."""
+    """The kernel has the normal law: eight million normals would reveal a tail beyond 5 that is off by a factor of 3.
+
+    They would also reveal a std that is off by 2e-3.
+    """
     g = kernels.add_keyed(np.zeros(2**23), 1.0, KEY, 1000)
     assert min(law(g)) > FALSE_ALARM / 28
     assert float(np.abs(g).max()) <= LARGEST
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """They have the power to reject normals of a std 1 % too large, without a tail beyond 3.5, or with partners."""
+    """The tests of the law detect wrong laws: a std 1 % too large, no tail beyond 3.5, or dependent partners.
+
+    Their power is large enough for these laws.
+    """
     g = np.random.default_rng(0).standard_normal(2**18)
     assert min(law(g)) > FALSE_ALARM / 28
     paired = g.copy()
@@ -199,7 +211,7 @@ def test_noise_is_added_in_place_whatever_the_layout(add):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(add):
-    """Any generator is possible, so a secure one stays secure.
+    """The function draws only a key from a generator, so any generator is possible, and a secure one stays secure.
 
     Its next draw does not depend on the size of the array.
     """
@@ -279,7 +291,7 @@ print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 @slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted on Linux")
 def test_memory_is_kept():
-    """Ten times 8 MiB: without this, it is mapped again each time; with it, at most a few pages are."""
+    """Memory is kept: of ten times 8 MiB, at most a few pages are mapped again; otherwise all are, each time."""
     told = {
         how: subprocess.run(
             [sys.executable, "-c", STEPS, how], capture_output=True, text=True, check=True

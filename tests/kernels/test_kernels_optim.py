@@ -1,4 +1,4 @@
-"""The optimizers' kernels round each number as NumPy does, in any memory layout, on any threads, in a training."""
+"""The optimizers' kernels round each number like NumPy, in any memory layout, on any threads, in a training."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.kernels.python_source import in_python
 kernels = pytest.importorskip("nfa.kernels.optim", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
+PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
     (optim.sgd_update, kernels.sgd_update),
     (optim.adam_update, kernels.adam_update),
 ]
@@ -27,7 +27,7 @@ EXTREMES = [1.0, 0.0, 1e-40, 1e30, np.inf, np.nan]
 
 
 def arrays(dtype, shape, scale):
-    """p, dp, m and v, the last not negative."""
+    """Arrays p, dp, m and v; v is not negative."""
     rng = np.random.default_rng(0)
     made = [rng.normal(size=shape) for _ in range(4)]
     made[1] = made[1] * scale
@@ -37,7 +37,7 @@ def arrays(dtype, shape, scale):
 
 
 def updates(door):
-    """Every update with its numbers, as functions of p, dp, m and v."""
+    """Every update with its numbers, as a function of p, dp, m and v."""
     adam = (0.01, (0.9, 0.999), (0.1, 0.001), 1e-8)
     return (
         lambda p, dp, m, v: door.sgd_update(p, dp, None, 0.1, 0.0),
@@ -50,7 +50,7 @@ def updates(door):
 @DTYPES
 @pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS))
 def test_the_three_ways_are_equal(door, dtype, lay):
-    """They are bitwise identical, because every sum and product is rounded separately.
+    """The three ways are bitwise identical, because every sum and product is rounded separately.
 
     The direction stays unchanged.
     """
@@ -93,7 +93,7 @@ def test_the_same_numbers_whatever_the_threads(dtype, monkeypatch):
     ids=["sgd", "momentum", "adam"],
 )
 def test_a_training_is_the_same(make):
-    """Parameters and memory after ten steps agree, and a checkpoint can store the memory."""
+    """A training is the same: parameters and memory after ten steps agree, and a checkpoint can store the memory."""
     ends = []
     for door in ({}, {"update": kernels}):
         streams = noise.Streams(0)

@@ -15,7 +15,7 @@ from tests.oracles import chance
 kernels = pytest.importorskip("nfa.kernels.philox", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
+PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
     (philox.add_keyed, kernels.add_keyed),
     (philox.add_normal, kernels.add_normal),
     (philox.add_normal_each, kernels.add_normal_each),
@@ -57,7 +57,7 @@ def test_the_words_are_the_known_answers():
 
 
 def test_the_words_are_those_of_another_library():
-    """The generator of that library increases its counter before the first block."""
+    """The words are those of another library, whose generator increases its counter before the first block."""
     import randomgen
 
     key = int(KEY[0]) + (int(KEY[1]) << 32)
@@ -70,7 +70,10 @@ def test_the_words_are_those_of_another_library():
 
 @WAYS
 def test_the_transform_in_fifty_digits(add):
-    """Places in three tiles, from the generator's words in the documented order, to 4 roundings of 6.77."""
+    """The transform is correct in fifty digits, to 4 roundings of 6.77, at places in three tiles.
+
+    The generator's words come in the documented order.
+    """
     got = normals(add, 3 * TILE, tile=2**32 - 3)
     with mpmath.workdps(50):
         for tile, pair, lane in [(0, 0, 0), (0, 1, LANES - 1), (1, 0, 17), (2, 1, 40), (2, 0, 255)]:
@@ -88,9 +91,12 @@ def test_the_transform_in_fifty_digits(add):
 @slow
 @pytest.mark.parametrize("n", [0, 1, TILE - 1, 3 * TILE + 5])
 def test_the_sums_three_ways(n):
-    """To 8 roundings of the largest number, because the kernel has polynomials where the reference uses NumPy."""
+    """The sums agree in three ways to 8 roundings of the largest number.
+
+    The kernel has polynomials where the reference uses NumPy.
+    """
     start = rng(0).normal(size=n).astype(np.float32)
-    with np.errstate(over="ignore"):  # words wrap around, and Python warns
+    with np.errstate(over="ignore"):  # words wrap around, so Python warns
         python = in_python(kernels)
         for std in (0.5, 1e20):
             ways = [f(start.copy(), std, KEY, 2) for f in (philox.add_keyed, python.add_keyed, kernels.add_keyed)]
@@ -101,7 +107,7 @@ def test_the_sums_three_ways(n):
 
 
 def test_the_kernel_as_python(monkeypatch):
-    """On tiles of 16 numbers, here and in the reference."""
+    """The kernel as Python agrees with the reference, both on tiles of 16 numbers."""
     monkeypatch.setattr(philox, "LANES", 4)
     with np.errstate(over="ignore"):
         few = in_python(kernels, LANES=4)
@@ -119,7 +125,10 @@ def test_the_kernel_as_python(monkeypatch):
 
 @slow
 def test_the_kernel_s_polynomials_hold_everywhere():
-    """A million normals compared with NumPy's functions in double precision. None is over 4 roundings of 6.77 off."""
+    """The kernel's polynomials are correct everywhere: of a million normals, none is over 4 roundings of 6.77 off.
+
+    We compare with NumPy's functions in double precision.
+    """
     fast, exact = (normals(f, 2**20) for f in (kernels.add_keyed, philox.add_keyed))
     assert float(np.abs(fast - exact).max()) <= 4 * np.finfo(np.float32).eps * LARGEST
 
@@ -159,7 +168,7 @@ def test_the_same_numbers_whatever_the_threads(monkeypatch):
 
 
 def law_of_philox(g):
-    """p values of `law`, and of pairs within a counter, across counters and across tiles. There are 44 numbers."""
+    """44 p values: those of `law`, and of pairs within a counter, across counters and across tiles."""
     yield from law(g)
     quarters = g[: len(g) // TILE * TILE].reshape(-1, 4, LANES).astype(np.float64)
     for f in (lambda v: v, lambda v: np.square(v) - 1):
@@ -169,13 +178,16 @@ def law_of_philox(g):
                 yield 2 * stats.norm.sf(
                     abs(np.vdot(four[i], four[j])) / math.sqrt(four[i].size) / np.mean(four[i] ** 2)
                 )
-        for lag in (1, 2):  # the same place of another tile
+        for lag in (1, 2):  # the same position in another tile
             one, two = f(quarters[:-lag]).ravel(), f(quarters[lag:]).ravel()
             yield 2 * stats.norm.sf(abs(np.vdot(one, two)) / math.sqrt(one.size) / np.mean(one**2))
 
 
 def test_the_reference_s_law():
-    """For example, a std 2 % off and a correlation of 0.03 in a counter of four are missed with probability 1e-6."""
+    """The reference has the normal law: a std 2 % off and a correlation of 0.03 are missed with probability 1e-6.
+
+    These are examples. The correlation is within a counter of four.
+    """
     g = normals(philox.add_keyed, 2**18)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
     chance.follows(g, "norm", sees=0.011)
@@ -184,7 +196,7 @@ def test_the_reference_s_law():
 
 @slow
 def test_the_kernel_s_law():
-    """Eight million normals: moments to the sixth, the distance of Kolmogorov and Smirnov, the tails, pairs.
+    """The kernel has the normal law in eight million normals: moments to the sixth, the KS distance, tails, pairs.
 
     These are missed with probability 1e-6: a mean 0.004 off, a std 0.3 % off, twice too many beyond 4, a distance of
     0.003.
@@ -200,7 +212,7 @@ def test_the_kernel_s_law():
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """Wrong laws are normals of a std 1.5 % too large, without a tail beyond 3.5, with a partner in their own four."""
+    """The tests of the law detect wrong laws: a std 1.5 % too large, no tail beyond 3.5, a partner in the same four."""
     g = rng(0).standard_normal(2**18)
     assert min(law_of_philox(g)) > FALSE_ALARM / 44
     paired = g.copy().reshape(-1, 4, LANES)
@@ -210,7 +222,7 @@ def test_the_tests_of_the_law_see_a_wrong_one():
 
 
 def test_the_largest_number_is_the_one_that_is_documented():
-    """It comes from the word 0.
+    """The largest number is the documented one, which comes from the word 0.
 
     Half a unit of 2^-24 below 1 rounds to 1, where both numbers are 0: 2^7 words of 2^32.
     """
@@ -226,7 +238,7 @@ def test_the_largest_number_is_the_one_that_is_documented():
 
 @DOORS
 def test_no_noise_is_used_twice(add):
-    """Two steps of a net: dW and db of three layers, and once more with another seed.
+    """No noise is used twice in two steps of a net: dW and db of three layers, and once more with another seed.
 
     Of 24,000 float32 normals, about 0.3 % equal another by chance. With a repeated tile, all would.
     """
@@ -256,7 +268,10 @@ def test_no_noise_is_used_twice(add):
 
 @DOORS
 def test_noise_is_added_in_place_whatever_the_layout(add):
-    """Rows, columns in another order, every second one, and a convolution's dW with the examples' order of axes."""
+    """Noise is added in place for any layout: rows, columns in another order, every second one, a convolution's dW.
+
+    The dW has the examples' order of axes.
+    """
     want = np.ones((6, 5, 2, 3), np.float32)
     add(want, 2.0, rng(1))
     layouts = [
@@ -277,7 +292,10 @@ def test_noise_is_added_in_place_whatever_the_layout(add):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(add):
-    """So a resumed run agrees. The next draw does not depend on the size of the array, and std 0 uses no draw."""
+    """The function draws only a key from a generator, so a resumed run agrees.
+
+    The next draw does not depend on the size of the array, and std 0 uses no draw.
+    """
     key = rng(3).integers(2**32, size=4, dtype=np.uint32)
     for shape in ((3,), (40, 50)):
         asked, same = rng(3), rng(3)
@@ -293,7 +311,7 @@ def test_a_generator_is_asked_for_a_key_alone(add):
 
 @DOORS
 def test_float64_has_the_normals_of_the_cipher(add):
-    """They have 52 bits, more than the normals of Philox."""
+    """float64 has the normals of the cipher, with 52 bits, more than the normals of Philox."""
     out, want = np.ones((2, 40))
     add(out, 0.5, rng(4))
     cipher.add_normal_keyed(want, 0.5, rng(4))

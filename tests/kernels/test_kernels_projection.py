@@ -1,4 +1,4 @@
-"""Projections whose matrix is never stored, real or an OPU's medium, compared with the stored matrix."""
+"""Projections with a matrix that is never stored, real or an OPU's medium, compared with the stored matrix."""
 
 import tracemalloc
 
@@ -15,7 +15,7 @@ kernels = pytest.importorskip("nfa.kernels.projection", reason="numba is not ins
 cores = pytest.importorskip("nfa.kernels.cores")
 
 PAIRS = [(never_stored.tile, kernels.tile)]  # for tests/kernels/test_twins.py
-FALSE_ALARM = 1e-6  # of each statistical test in this module
+FALSE_ALARM = 1e-6  # probability that a statistical test in this module fails on correct code with another seed
 slow = pytest.mark.slow  # compiling takes seconds
 KEY = np.arange(4, dtype=np.uint32)
 SLOW_KERNEL = [never_stored.tile, pytest.param(kernels.tile, marks=slow)]
@@ -27,7 +27,10 @@ def ternary(rng, m, n, dtype=np.float64):
 
 @slow
 def test_tiles_two_ways_on_any_threads():
-    """The kernel passes pieces to `nfa.kernels.philox.add_keyed`, which has its own test in three ways."""
+    """Tiles agree in two ways on any number of threads.
+
+    The kernel passes pieces to `nfa.kernels.philox.add_keyed`, whose own test has three ways.
+    """
     columns = np.array([0, 3, 4, 1000])
     want = never_stored.tile(KEY, columns, 40, 7, 33)
     try:
@@ -43,7 +46,10 @@ def test_tiles_two_ways_on_any_threads():
 @pytest.mark.parametrize("make", SLOW_KERNEL)
 @pytest.mark.parametrize("m, n_in, n_out", [(3, 10, 1), (2, 7, 1024), (4, 5, 2500), (1, 60, 1100), (0, 4, 9)])
 def test_the_answer_is_the_stored_matrix_s(make, m, n_in, n_out, monkeypatch):
-    """Divided into many tiles and into one, for errors of any kind. Columns that no example needs are omitted."""
+    """The answer is that of the stored matrix, for many tiles and for one, and for errors of any kind.
+
+    Columns that no example needs are omitted.
+    """
     rng = np.random.default_rng(1)
     B = never_stored.Unstored(n_in, n_out, rng=rng, scale=0.3, make=make)
     whole = B.stored().astype(np.float64)
@@ -65,7 +71,7 @@ def test_the_matrix_is_a_function_of_the_key():
 
 
 def test_the_entries_law():
-    """KS for the entries. z of correlations between columns, and between neighbours in a column."""
+    """The entries have their law, by KS and by z of correlations between columns and between neighbours in a column."""
     B = never_stored.Unstored(4, 20_000, rng=np.random.default_rng(2), scale=2.0).stored().astype(np.float64)
     chance.follows(B / 2, "norm", sees=0.02)
     r = np.corrcoef(B.T)
@@ -75,7 +81,7 @@ def test_the_entries_law():
 
 
 def opus(n_in, n_out, make=never_stored.tile, **settings):
-    """An OPU whose medium is not stored, and one that stores the same medium."""
+    """An OPU that stores no medium, and one that stores the same medium."""
     opu = OPU(n_in, n_out, rng=np.random.default_rng(5), stored=False, make=make, scale=0.3, n_anchor=4, **settings)
     other = OPU(n_in, n_out, rng=np.random.default_rng(6), scale=0.3, n_anchor=4, **settings)
     assert other.R.shape == opu.R.shape
@@ -95,7 +101,7 @@ def opus(n_in, n_out, make=never_stored.tile, **settings):
     ids=["ideal", "photons", "dark noise", "all"],
 )
 def test_an_opu_that_stores_no_medium_answers_as_one_that_stores_it(make, settings):
-    """The draws are the same.
+    """An OPU that stores no medium answers like one that stores it, with the same draws.
 
     Between two levels of a camera of 8 bits, 1/8 apart, one in 1,000 may round either way.
     """
@@ -115,7 +121,10 @@ def test_an_opu_that_stores_no_medium_answers_as_one_that_stores_it(make, settin
 
 
 def test_the_medium_of_an_opu_that_stores_none_has_its_law():
-    """Re R and Im R have variance 1/2 and are independent. The medium is a function of the rng alone."""
+    """The medium of an OPU that stores none has its law: Re R and Im R have variance 1/2 and are independent.
+
+    The medium is a function of the rng alone.
+    """
     opu, again, other = (OPU(3, 20_000, rng=np.random.default_rng(seed), stored=False) for seed in (0, 0, 1))
     assert opu.R.shape == (20_000, 19)
     assert np.array_equal(opu.R, again.R)
@@ -130,9 +139,10 @@ def test_the_medium_of_an_opu_that_stores_none_has_its_law():
 
 @slow
 def test_the_medium_of_an_opu_takes_no_memory():
-    """10 mirrors and 16 of the anchor, and a million pixels: 416 MB, if the medium were stored in double precision.
+    """The medium of an OPU takes no memory; stored in double precision, it would take 416 MB.
 
-    The peak is the memory for light and readings of two images: some arrays of the size of the result, 8 MB.
+    There are 10 mirrors, 16 mirrors of the anchor, and a million pixels. The peak is the memory for light and readings
+    of two images: some arrays of the size of the result, 8 MB.
     """
     opu = OPU(10, 10**6, rng=np.random.default_rng(0), stored=False, make=kernels.tile, camera=Camera(photons=10.0))
     e = np.eye(2, 10, dtype=np.float32)
@@ -148,9 +158,9 @@ def test_the_medium_of_an_opu_takes_no_memory():
 
 @slow
 def test_memory_stays_bounded():
-    """10 inputs and a million outputs: the matrix would have 40 MB.
+    """The memory is bounded: in addition to the result of 8 MB, the peak is 3 tiles of 4 MB.
 
-    Beyond the result of 8 MB, the peak is 3 tiles of 4 MB.
+    With 10 inputs and a million outputs, the matrix would have 40 MB.
     """
     B = never_stored.Unstored(10, 10**6, rng=np.random.default_rng(0), make=kernels.tile)
     e = np.ones((2, 10), np.float32)

@@ -10,7 +10,7 @@ from tests.test_rounded import bits_beyond_the_edges, hard_bits, words_of
 kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
 
-PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
+PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; this file tests three ways
     (rounded.add_keyed, kernels.add_keyed),
     (rounded.add_normal, kernels.add_normal),
 ]
@@ -21,7 +21,7 @@ slow = pytest.mark.slow  # compiling takes seconds
 
 @pytest.fixture
 def threads():
-    """`cores.limit`, restored afterwards."""
+    """`cores.limit`; restored after the test."""
     yield cores.limit
     cores.limit()
 
@@ -30,7 +30,7 @@ def threads():
 @pytest.mark.parametrize("scale", [0.3, 5.0, 1.3 * 2.0**24, 2.0**36])
 @pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
 def test_the_sums_three_ways(n, scale):
-    """They are bitwise identical, including sums that are clamped."""
+    """The sums are bitwise identical in three ways, also if they are clamped."""
     start = np.random.default_rng(0).standard_cauchy(n) * 1e9
     start[:3] = (np.inf, -(2.0**60), 0.5)[: min(3, n)]
     with np.errstate(over="ignore"):  # words wrap round
@@ -56,7 +56,7 @@ def test_the_same_numbers_whatever_the_threads(threads):
 
 
 def quick(module, u, v, scale):
-    """The kernel's normals from these bits, or NaN where not certain: (2, n)."""
+    """The kernel's normals from these bits, or NaN where they are uncertain: (2, n)."""
     words = np.ascontiguousarray(words_of(u, v)[::4])
     out = np.empty((2, len(u)))
     uncertain = module._quick(*words, scale, *out)
@@ -78,7 +78,10 @@ def test_what_is_certain_is_exact_where_the_way_of_computing_changes(scale):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_double_precision_keeps_its_bound():
-    """The floats themselves, as in tests/test_rounded.py, differ from those of NumPy by at most two errors."""
+    """Double precision keeps its bound: the kernel's floats differ from NumPy's by at most two errors.
+
+    These are the floats themselves, as in tests/test_rounded.py.
+    """
     u, v = hard_bits(500)
     plain = in_python(kernels, ERROR=0.0)
     with np.errstate(over="ignore"):  # words wrap round

@@ -30,7 +30,7 @@ LAYOUTS = {
     "every second row": lambda a: np.repeat(a, 2, axis=0)[::2],
     "read backwards": lambda a: np.ascontiguousarray(a[:, ::-1])[:, ::-1],
 }
-# (m, k) times (k, n): nothing, one, around the kernel's numbers of terms, columns and rows
+# (m, k) times (k, n): none, one, and values around the kernel's numbers of terms, columns and rows
 SIZES = [(1, 1, 1), (0, 4, 3), (3, 0, 2), (4, 3, 0), (1, 8, 16), (5, 9, 17), (31, 8, 1), (2, 23, 600), (130, 40, 257)]
 
 
@@ -41,7 +41,7 @@ def all_threads():
 
 
 def in_order(a, b):
-    """The oracle: terms in order, each product and each sum rounded, entry by entry in NumPy."""
+    """The oracle: terms in order, with each product and each sum rounded, entry by entry in NumPy."""
     total = np.zeros((len(a), b.shape[1]), np.result_type(a, b))
     for k in range(a.shape[1]):
         total = total + a[:, k, None] * b[k]
@@ -73,7 +73,10 @@ def test_stacks_of_matrices(dtype):
 
 
 def test_a_complex_matrix_is_two_products():
-    """A field of light: float64 errors through a complex medium. An infinite entry stays in its part."""
+    """A product with a complex matrix is two products: a light field of float64 errors through a complex medium.
+
+    An infinite entry stays in its part.
+    """
     rng = np.random.default_rng(2)
     e, R = rng.normal(size=(7, 5)), rng.normal(size=(5, 6)) + 1j * rng.normal(size=(5, 6))
     found = rows.matmul(e, R)
@@ -128,7 +131,7 @@ def test_what_is_no_number_stays_in_its_row():
 @pytest.mark.parametrize("m", [0, 1, 19])
 @BOTH
 def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
-    """As in test_twins, to 16 roundings of the largest sum of absolute values."""
+    """The two ways agree to 16 roundings of the largest sum of absolute values, as in test_twins."""
     take = twins.arguments_of(reference, inputs)
     for arguments in inputs(dtype, m, twins.EXTREMES[extreme]):
         want, got = (take(f, g, *arguments) for f, g in ((reference, convolution.norms2), (kernel, rows.norms2)))
@@ -140,7 +143,10 @@ def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
 @EVERY
 @BOTH
 def test_as_python_and_compiled(reference, kernel, inputs, dtype):
-    """The library computes the sums over examples with the same calls, so everything is bitwise identical."""
+    """The kernels as Python and compiled are bitwise identical, because the library computes sums over examples.
+
+    Both make the same calls of the library.
+    """
     plain, take = in_python(sys.modules[kernel.__module__]), twins.arguments_of(reference, inputs)
     for arguments in list(inputs(dtype, 2, lambda a: a))[:3]:
         ways = [take(getattr(m, kernel.__name__), getattr(m, "norms2", None), *arguments) for m in (plain, rows)]
@@ -150,14 +156,17 @@ def test_as_python_and_compiled(reference, kernel, inputs, dtype):
 @pytest.mark.parametrize("stride", [(2, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_kernels_that_move_by_more(padding, stride):
-    """The layer calls the kernels itself."""
+    """For strides above 1, the layer itself calls the kernels."""
     twins.assert_layers_agree(rows, padding, stride)
 
 
 @pytest.mark.parametrize("geometry", twins.GEOMETRIES.values(), ids=list(twins.GEOMETRIES))
 @BOTH
 def test_an_example_has_the_same_bits_in_any_batch(geometry, dtype):
-    """Passes, sums over positions, norms and the stored terms: alone, of 2 or 3, and of 140 in two blocks."""
+    """An example has the same bits in any batch: alone, with 2 or 3, and with 140 in two blocks.
+
+    We compare passes, sums over positions, norms and the stored terms.
+    """
     shape, c_out, k, pad = geometry
     r = np.random.default_rng(7)
     W, b, h = (r.normal(size=size).astype(dtype) for size in ((c_out, shape[0], *k), c_out, (140, *shape)))

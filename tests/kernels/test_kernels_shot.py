@@ -15,7 +15,7 @@ from tests.oracles import chance
 kernels = pytest.importorskip("nfa.kernels.shot", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores  # noqa: E402
 
-PAIRS = [(camera.poisson, kernels.poisson)]  # twins in law only; their numbers differ
+PAIRS = [(camera.poisson, kernels.poisson)]  # twins in law only, because their numbers differ
 slow = pytest.mark.slow  # compiling takes a second
 rng = np.random.default_rng
 WAYS = pytest.mark.parametrize(
@@ -26,7 +26,7 @@ MEANS = [0.003, 0.7, 9.99, 10.0, 10.01, 13.7, 40.0, 300.0, 9000.5, 1e6, 1e9]
 
 @pytest.fixture
 def python():
-    """The kernel as Python, on tiles of 16 numbers. NumPy warns because words wrap around and candidates may be 0."""
+    """The kernel as Python, on tiles of 16 numbers. NumPy warns, because words wrap around and candidates may be 0."""
     with np.errstate(all="ignore"):
         yield in_python(kernels, LANES=8, TILE=16)
 
@@ -48,9 +48,10 @@ def cells(k, mean, most=60):
 @slow
 @pytest.mark.parametrize("mean", MEANS)
 def test_the_kernel_s_law(mean):
-    """A million numbers of each mean. Cells that are 1.3 % off in the mean square are missed with probability 1e-6.
+    """The kernel has the Poisson law, for a million numbers of each mean.
 
-    Mean and variance are tested to 6 standard errors of a million: false alarm 2e-9 each if they were normal.
+    Cells that are 1.3 % off in the mean square are missed with probability 1e-6. Mean and variance are tested to 6
+    standard errors of a million: false alarm 2e-9 each if they were normal.
     """
     n = 2**20
     k = kernels.poisson(np.full(n, mean), rng(int(mean) + 7))
@@ -65,7 +66,7 @@ def test_the_kernel_s_law(mean):
 @slow
 @pytest.mark.parametrize("mean", [0.7, 12.0, 100.0, 1600.0])
 def test_the_kernel_s_tails(mean):
-    """The numbers beyond 3 and 4 standard deviations of eight million.
+    """The kernel has the tails of the law: the numbers beyond 3 and 4 standard deviations of eight million.
 
     Three times as many, or none, are missed with 1e-6.
     """
@@ -84,7 +85,10 @@ def test_the_kernel_s_tails(mean):
 
 @slow
 def test_numbers_of_different_places_and_keys_have_nothing_in_common():
-    """Neighbours, the two of a counter, adjacent tiles, other keys, as they are and squared: 10 correlations."""
+    """Numbers of different places and keys are uncorrelated: neighbours, the two of a counter, adjacent tiles, keys.
+
+    There are 10 correlations, of the numbers and of their squares.
+    """
     n, mean = 2**20, 50.0
     one, two = ((kernels.poisson(np.full(n, mean), rng(seed)) - mean) / math.sqrt(mean) for seed in (1, 2))
     for f in (np.array, np.square):
@@ -94,7 +98,10 @@ def test_numbers_of_different_places_and_keys_have_nothing_in_common():
 
 
 def test_the_python_source_s_law(python):
-    """Means are mixed in every tile, as in a picture. Cells that are 25 % off in the mean square are detected."""
+    """The Python source has the law, with mixed means in every tile, as in a picture.
+
+    Cells that are 25 % off in the mean square are detected.
+    """
     n, means = 2500, [2.0, 30.0, 0.0, 300.0]
     k = python.poisson(np.tile(means, n), rng(5)).reshape(n, 4).T
     for mean, numbers in zip(means, k, strict=True):
@@ -109,7 +116,10 @@ def test_the_python_source_s_law(python):
 
 @pytest.mark.parametrize("mean", [10.0, 13.7, 100.0, 1e4, 1e6, 1e9])
 def test_what_is_taken_is_what_the_exact_law_takes(python, mean):
-    """The sure region is part of that of the exact test, and both series give its margin to 1e-8, in fifty digits."""
+    """The numbers that are accepted early are those that the exact law accepts.
+
+    The sure region is part of that of the exact test, and both series give its margin to 1e-8, in fifty digits.
+    """
     r = rng(int(mean))
     u, v = r.uniform(-0.4999, 0.4999, 60), r.uniform(1e-6, 1, 60)
     k, margin = np.empty((2, 60))
@@ -135,7 +145,10 @@ def test_what_is_taken_is_what_the_exact_law_takes(python, mean):
 
 @pytest.mark.parametrize("mean", [10.0, 17.3, 250.0, 1e6])
 def test_the_hat_lies_above_the_law(python, mean):
-    """Otherwise the excess would be cut off. At v = 1, on 2,000 places, the least distance is a few per mille."""
+    """The hat lies above the law; otherwise the excess would be cut off.
+
+    At v = 1, on 2,000 places, the least distance is a few per mille.
+    """
     for u in np.linspace(-0.4995, 0.4995, 2000):
         level, k = python._level(mean, u, 1.0)
         s = 0.5 - abs(u)
@@ -153,7 +166,10 @@ def test_logarithms_in_fifty_digits(python):
 
 
 def test_a_small_mean_by_its_distribution_function(python):
-    """The oracle is the quantiles of SciPy, from the smallest uniform number of a word to the largest."""
+    """A small mean uses the distribution function: the quantiles of SciPy are the oracle.
+
+    We test uniform numbers from the smallest of a word to the largest.
+    """
     for mean in (1e-9, 0.4, 3.0, 9.999):
         for u in (2.0**-33, 0.01, 0.35, 0.5, 0.9, 0.9999, 1 - 2.0**-33):
             assert python._few(mean, u) == stats.poisson.ppf(u, mean)
@@ -171,11 +187,14 @@ def test_uniform_numbers_are_those_of_the_words(python):
     assert python._centred(np.uint32(2**31)) == 2.0**-33 - 0.5
 
 
-# --- where the numbers come from -------------------------------------------------------------------------------
+# --- the source of the numbers ---------------------------------------------------------------------------------
 
 
 def test_a_number_depends_on_key_and_place_and_on_no_other(python):
-    """With other means, in a larger array, and three tiles further on, where later attempts come from."""
+    """A number depends only on its key and place: with other means, in a larger array, and three tiles later.
+
+    Later attempts come from there.
+    """
     means = rng(0).exponential(60, 50)
     alone = python.poisson(means, rng(9))
     others = np.where(np.arange(50) % 2, means, 12.0)
@@ -187,7 +206,7 @@ def test_a_number_depends_on_key_and_place_and_on_no_other(python):
 
 @slow
 def test_as_python_and_compiled():
-    """The numbers agree, except where a margin of rounding decides, which does not occur here."""
+    """The kernel as Python and compiled agree, except if a margin of rounding decides, which does not occur here."""
     means = rng(2).exponential(80, 2100)
     means[::7] = 0
     with np.errstate(all="ignore"):

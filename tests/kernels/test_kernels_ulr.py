@@ -32,7 +32,7 @@ from nfa.kernels import cores, functions, philox  # noqa: E402
 
 PAIRS = [(reference.weigh, kernel.weigh)]
 rng = np.random.default_rng
-FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
+FALSE_ALARM = 1e-6  # probability that a statistical test below fails on correct code with another seed
 PHI = (ops.identity, ops.relu, ops.step, ops.gelu, ops.tanh, ops.sigmoid)
 EVERY_PHI = pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
 
@@ -77,7 +77,10 @@ def both(l, narrow, wide, draws, antithetic, baseline):
 @EVERY_PHI
 @pytest.mark.parametrize("loss", [ops.softmax_cross_entropy, ops.squared_error], ids=lambda loss: loss.name)
 def test_with_the_same_noise_it_is_numpy_in_float64(phi, loss):
-    """Every layer, widths that are not multiples of 8, one draw to several tiles, 0 examples to more than a tile."""
+    """With the same noise, the kernel agrees with NumPy in float64, for every layer and many sizes.
+
+    Widths need not be multiples of 8. There are one draw to several tiles, and 0 examples to more than a tile.
+    """
     for sizes, m in (([5, 17, 9, 4], 7), ([3, 2, 8, 2], 1), ([3, 1, 3], 600), ([3, 5, 2], 0)):
         given = problem(sizes, phi, m, loss)
         for l in range(1, len(sizes)):
@@ -96,7 +99,7 @@ def test_with_the_same_noise_it_is_numpy_in_float64_for_the_papers_net():
 
 @pytest.mark.slow
 def test_each_layer_has_its_own_activation():
-    """And no activation beyond the known ones."""
+    """Each layer has its own activation, and an activation beyond the known ones is refused."""
     for phis in ((ops.tanh, ops.relu), (ops.relu, ops.tanh), (ops.gelu, ops.relu, ops.tanh)):
         layers = [(Dense(9 + i), phi) for i, phi in enumerate(phis)]
         net = Net((3,), [*layers, (Dense(2),)], rng=rng(0), dtype=np.float32)
@@ -110,7 +113,7 @@ def test_each_layer_has_its_own_activation():
 
 @pytest.mark.slow
 def test_wide_layers_have_narrow_tiles():
-    """They have 93 columns for 700 units, and never fewer than 16."""
+    """Wide layers have narrow tiles: 93 columns for 700 units, and never fewer than 16."""
     for width, columns in ((700, 93), (5000, 16)):
         given = problem([3, 4, width, 2], ops.relu, 3)
         for l in (1, 2, 3):
@@ -130,7 +133,10 @@ def test_layers_without_a_bias():
 @pytest.mark.slow
 @EVERY_PHI
 def test_large_losses_too(phi):
-    """The weights are a thousand times as large. Pre-activations are 1e9, where exponentials would overflow."""
+    """Large losses agree too: the weights are a thousand times as large, and pre-activations are 1e9.
+
+    Exponentials would overflow there.
+    """
     given = problem([5, 17, 9, 4], phi, 3, factor=1e3)
     assert max(np.abs(v).max() for v in given[0][1][1:]) > 1e2
     for l in (1, 2, 3):
@@ -139,7 +145,10 @@ def test_large_losses_too(phi):
 
 @pytest.mark.slow
 def test_as_python_it_is_what_is_compiled():
-    """To a few roundings of float32 in each sum, because the compiler fuses products and changes the order."""
+    """The kernel as Python agrees with the compiled kernel to a few roundings of float32 in each sum.
+
+    The compiler fuses products and changes the order.
+    """
     plain = in_python(kernel)
     for phi in PHI:
         for loss in (ops.softmax_cross_entropy, ops.squared_error):
@@ -152,7 +161,7 @@ def test_as_python_it_is_what_is_compiled():
 
 @pytest.mark.slow
 def test_the_threads_change_nothing():
-    """The results are bitwise identical for one piece and for the largest number of pieces."""
+    """The number of threads changes nothing: one piece and the largest number of pieces are bitwise identical."""
     net, z, h, y = problem([5, 17, 9, 4], ops.gelu, 40)[0]
     found = []
     try:
@@ -179,13 +188,13 @@ def test_it_changes_nothing_that_it_is_given():
 
 
 class Drawing:
-    """A generator whose arrays (repeats, m, n) of normals are the kernel's. Other draws are its own."""
+    """A generator with the kernel's normals for arrays (repeats, m, n). Other draws are its own."""
 
     def __init__(self, seed):
         self.own = rng(seed)
 
     def standard_normal(self, shape, dtype=float):
-        """The kernel's noise for the draws of the repeats, and the generator's otherwise."""
+        """The kernel's noise for the draws of the repeats, and otherwise the generator's own draws."""
         if len(shape) == 3:
             return kernel._noise(*shape[1:], shape[0], self.own).astype(dtype)
         return self.own.standard_normal(shape, dtype)
@@ -204,7 +213,7 @@ RULES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))
 def test_a_rule_takes_it_by_its_door(rule):
-    """If NumPy gets the kernel's noise, the directions are the same."""
+    """A rule uses the kernel by its public function: if NumPy gets the kernel's noise, the directions are the same."""
     net, _, h, y = problem([3, 6, 5, 3], ops.gelu, 24)[0]
     want = rule(net, h[0], y, rng=Drawing(7))
     got = rule(net, h[0], y, weigh=kernel.weigh, rng=rng(7))
@@ -214,16 +223,17 @@ def test_a_rule_takes_it_by_its_door(rule):
 
 @pytest.mark.slow
 def test_the_mean_is_the_gradient_of_a_quadratic_loss():
-    """64 pairs at each of 4,000 copies of a record: within the error of the mean, for every unit.
+    """The mean is the gradient of a quadratic loss, within the error of the mean, for every unit.
 
-    A mean that is 10 such errors off is missed with probability 1e-6.
+    There are 64 pairs at each of 4,000 copies of a record. A mean that is 10 such errors off is missed with probability
+    1e-6.
     """
     net = mlp([3, 4, 2], ops.identity, rng=rng(0), dtype=np.float32, loss=ops.squared_error)
     x, y = np.ones((1, 3), np.float32), np.zeros((1, 2), np.float32)
     z, h = forward(net, np.repeat(x, 4000, axis=0))
     total, _ = kernel.weigh(net, 1, z, h, np.repeat(y, 4000, axis=0), 0.1, 64, np.zeros(4000), True, 1, rng(8))
     dz = total / (64 * 0.1)
-    want = (net.W[2].T @ z[2][0]).astype(float)  # e = z[2], and the net is linear
+    want = (net.W[2].T @ z[2][0]).astype(float)  # e = z[2], because the net is linear
     error = (dz.mean(axis=0) - want) / (dz.std(axis=0) / math.sqrt(len(dz)))
     assert np.abs(error).max() < stats.norm.isf(FALSE_ALARM / 2 / 4)
 
@@ -231,7 +241,10 @@ def test_the_mean_is_the_gradient_of_a_quadratic_loss():
 @pytest.mark.slow
 @pytest.mark.parametrize("K", [3, 20_000])
 def test_memory_is_bounded_by_a_tile(K):
-    """On 300-40-3: below 4 MB for 20,000 repeats of 6 records, and for 3 repeats of 6,000."""
+    """A tile bounds the memory: below 4 MB for 20,000 repeats of 6 records, and for 3 repeats of 6,000.
+
+    The net is 300-40-3.
+    """
     m = 18_000 // K if K < 100 else 6
     net, z, h, y = problem([300, 40, 3], ops.step, m)[0]
     kernel.weigh(net, 1, z, h, y, 0.1, 1, np.zeros(m), False, 1, rng(0))
@@ -250,7 +263,7 @@ GRID = np.concatenate([np.linspace(-30, 30, 200_001), [-3e38, -1e30, -1e5, -0.0,
 @pytest.mark.slow
 @EVERY_PHI
 def test_activations_agree_with_ops(phi):
-    """To 4e-7, or 4e-7 of a value above 1, compared with the same in float64."""
+    """Activations agree with ops to 4e-7, or 4e-7 of a value above 1, compared with float64."""
     z = GRID.astype(np.float32)
     got = z.copy()
     functions.ACTIVATIONS[phi.name](got[None], 1, len(got))
@@ -260,7 +273,10 @@ def test_activations_agree_with_ops(phi):
 
 @pytest.mark.slow
 def test_the_lower_tail_of_gelu_keeps_its_digits():
-    """z Phi(z) down to z = -5 has a relative error of 2e-6, where NumPy's float32 has no more digits."""
+    """The lower tail of GELU keeps its digits: z Phi(z) down to z = -5 has a relative error of 2e-6.
+
+    NumPy's float32 has no correct digits there.
+    """
     z = np.linspace(-5, -0.01, 10_001).astype(np.float32)
     got = z.copy()
     functions.ACTIVATIONS["gelu"](got[None], 1, len(got))
@@ -278,7 +294,10 @@ def test_the_lower_tail_of_gelu_keeps_its_digits():
     ],
 )
 def test_functions_of_one_number(function, x, want, rtol, atol):
-    """They are as exact as documented, compared with float64, and compiled like the loops that use them."""
+    """Functions of one number are as exact as documented, compared with float64.
+
+    They are compiled like the loops that use them.
+    """
     x, compiled = x.astype(np.float32), functions.loop(function.py_func)
     got = [compiled(v) for v in x]
     np.testing.assert_allclose(got, want(x.astype(float)), rtol=rtol, atol=atol)
@@ -287,7 +306,7 @@ def test_functions_of_one_number(function, x, want, rtol, atol):
 @pytest.mark.slow
 @EVERY_PHI
 def test_what_is_not_a_number_stays_so(phi):
-    """A net that has diverged has no loss. The step is 0 there, in NumPy too."""
+    """NaN stays NaN: a net that has diverged has no loss. The step activation is 0 there, in NumPy too."""
     net, z, h, y = problem([3, 9, 3], phi, 2)[0]
     z[1][0, 2] = np.nan
     total, power = kernel.weigh(net, 1, z, h, y, 0.3, 5, np.zeros(2), False, 1, rng(5))
@@ -302,7 +321,7 @@ def test_what_is_not_a_number_stays_so(phi):
 
 
 def test_the_words_are_those_of_philox():
-    """The known answers of Random123, the library of its authors, for Philox4x32-10."""
+    """The words are those of Philox4x32-10: the known answers of Random123, the library of its authors."""
     ones = 2**32 - 1
     known = [
         ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
@@ -326,10 +345,10 @@ def normals():
 
 @pytest.mark.slow
 def test_the_noise_is_normal():
-    """Moments to the sixth, a Kolmogorov-Smirnov test, and the counts beyond 1, 2, ... 5 on either side.
+    """The noise is normal: moments to the sixth, a Kolmogorov-Smirnov test, and counts beyond 1, 2, ... 5.
 
-    These are missed with probability 1e-6: a mean 0.006 off, a std 0.4 % off, 2.5 times too many beyond 4, 40 times
-    beyond 5.
+    The counts are on either side. These are missed with probability 1e-6: a mean 0.006 off, a std 0.4 % off, 2.5 times
+    too many beyond 4, 40 times beyond 5.
     """
     u = normals().ravel().astype(float)
     n = len(u)
@@ -345,12 +364,12 @@ def test_the_noise_is_normal():
 
 @pytest.mark.slow
 def test_the_noise_is_independent():
-    """Tested are adjacent numbers, the four from one counter, their squares, and another key.
+    """The noise is independent: adjacent numbers, the four from one counter, their squares, and another key.
 
     A correlation of 9.7 / sqrt(n) is missed with probability 1e-6: 0.006 of all, 0.08 within a counter.
     """
     u = normals().astype(float)
-    tile = u[:, :5].transpose(2, 1, 0).ravel()  # 64,000 numbers; those a quarter apart share a counter
+    tile = u[:, :5].transpose(2, 1, 0).ravel()  # 64,000 numbers; numbers a quarter apart have the same counter
     many = u.transpose(1, 2, 0).ravel()
     other = kernel._noise(200, 128, 100, rng(12)).transpose(1, 2, 0).ravel().astype(float)
     quarter = len(tile) // 4
@@ -364,7 +383,10 @@ def test_the_noise_is_independent():
 
 @pytest.mark.slow
 def test_no_noise_is_used_twice():
-    """Tiles of one group and of several: the share of repeated numbers is that of independent float32."""
+    """No noise is used twice: tiles have the share of repeated numbers of independent float32 values.
+
+    We test tiles of one group and of several.
+    """
     for m, draws in ((2, 1100), (300, 5)):
         u = kernel._noise(m, 4, draws, rng(13))
         assert len(np.unique(u)) > 0.99 * u.size
@@ -397,7 +419,10 @@ def settings_of(folder, rule="ulr", **more):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", list(OWN))
 def test_a_run_takes_it_and_says_so(rule, tmp_path):
-    """The record names kernel and numba. Without kernels, or if the kernel cannot run the net, it names none."""
+    """A run uses the kernel, and its record names the kernel and numba.
+
+    Without kernels, or if the kernel cannot run the net, the record names none.
+    """
     record = run(settings_of(tmp_path, rule), tmp_path / "kernel")
     assert record["settings"]["kernels"] is True
     assert "nfa.kernels.ulr.weigh" in record["kernels"]
@@ -416,11 +441,11 @@ def test_a_rule_without_repeats_has_the_kernels_of_its_layers(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_is_the_loop_written_out_by_hand(tmp_path):
-    """The rule with the kernel, step by step, from the streams of the run."""
+    """A run is the loop written out by hand: the rule with the kernel, step by step, from the streams of the run."""
     settings = settings_of(tmp_path)
     parts = prepare(settings)
     for t in range(1, 13):
-        draws = of_examples(parts.streams("noise", t))  # the batch is one part
+        draws = of_examples(parts.streams("noise", t))  # the batch has one part
         dW, db = ulr(parts.net, *parts.batches.at(t), **OWN["ulr"], weigh=kernel.weigh, rng=draws)
         parts.optimizer.step(parts.net, dW, db, t)
     assert measure(parts, 12) == run(settings, tmp_path)["history"][-1]
@@ -429,7 +454,7 @@ def test_a_run_is_the_loop_written_out_by_hand(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", list(OWN))
 def test_a_run_that_is_stopped_goes_on_bit_for_bit(rule, tmp_path, monkeypatch):
-    """After any number of steps, and with any number of threads."""
+    """A run that is stopped after any number of steps continues bitwise, with any number of threads."""
     settings = settings_of(tmp_path, rule)
     whole = untimed(run(settings, tmp_path / "whole"))
     for k in (1, 4, 7, 11):
@@ -452,7 +477,7 @@ def test_without_numba_a_run_says_what_is_missing(tmp_path, monkeypatch):
     assert prepare(settings_of(tmp_path, kernels=False)).kernels == []
 
 
-# --- what it is for -------------------------------------------------------------------------------------------
+# --- the purpose of the kernel --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ rng = np.random.default_rng
 
 @pytest.fixture
 def few_lanes(monkeypatch):
-    """Groups of 4 blocks of the cipher. Words wrap around, and Python warns."""
+    """Groups of 4 blocks of the cipher. Words wrap around, so Python warns."""
     monkeypatch.setattr(cipher, "LANES", LANES)
     with np.errstate(over="ignore"):
         yield in_python(kernels, LANES=LANES)
 
 
 @pytest.mark.parametrize(
-    "key, counter, stream",  # RFC 8439, Appendix A.1, test vectors 1, 3 and 4; their nonce is 0
+    "key, counter, stream",  # RFC 8439, Appendix A.1, test vectors 1, 3 and 4; the nonce is 0
     [
         ("00" * 32, 0, "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"),
         ("00" * 31 + "01", 1, "3aeb5224ecf849929b9d828db1ced4dd832025e8018b8160b82284f3c949aa5a"),
@@ -53,7 +53,7 @@ def test_the_cipher_s_counter_has_64_bits(few_lanes):
 
 @pytest.mark.parametrize("n", [0, 1, 150])
 def test_sums_with_normals(few_lanes, n):
-    """Four groups and a rest. std and the earlier content matter."""
+    """Sums with normals are correct for four groups and a rest, with std and with the earlier content."""
     start = rng(0).normal(size=n)
     for group, std in ((0, 0.5), (3, 2.0)):
         got = few_lanes.add_keyed(start.copy(), std, KEY, group)
@@ -77,7 +77,7 @@ def test_sums_with_normals(few_lanes, n):
     ],
 )
 def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
-    """Uniform numbers next to 0 and to 1, angles next to multiples of pi / 4."""
+    """Extreme words give correct normals: uniform numbers next to 0 and 1, angles next to multiples of pi / 4."""
     words = [np.array([w], np.uint32) for w in (a, b, c, d)]
     u, v = ((high * 2**20 + low // 2**12) / 2**52 for high, low in ((a, b), (c, d)))
     wide = np.empty((2, 1))
@@ -89,7 +89,10 @@ def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
 
 
 def test_noise_is_added_in_place(few_lanes):
-    """To rows, to columns in another order, to nothing and to one number. The generator is used only for a key."""
+    """Noise is added in place: to rows, to columns in another order, to no number and to one number.
+
+    The generator is used only for a key.
+    """
     for shape in ((5, 30), (0, 3), ()):
         start = np.array(rng(1).normal(size=shape))
         want, got, turned = start.copy(), start.copy(), start.T.copy().T
@@ -128,7 +131,10 @@ def few_rounded(monkeypatch, few_lanes):
 @pytest.mark.parametrize("scale", [0.4, 1e7, 2.0**39])
 @pytest.mark.parametrize("n", [0, 1, 75])
 def test_sums_on_a_grid(few_rounded, n, scale):
-    """Two groups and a rest, bitwise, including sums beyond the range and numbers that float64 leaves uncertain."""
+    """Sums on a grid are bitwise correct for two groups and a rest, also beyond the range.
+
+    Some numbers are uncertain in float64.
+    """
     start = rng(0).normal(size=n) * 1e5
     start[:3] = (np.inf, -1e300, 2.5)[: min(3, n)]
     for group in (0, 3):
@@ -179,7 +185,10 @@ def projections(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_tiles(projections, threads):
-    """Pieces begin and end within a column's 7 groups: 21 groups in pieces of 5 and 6."""
+    """Tiles are correct if pieces begin and end within a column: 21 groups in pieces of 5 and 6.
+
+    A column has 7 groups.
+    """
 
     def share(work, n, least):
         for i in range(threads):
@@ -199,7 +208,7 @@ FUNCTIONS, PHILOX = in_python(functions), in_python(philox)
 
 
 class Given:
-    """A generator that returns given normals, (draws, m, n), some draws at a time."""
+    """A generator that returns given normals (draws, m, n), some draws at a time."""
 
     def __init__(self, u):
         self.u, self.at = u, 0
@@ -216,7 +225,7 @@ PHI = (ops.identity, ops.relu, ops.step, ops.gelu, ops.tanh, ops.sigmoid)
 @pytest.mark.parametrize("phi", PHI)
 @pytest.mark.parametrize("antithetic", [False, True])
 def test_the_repeats_of_ulr(phi, antithetic, second):
-    """The oracle is NumPy in float64 with the kernel's noise.
+    """The repeats of ULR agree with NumPy in float64 with the kernel's noise.
 
     There are several tiles, several examples in one tile, and another activation in the second layer.
     """
@@ -246,7 +255,10 @@ def test_the_repeats_of_ulr(phi, antithetic, second):
 
 @pytest.mark.parametrize("n_in", [1, 7, 8, 9, 16, 21])
 def test_a_layer_by_columns(n_in):
-    """Whole numbers, which are exact in float32: eight terms at a time, and the rest."""
+    """A layer by columns is exact for whole numbers: eight terms at a time, and the rest.
+
+    Whole numbers are exact in float32.
+    """
     W, b, h = (rng(n_in).integers(-9, 10, size).astype(np.float32) for size in ((4, n_in), 4, (n_in, 5)))
     z = np.full((4, 5), np.nan, np.float32)
     ULR._affine(np.concatenate([[9], W.ravel(), b]).astype(np.float32), 1, n_in, 4, h, z, 5)
@@ -254,7 +266,10 @@ def test_a_layer_by_columns(n_in):
 
 
 def test_how_ulr_is_tiled():
-    """Every repeat of every example occurs once. An example's pieces are in order, with a limited number of columns."""
+    """The tiles of ULR contain every repeat of every example once.
+
+    An example's pieces are in order, with a limited number of columns.
+    """
     net = types.SimpleNamespace(W=[None, np.zeros((9, 3)), np.zeros((30, 9)), np.zeros((100, 30)), np.zeros((4, 100))])
     assert [ULR._columns(net, l) for l in (1, 2, 3, 4)] == [2, 2, 2, 8]
     assert [ulr_kernel._columns(net, l) for l in (1, 4)] == [512, 512]
@@ -271,7 +286,10 @@ def test_how_ulr_is_tiled():
 
 
 def test_the_keys_of_ulr_have_all_of_their_bits():
-    """64 keys. A bit that is 0 in all of them, or 1 in all, is a false alarm in 2^57 seeds."""
+    """The keys of ULR use all of their bits: over 64 keys, no bit is always 0 or always 1.
+
+    This is a false alarm in 2^57 seeds.
+    """
     keys = np.array([ULR._key(rng(seed)) for seed in range(64)])
     assert keys.dtype == np.uint32
     assert np.bitwise_or.reduce(keys).tolist() == [2**32 - 1] * 2
@@ -279,7 +297,7 @@ def test_the_keys_of_ulr_have_all_of_their_bits():
 
 
 def test_what_ulr_cannot_run():
-    """The types of the network and of its z are tested separately."""
+    """ULR's kernel refuses what it cannot run; the types of the network and of its z are tested separately."""
     wide, narrow = (mlp([3, 2, 2], ops.relu, rng=rng(0), dtype=dtype) for dtype in (np.float64, np.float32))
     assert not ULR.fits(wide)
     assert ULR.fits(narrow)
@@ -314,7 +332,7 @@ def test_an_exponential_below_that_of_minus_87_is_that():
 
 @pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
 def test_activations(phi):
-    """Compared with float64, to 4e-7 or 4e-7 of a value above 1, also where exponentials would overflow."""
+    """Activations agree with float64 to 4e-7, or 4e-7 of a value above 1, also where exponentials would overflow."""
     z = np.concatenate([np.linspace(-8, 8, 81), [-1e30, -90, -1e-30, 0, 1e-30, 90, 1e30]]).astype(np.float32)
     got = z.copy()
     with np.errstate(over="ignore"):
@@ -323,7 +341,7 @@ def test_activations(phi):
 
 
 def test_random_words():
-    """The known answers of Random123 for Philox4x32-10."""
+    """The random words are the known answers of Random123 for Philox4x32-10."""
     ones = 2**32 - 1
     for counter, key, words in (
         ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
@@ -334,7 +352,10 @@ def test_random_words():
 
 
 def test_two_normals_of_two_words():
-    """32 bits for the radius, 30 for the angle, 2 for the signs. Every number is a function of its place."""
+    """Two words give two normals: 32 bits for the radius, 30 for the angle, 2 for the signs.
+
+    Every number is a function of its place.
+    """
     for a, b in ((0, 0), (5, 3), (2**32 - 2**12, 2**32 - 2), (2**31, 2**31 + 1), (123456789, 987654321)):
         radius, turn = np.sqrt(-2 * np.log((a + 0.5) / 2**32)), np.pi / 2 * (b >> 2) / 2**30
         want = radius * np.sin(turn) * (1 if b & 1 else -1), radius * np.cos(turn) * (1 if b & 2 else -1)
@@ -359,7 +380,10 @@ def test_pieces_of_work(monkeypatch):
 
 
 def test_threads_warn_of_what_the_caller_is_to_be_warned_of():
-    """An overflow in each of three pieces has no effect if it is ignored, and is an error if overflows are errors."""
+    """Threads pass on the warnings that the caller should get.
+
+    An overflow in each of three pieces has no effect if it is ignored, and is an error if overflows are errors.
+    """
     x = np.full(3, 1e30, np.float32)
 
     def work(start, stop):
@@ -402,7 +426,10 @@ def test_how_many_threads(monkeypatch):
 
 
 def test_what_the_c_library_is_told_about_memory(monkeypatch):
-    """mallopt(3): M_TRIM_THRESHOLD is -1, M_MMAP_THRESHOLD is -3 and at most 2^25. The result 1 means success."""
+    """The C library gets these memory settings: M_TRIM_THRESHOLD is -1, M_MMAP_THRESHOLD is -3 and at most 2^25.
+
+    They are set by mallopt(3). The result 1 means success.
+    """
     told = []
 
     def mallopt(what, size):

@@ -12,7 +12,10 @@ WIDTHS = range(2, 8)
 
 @pytest.mark.parametrize("k", WIDTHS)
 def test_the_three_matrices_give_the_convolution(k):
-    """For each product of an entry of w and one of x alone, in exact numbers: 1 if z_s contains it, otherwise 0."""
+    """The three matrices give the convolution, exactly: the coefficient is 1 if z_s contains the product, else 0.
+
+    We test each product of an entry of w and an entry of x.
+    """
     for o in range(2, 10 - k):
         A, B, G = ([[Fraction(float(v)) for v in row] for row in part] for part in toom_cook.matrices(k, o))
         for s in range(o):
@@ -25,7 +28,10 @@ def test_the_three_matrices_give_the_convolution(k):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("k", WIDTHS)
 def test_a_whole_row_is_its_definition(k, dtype):
-    """To 8 roundings of the sum of absolute values, both in the norm. Rows have whole tiles and cut tiles."""
+    """A whole row equals its definition, to 8 roundings of the sum of absolute values in the norm, for all tiles.
+
+    Rows have whole tiles and cut tiles. Both sides are in the norm.
+    """
     r = np.random.default_rng(k)
     for columns in range(2, 40):
         if (found := toom_cook.whole_row(k, columns)) is None:
@@ -42,8 +48,11 @@ def test_a_whole_row_is_its_definition(k, dtype):
 
 
 def test_a_row_that_saves_nothing_is_left_alone():
-    """One column of a kernel or of a row, and kernels wider than the points allow."""
+    """A row for which the method saves nothing stays unchanged: one column, or kernels wider than the points allow.
+
+    The one column is that of a kernel or of a row.
+    """
     assert toom_cook.whole_row(1, 9) is None
     assert toom_cook.whole_row(3, 1) is None
     assert toom_cook.whole_row(8, 100) is None
-    assert len(toom_cook.whole_row(5, 14)[1]) == 32  # the sums themselves need 70
+    assert len(toom_cook.whole_row(5, 14)[1]) == 32  # the sums themselves need 70 products

@@ -90,7 +90,7 @@ def positions(dtype, m, extreme):
 
 
 def pools(dtype, m, extreme):
-    """Few different values, so that windows have equal maxima."""
+    """Few different values, so that several entries of a window are the maximum."""
     for shape, k, stride in POOLS.values():
         a = np.round(4 * np.random.default_rng(1).uniform(-1, 1, (m, *shape))) / 4
         yield extreme(a.astype(dtype)), k, stride
@@ -117,7 +117,7 @@ EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].__
 
 
 def every_pair():
-    """The pairs of this module and those in tests/test_kernels_*.py, which have their own tests in three ways."""
+    """The pairs of this module and of tests/test_kernels_*.py, which have their own tests in three ways."""
     others = sorted(path.stem for path in Path(__file__).parent.glob("test_kernels_*.py"))
     return PAIRS + [pair for name in others for pair in importlib.import_module(f"tests.kernels.{name}").PAIRS]
 
@@ -133,10 +133,11 @@ def public_kernels():
 
 
 def test_every_kernel_has_its_pair():
-    """Functions that share work among the cores, or report the limits of a kernel, compute nothing and have no twin.
+    """Every kernel has its pair, a NumPy twin.
 
-    The loops, functions and noise inside a kernel have none either; test_kernels_ulr tests the last two. The same holds
-    for products in test_kernels_rows and test_kernels_dense, and for the matrices of test_toom_cook.
+    Functions that share work among the cores, or report the limits of a kernel, compute nothing and have no twin. The
+    loops, functions and noise inside a kernel have none either; test_kernels_ulr tests the last two. Products have none
+    either (test_kernels_rows, test_kernels_dense), and nor have the matrices of test_toom_cook.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
@@ -187,7 +188,7 @@ def bound(reference, inputs, arguments):
 @pytest.mark.parametrize("m", [0, 1, 3, 19])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
-    """To 16 roundings of the largest sum of absolute values, because sums have another order."""
+    """The two ways agree to 16 roundings of the largest sum of absolute values; their sums have another order."""
     take = arguments_of(reference, inputs)
     for arguments in inputs(dtype, m, extreme):
         kept = arguments[0].copy()
@@ -200,14 +201,17 @@ def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
         if np.isfinite(want).all():
             largest = bound(reference, inputs, arguments)
             np.testing.assert_allclose(got, want, rtol=0, atol=16 * np.finfo(dtype).eps * largest)
-        else:  # squares beyond the dtype
+        else:  # squares are beyond the dtype
             assert np.array_equal(np.isfinite(got), np.isfinite(want))
 
 
 @EVERY
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_as_python_and_compiled(reference, kernel, inputs, dtype):
-    """To two roundings of the largest sum of absolute values, because the compiler may fuse and reorder operations."""
+    """Kernels as Python and compiled agree to two roundings of the largest sum of absolute values.
+
+    The compiler may fuse and reorder operations.
+    """
     plain = in_python(sys.modules[kernel.__module__])
     take = arguments_of(reference, inputs)
     for arguments in inputs(dtype, 2, lambda a: a):
@@ -222,7 +226,10 @@ def test_as_python_and_compiled(reference, kernel, inputs, dtype):
 @pytest.mark.slow
 @EVERY
 def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
-    """Images are so large that each of three threads gets some, in two blocks."""
+    """The results do not depend on the threads: images are large enough that each of three threads gets some.
+
+    There are two blocks.
+    """
     r = np.random.default_rng(5)
     k, one, pad = (5, 5), (1, 1), (2, 2, 2, 2)
     h, dz, W = (r.normal(size=size).astype(np.float32) for size in ((130, 8, 20, 20), (130, 6, 20, 20), (6, 8, 5, 5)))
@@ -253,7 +260,7 @@ def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
 @pytest.mark.parametrize("door", [convolution, kernels], ids=["numpy", "numba"])
 def test_the_convolution_is_its_definition(door, geometry):
-    """Both are compared with the definition, so that they are not wrong together."""
+    """The convolution equals its definition; both ways are compared with it, so they are not wrong together."""
     shape, c_out, k, pad = geometry
     r = np.random.default_rng(2)
     h, W, b = r.normal(size=(2, *shape)), r.normal(size=(c_out, shape[0], *k)), r.normal(size=c_out)
@@ -264,7 +271,7 @@ def test_the_convolution_is_its_definition(door, geometry):
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
 @pytest.mark.parametrize("door", [convolution, kernels], ids=["numpy", "numba"])
 def test_the_adjoints_of_the_convolution(door, geometry):
-    """<W * h, dz> = <h, transpose(W, dz)> = <W, outer(dz, h)>."""
+    """The adjoints of the convolution satisfy <W * h, dz> = <h, transpose(W, dz)> = <W, outer(dz, h)>."""
     shape, c_out, k, pad = geometry
     r = np.random.default_rng(3)
     h, W = r.normal(size=(21, *shape)), r.normal(size=(c_out, shape[0], *k))
@@ -292,7 +299,7 @@ def test_kernels_that_move_by_more_are_refused():
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_a_layer_takes_the_kernels_by_its_door(padding, stride):
-    """Strides that the kernels do not support run in NumPy."""
+    """A layer uses the kernels by their public functions; strides that the kernels do not support run in NumPy."""
     assert_layers_agree(kernels, padding, stride)
 
 
