@@ -10,11 +10,11 @@ import re
 import signal
 from pathlib import Path
 
-# This comes before numpy is imported. One BLAS thread gives sums one order, and figures need no screen.
+# This comes before numpy is imported. With one BLAS thread, sums have one order, and figures need no screen.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 os.environ["MPLBACKEND"] = "Agg"
-# A shell lets its background processes ignore Ctrl-C, which some tests send.
+# A shell makes its background processes ignore Ctrl-C, which some tests send.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -87,7 +87,7 @@ def pytest_report_header(config):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Do not import test files without a requested statement, because importing takes longer than the tests."""
+    """Do not import test files without a requested statement, because an import takes longer than the tests."""
     wanted = config.stash[WANTED]
     if not wanted or collection_path.suffix != ".py":
         return None
@@ -118,7 +118,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _verified(item):
-    """Canonical ids of the statements that a test is marked with. An unknown id stops the run with a sentence."""
+    """The canonical ids of the statements in a test's marks. An unknown id stops the run with a sentence."""
     try:
         return {ledger.find(name).id for mark in item.iter_markers("verifies") for name in mark.args}
     except ValueError as error:
@@ -131,10 +131,10 @@ What you wrote is right for dense networks. Now skips, convolutions and pooling:
 
 
 class Stages:
-    """Judges a reader's own functions in two stages: first on dense networks, and after that on the others."""
+    """Tests a reader's own functions in two stages: first on dense networks, and then on the other networks."""
 
     def __init__(self):
-        self.failed = {False: 0, True: 0}  # beyond dense networks or not -> tests
+        self.failed = {False: 0, True: 0}  # whether beyond dense networks -> tests
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
@@ -165,7 +165,7 @@ class SlowFirst:
     """Orders the tests of several pytest-xdist workers so that no worker has only a slow test left at the end.
 
     First each worker gets an equal part of the list. Each part gets its share of the slow tests, and begins with them.
-    A worker that has finished takes tests from the end of another part, and those are fast.
+    A worker that has finished takes tests from the end of another part, and these tests are fast.
     """
 
     def __init__(self, workers):
@@ -205,7 +205,7 @@ class Once:
 
 
 class NoSkips:
-    """Counts skips of tests and of whole modules, and fails a run with any skip. An expected failure is not a skip."""
+    """Counts skips of tests and of whole modules, and fails a run that has any. An expected failure is not a skip."""
 
     def __init__(self):
         self.skips = []
@@ -247,7 +247,7 @@ def data_home():
 
 @pytest.fixture(scope="session")
 def torch():
-    """PyTorch on one thread, the independent judge of gradients. Skips the test if it is not installed."""
+    """PyTorch on one thread, an independent oracle of gradients. Skips the test if PyTorch is not installed."""
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch==2.13.0")
     torch.set_num_threads(1)
     return torch

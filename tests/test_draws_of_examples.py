@@ -1,7 +1,7 @@
 """Randomness of single examples is a function of the step and of the example's place, for any division into parts.
 
 Every function that draws for examples, and every rule that uses one, gets a batch as a whole and in random parts. A
-draw for the whole batch is the same in every part. Draws at other places, in other calls and in other steps are
+draw for the whole batch has the same value in every part. Draws at other places, in other calls and in other steps are
 independent of each other.
 """
 
@@ -41,7 +41,7 @@ def secure_step(t):
     return copy.deepcopy(_of_secure_step(t))
 
 
-N_OUT = 37  # units, so that no row of normals or Poisson numbers ends at the end of a kernel's tile
+N_OUT = 37  # number of units, such that no row of normals or Poisson numbers ends at the end of a kernel's tile
 EVERY_STEP = pytest.mark.parametrize("step", [lambda: rng(5), lambda: secure_step(5)], ids=["seeded", "secure"])
 
 
@@ -79,13 +79,16 @@ def projected(opu):
 
 
 def device(count, **how):
-    """Its camera has shot noise, dark noise and rounding. The anchor is measured again, and noise is added after it."""
+    """An OPU whose camera has shot noise, dark noise and rounding.
+
+    It measures the anchor again and adds noise after it.
+    """
     effects = Camera(photons=200.0, dark_std=0.3, saturation=60.0, bits=12, count=count)
     return OPU(10, N_OUT, rng=rng(2), camera=effects, anchor_shot=True, noise_std=0.1, **how)
 
 
 def weighed(weigh, dtype, l, draws, antithetic=False):
-    """The sums of ULR's weighing at a layer, in one array (k, n_l + 1). With 530 draws, the kernel makes two tiles."""
+    """The weighted sums of ULR at a layer, in one array (k, n_l + 1). With 530 draws, the kernel makes two tiles."""
     net = mlp((6, 9, 5, 3), ops.gelu, rng=rng(0), dtype=dtype)
     x, y = (a.astype(dtype) for a in batch(net, 300))
     z, h = forward(net, x)
@@ -116,8 +119,8 @@ ROWS = {
     "camera.poisson": (counted(camera.poisson), 0),
     "kernels.shot.poisson": (counted(shot.poisson), 0),
     "project": (lambda i, j, own: feedback.project(np.ones((j - i, 2)), np.ones((3, 2)), noise_std=1.0, rng=own), 0),
-    # In a batch of another size, the product of the field is rounded differently. Counts and rounding are then the
-    # same, except for means next to a jump, with a probability of about 1e-12 for each number.
+    # In a batch of another size, the product of the field is rounded differently. Counts and rounded levels are then
+    # the same, except for means next to a jump, with a probability of about 1e-12 for each number.
     "OPU": (projected(device(camera.poisson)), 1e-10),
     "OPU by the kernel": (projected(device(shot.poisson)), 1e-10),
     "OPU, medium not stored": (projected(device(shot.poisson, stored=False)), 1e-10),
@@ -137,7 +140,10 @@ EVERY_ROW = pytest.mark.parametrize(
 @EVERY_ROW
 @EVERY_STEP
 def test_the_rows_of_parts_are_those_of_the_whole(name, step):
-    """The rows are bitwise identical. If a product is rounded differently in another batch, the tolerance is 1e-10."""
+    """The rows of parts are bitwise those of the whole batch.
+
+    If a product is rounded differently in another batch, the tolerance is 1e-10.
+    """
     rows, off = ROWS[name]
     whole = rows(0, 300, of_examples(step()))
     scale = np.abs(whole).max()
@@ -150,7 +156,10 @@ def test_the_rows_of_parts_are_those_of_the_whole(name, step):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ROWS if name.startswith("kernels.")])
 def test_the_threads_change_no_row(name):
-    """A part that begins within a kernel's tile is computed in one piece, and in as many pieces as it has tiles."""
+    """The number of threads changes no row: a part within a kernel's tile is computed in one piece or in many.
+
+    The largest number of pieces is the part's number of tiles.
+    """
     rows, _ = ROWS[name]
     found = []
     try:
@@ -172,7 +181,7 @@ def test_the_threads_change_no_row(name):
     ids=["Philox", "Philox, float64", "ChaCha20"],
 )
 def test_a_kernel_as_python_adds_what_its_reference_adds(reference, kernel, dtype):
-    """Numbers 4,080 to 4,139 cross the end of a tile.
+    """A kernel as Python adds the same as its reference, at numbers 4,080 to 4,139, across the end of a tile.
 
     The tolerance is 8 roundings of the largest normal (below 8.6).
     """
@@ -186,7 +195,7 @@ def test_a_kernel_as_python_adds_what_its_reference_adds(reference, kernel, dtyp
 @EVERY_ROW
 @EVERY_STEP
 def test_a_call_draws_one_key_whatever_the_number_of_rows(name, step):
-    """So the next call of every part draws the same key."""
+    """A call draws one key for any number of rows, so the next call of every part draws the same key."""
     rows, _ = ROWS[name]
     after = []
     for i, j in ((0, 300), (40, 41), (300, 300)):
@@ -199,15 +208,16 @@ def test_a_call_draws_one_key_whatever_the_number_of_rows(name, step):
 @EVERY_ROW
 @EVERY_STEP
 def test_places_calls_and_steps_share_nothing(name, step):
-    """No row of one example occurs twice at 400 places, in two calls and in two steps.
+    """Places, calls and steps share no draws: no row of one example occurs twice at 400 places.
 
-    The first numbers have uncorrelated ranks, and so have their distances from the median. Pairs are from neighbouring
-    places, from places 400 apart, from two calls and from two steps. The test detects a correlation of 0.6.
+    We use two calls and two steps. The first numbers have uncorrelated ranks, and so have their distances from the
+    median. Pairs are from neighbouring places, from places 400 apart, from two calls and from two steps. The test
+    detects a correlation of 0.6.
     """
     rows, _ = ROWS[name]
 
     def drawn(first, own):
-        """The rows of example 3 at the places first, first + 1, ...: (400, n)."""
+        """The rows of example 3 at the places first, first + 1, ..., as an array (400, n)."""
         found = [rows(3, 4, place(own, first + i)) for i in range(400)]
         return np.concatenate(found).reshape(400, -1).astype(float)
 
@@ -232,14 +242,20 @@ def test_places_calls_and_steps_share_nothing(name, step):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @EVERY_STEP
 def test_the_noise_of_examples_is_normal(step, dtype):
-    """40,000 numbers of 1,000 examples. The test detects a distribution function that differs by 0.03."""
+    """The noise of examples is normal: 40,000 numbers of 1,000 examples.
+
+    The test detects a distribution function that differs by 0.03.
+    """
     out = np.zeros((1000, 40), dtype)
     noise.add_normal_each(out, 2.0, of_examples(step()))
     chance.follows(out.astype(float), "norm", sees=0.03, args=(0, 2.0), tests=4)
 
 
 def test_without_parts_the_numbers_are_those_of_the_generator():
-    """A plain generator draws for a whole batch at once, as for noise on a sum."""
+    """Without parts, the numbers are those of the generator, which draws for a whole batch at once.
+
+    Noise on a sum is drawn in the same way.
+    """
     for each, plain, dtype in (
         (noise.add_normal_each, noise.add_normal, np.float32),
         (philox.add_normal_each, philox.add_normal, np.float32),
@@ -281,7 +297,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
 def test_a_step_s_generator_is_left_as_it_is(source):
-    """Also if the generator has 32 bits left of a word of 64."""
+    """The generator of a step stays as it is, also if it has 32 bits left of a word of 64."""
     own, same = source(), source()
     for one in (own, same):
         one.integers(2**32, size=3, dtype=np.uint32)
@@ -295,9 +311,10 @@ def test_a_step_s_generator_is_left_as_it_is(source):
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=list(SOURCES))
 def test_examples_draw_no_key_that_the_step_draws(source):
-    """Of 20,000 words of 64 bits each, none is in both (false alarm 2e-11), and keys do not correlate.
+    """Examples draw no key that the step draws: of 20,000 words of 64 bits each, none is in both (false alarm 2e-11).
 
-    The words from which the examples' generator is made are the next words of the step's generator.
+    Keys do not correlate. The words from which the examples' generator is made are the next words of the step's
+    generator.
     """
     own, part = source(), of_examples(source())
     words = [g.integers(2**64, size=20_000, dtype=np.uint64) for g in (own, part, of_examples(part))]
@@ -317,7 +334,10 @@ def test_secure_examples_draw_from_a_cipher_alone():
 
 
 def test_the_streams_of_secure_examples_are_the_cipher_s():
-    """The streams use the drawn key and the documented nonces. The test computes the state of RFC 8439 word by word."""
+    """The streams of secure examples are the cipher's, with the drawn key and the documented nonces.
+
+    The test computes the state of RFC 8439 word by word.
+    """
 
     def block(key, nonce):
         state = [*np.frombuffer(b"expand 32-byte k", "<u4").tolist(), *key.tolist(), 0, 0, nonce % 2**32, nonce >> 32]
@@ -354,7 +374,7 @@ def test_a_copy_knows_its_place():
 
 
 def silent(out, std, generator):
-    """Replaces noise on the sum, which is drawn once and not with a part."""
+    """Replaces the noise on the sum, which is drawn once and not for each part."""
 
 
 def devices(net, **how):
@@ -364,7 +384,7 @@ def devices(net, **how):
 NOISY = {"camera": Camera(photons=100.0, dark_std=0.1), "noise_std": 0.2, "anchor_shot": True}
 BY_SHOT = NOISY | {"camera": Camera(photons=100.0, dark_std=0.1, count=shot.poisson)}
 OPTICAL = {"project": optical, "t": 0.15}
-SUMS = {  # rule, settings, whether it takes OPUs, a dtype
+SUMS = {  # rule, settings, whether it takes OPUs, dtype
     "ulr": ("ulr", {"sigma": 0.2, "K": 6, "baseline": True}, None, np.float64),
     "ulr, kernel": ("ulr", {"sigma": 0.2, "K": 6, "weigh": forward_learning.weigh}, None, np.float32),
     "dp_ulr_sound": ("dp_ulr_sound", {"sigma": 0.2, "K": 6, "C": 0.3, "sigma_0": 1.0}, None, np.float64),
@@ -387,7 +407,10 @@ SUMS = {  # rule, settings, whether it takes OPUs, a dtype
     "name", [name if "kernel" not in name else pytest.param(name, marks=pytest.mark.slow) for name in SUMS]
 )
 def test_a_rule_that_draws_for_examples_is_a_sum_over_them(name, step):
-    """The directions of the parts add up to that of the whole, up to rounding. Draws of another step differ."""
+    """A rule that draws for examples is a sum over them: the directions of the parts add up to that of the whole.
+
+    This holds up to rounding. Draws of another step differ.
+    """
     rule, settings, fed, dtype = SUMS[name]
     net = mlp((4, 6, 5, 3), ops.tanh, rng=rng(0), dtype=dtype)
     x, y = (a.astype(dtype) for a in batch(net, 24))

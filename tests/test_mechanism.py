@@ -82,4 +82,4 @@ def test_a_refusal_names_the_statement_and_says_why():
     assert refusal.id == "lee2020:no-such-theorem"
     assert refusal.why == "nobody has proved it"
     assert str(refusal) == "no privacy guarantee: nobody has proved it [lee2020:no-such-theorem]"
-    assert not isinstance(refusal, ValueError)  # wrong input is a different error
+    assert not isinstance(refusal, ValueError)  # wrong input is another kind of error

@@ -1,4 +1,4 @@
-"""Streams: functions of seed, purpose and step alone, fixed for all versions, independent of each other."""
+"""Streams: functions only of seed, purpose and step, fixed for all versions, independent of each other."""
 
 import contextlib
 import functools
@@ -47,7 +47,8 @@ def test_no_two_purposes_have_the_same_number():
     assert len(set(noise.PURPOSES.values())) == len(noise.PURPOSES)
 
 
-# The first values of each purpose's stream with seed 7 at step 3. A record names its seed, so these may never change.
+# The first values of each purpose's stream with seed 7 at step 3. A record names its seed, so these values may never
+# change.
 PINNED = {
     "init": 0.9432168673415459,
     "feedback": 0.24347712366202823,
@@ -65,7 +66,10 @@ def test_a_seed_keeps_its_meaning(purpose):
 
 
 def test_draws_across_steps_and_purposes_are_uniform_and_uncorrelated():
-    """The first number of 4,000 streams each: KS for the law, z = r sqrt(n) for pairs of purposes and for lag 1."""
+    """Draws across steps and purposes are uniform and uncorrelated, by the first numbers of 4,000 streams each.
+
+    We use KS for the law, and z = r sqrt(n) for pairs of purposes and for lag 1.
+    """
     streams = Streams(0)
     draws = {p: np.array([streams(p, t).random() for t in range(4000)]) for p in ("batch", "noise")}
     pairs = [(draws["batch"], draws["noise"]), *((d[1:], d[:-1]) for d in draws.values())]
@@ -90,7 +94,7 @@ def test_bad_calls_get_a_sentence(call, sentence):
         call()
 
 
-# --- secure streams hand out each draw once --------------------------------------------------------------------------
+# --- secure streams return each draw once ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("purpose", noise.SECRET)
@@ -108,7 +112,7 @@ def test_a_secure_draw_is_handed_out_once_and_in_order(purpose):
 
 
 def two_models(streams, sampler):
-    """The second of two models that are trained with the same streams takes a step."""
+    """Two models are trained with the same streams. The second one takes a step."""
     x, y = np.arange(24.0).reshape(12, 2), np.eye(2)[np.arange(12) % 2]
     for seed in (0, 1):
         net = mlp([2, 3, 2], ops.tanh, rng=np.random.default_rng(seed))
@@ -121,7 +125,10 @@ def two_models(streams, sampler):
 
 @pytest.mark.parametrize("scheme", sampling.SCHEMES)
 def test_two_models_do_not_share_secure_streams(scheme):
-    """Seeded streams are shared. With secure streams, the second model would get the noise of the first model again."""
+    """Two models cannot share secure streams, because the second would get the noise of the first again.
+
+    Seeded streams are shared.
+    """
     two_models(noise.Streams(0), sampling.SAMPLERS[scheme])
     with pytest.raises(ValueError, match="for a second model or an earlier step"):
         two_models(noise.secure(), sampling.SAMPLERS[scheme])
@@ -129,7 +136,10 @@ def test_two_models_do_not_share_secure_streams(scheme):
 
 @pytest.mark.parametrize("scheme", sampling.SCHEMES)
 def test_a_batch_that_was_just_drawn_may_be_asked_for_again(scheme):
-    """It is the same batch. An earlier batch is refused when batches are drawn, so it cannot be another batch."""
+    """A batch that was just drawn may be requested again: it is the same batch.
+
+    When batches are drawn, an earlier batch is refused, so it cannot be another batch.
+    """
     x = np.arange(12.0)[:, None]
     batches = sampling.SAMPLERS[scheme].of_run(x, x, noise.secure(), batch=4, epochs=1)
     for t in (1, 2, 3, 9):
@@ -142,7 +152,7 @@ def test_a_batch_that_was_just_drawn_may_be_asked_for_again(scheme):
 
 
 def test_threads_get_no_draw_twice():
-    """Forty threads ask for the same step, and one gets it."""
+    """Threads get no draw twice: forty threads request the same step, and one gets it."""
     streams, got = noise.secure(), []
 
     def ask():

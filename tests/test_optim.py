@@ -1,4 +1,4 @@
-"""Optimizers compared with torch and with hand-computed steps, and their memory."""
+"""Optimizers compared with torch and with steps computed by hand, and their memory."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def small_net(dtype=np.float64):
 
 
 def one_weight(value=0.0):
-    """A network with a single weight and bias, both at value."""
+    """A network with a single weight and bias, both equal to value."""
     net = mlp([1, 1], ops.identity, rng=np.random.default_rng(0))
     net.W[1][:], net.b[1][:] = value, value
     return net
@@ -42,7 +42,7 @@ def test_sgd_is_w_minus_eta_times_the_direction(number):
 
 
 def test_momentum_by_hand():
-    """v = 1, then 0.5 * 1 + 1 = 1.5, then 0.5 * 1.5 - 1 = -0.25; w = -(1 + 1.5 - 0.25) / 4."""
+    """Momentum by hand: v = 1, then 0.5 * 1 + 1 = 1.5, then 0.5 * 1.5 - 1 = -0.25; w = -(1 + 1.5 - 0.25) / 4."""
     net, optimizer = one_weight(), SGD(0.25, momentum=0.5)
     for t, number in enumerate((1.0, 1.0, -1.0), start=1):
         optimizer.step(net, *given(number), t)
@@ -52,7 +52,7 @@ def test_momentum_by_hand():
 
 @pytest.mark.verifies("lee2020:adam")
 def test_adam_of_the_hand_example():
-    """Example V1: learning rate 1e-3, directions 0.5 and -0.25 from w = 0."""
+    """Adam has the values of example V1: learning rate 1e-3, directions 0.5 and -0.25 from w = 0."""
     net, optimizer = one_weight(), Adam(lr=1e-3, eps=1e-8)
     for t, (number, want) in enumerate(((0.5, -0.00099999998000), (-0.25, -0.00126633701292)), start=1):
         optimizer.step(net, *given(number), t)
@@ -130,7 +130,7 @@ def test_step_decay_by_hand():
 
 @pytest.mark.parametrize("make", [SGD, lambda lr: SGD(lr, 0.9), Adam], ids=["sgd", "momentum", "adam"])
 def test_a_step_size_may_be_a_function_of_the_step(make):
-    """With twice the learning rate, a step goes twice as far."""
+    """The learning rate may be a function of the step: with twice the learning rate, a step goes twice as far."""
     moves = []
     for lr in (0.1, lambda t: 0.2 if t == 1 else 0.0):
         net, optimizer = one_weight(), make(lr)

@@ -12,7 +12,7 @@ from nfa import require
 TINY, HUGE, BELOW, ABOVE = math.ulp(0.0), 1.7e308, math.nextafter(1, 0), math.nextafter(1, 2)
 LINE = [-math.inf, -HUGE, -1, -TINY, -0.0, 0, TINY, 0.5, BELOW, 1, ABOVE, 2, HUGE, math.inf, math.nan]
 
-# The numbers of LINE that each check accepts, written out, and the range in its message.
+# the numbers of LINE that each check accepts, and the range in its message
 RANGES = {
     "positive": (require.positive, [TINY, 0.5, BELOW, 1, ABOVE, 2, HUGE], "positive and finite"),
     "positive_or_infinite": (require.positive_or_infinite, [TINY, 0.5, BELOW, 1, ABOVE, 2, HUGE, math.inf], "positive"),
@@ -45,9 +45,12 @@ def said(check, x):
 
 @pytest.mark.parametrize("name", RANGES)
 def test_a_check_takes_its_range_alone(name):
-    """Tested are numbers at both sides of every edge, zeros of both signs, infinities, NaN, and NumPy's numbers."""
+    """A check accepts only its range: numbers on both sides of every edge, zeros of both signs, infinities, NaN.
+
+    We also test NumPy's numbers.
+    """
     check, takes, sentence = RANGES[name]
-    exact = [(x, type(x)) for x in takes]  # 0 and -0.0 are equal, and one of them is not a whole number
+    exact = [(x, type(x)) for x in takes]  # 0 and -0.0 are equal, and only 0 is a whole number
     for x in LINE:
         expected = "" if (x, type(x)) in exact else f"x must be {sentence}, got {x}"
         assert said(check, x) == expected
@@ -56,7 +59,7 @@ def test_a_check_takes_its_range_alone(name):
 
 
 def test_other_kinds_of_numbers():
-    """Exact fractions and integers beyond the floats are numbers, but True and False are no counts."""
+    """Exact fractions and integers beyond the floats are numbers, but True and False are not counts."""
     require.positive(q=Fraction(1, 3), n=10**400)
     require.within("(0, 1)", q=Fraction(1, 3))
     require.integer(1, n=10**400, steps=np.float64(3), m=np.int32(2))

@@ -1,4 +1,4 @@
-"""Noise on a grid: its unit, its law compared with exact probabilities, its tails, and attacks on floating noise."""
+"""Noise on a grid: its unit, its law compared with exact probabilities, its tails, attacks on floating noise."""
 
 import functools
 import itertools
@@ -24,7 +24,10 @@ SCALES = [0.3, 5.0, 1.3 * 2.0**24, 2.0**36]
 @pytest.mark.parametrize("multiplier", [1e-6, 1.0, 333.3, 1e9])
 @pytest.mark.parametrize("d", [1, 3, 10**6, 10**10])
 def test_the_unit_is_the_largest_that_costs_little(sensitivity, multiplier, d):
-    """The test uses exact arithmetic. The unit is fine enough for the sensitivity, or else as fine as 53 bits allow."""
+    """The unit is the largest that costs little, in exact arithmetic.
+
+    It is fine enough for the sensitivity, or else as fine as 53 bits allow.
+    """
     std = sensitivity * multiplier
     g = Fraction(rounded.unit(sensitivity, std, d))
     assert math.frexp(float(g))[0] == 0.5
@@ -54,7 +57,10 @@ def test_where_no_unit_fits_a_sentence_says_so(numbers, sentence):
 
 
 def words_of(u, v):
-    """The (16, n) words whose first two uniform numbers have these 64 bits. The other pairs repeat them."""
+    """The (16, n) words in which the first two uniform numbers have these 64 bits.
+
+    The other pairs repeat these numbers.
+    """
     u, v = (np.array(x, dtype=np.uint64) for x in (u, v))
     high = [(x >> np.uint64(32)).astype(np.uint32) for x in (u, v)]
     low = [x.astype(np.uint32) for x in (u, v)]
@@ -62,7 +68,7 @@ def words_of(u, v):
 
 
 def hard_bits(n):
-    """64 bits of u and of v: uniform, and near every place at which the method changes."""
+    """64 bits of u and of v: uniform, and near every point at which the method changes."""
     rng = np.random.default_rng(0)
     edge = int(rounded.EDGE * 2**64)
     u = [edge, 2**64 - 1 - edge, 3 * 2**62, 2**63, math.isqrt(2**127), math.isqrt(2**125), 2**64 - 2**53, 2**64 - 2**50]
@@ -85,7 +91,7 @@ def exact_pair(u, v):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_double_precision_keeps_its_bound():
-    """With a scale of 2^200, all floats are integers, so errors are visible.
+    """Double precision keeps its bound; with a scale of 2^200 all floats are integers, so errors are visible.
 
     The proof has 2^-48.5 for the worst case.
     """
@@ -102,7 +108,7 @@ def test_double_precision_keeps_its_bound():
 
 
 def bits_beyond_the_edges():
-    """u and v for which the following bits matter too much: u or 1 - u is below EDGE, by a little or by far."""
+    """u and v for which the following bits matter too much: u or 1 - u is below EDGE, slightly or by far."""
     edge = int(rounded.EDGE * 2**64)
     u = [x for below in (0, 1, edge >> 9, edge - 2**20) for x in (below, 2**64 - 1 - below)]
     return np.array(u, np.uint64), np.array([2**61 + 12345] * len(u), np.uint64)
@@ -116,7 +122,10 @@ def test_nothing_is_certain_beyond_the_edges():
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_bits_that_follow_move_it_by_less():
-    """The proof has 2^-49.9 (1 + r) for the bits after the 64 bits of u. Tested at small u, small 1 - u, and 3/4."""
+    """The bits after the 64 bits of u change the normal by less than the proof's 2^-49.9 (1 + r).
+
+    We test small u, small 1 - u, and 3/4.
+    """
     edge = int(rounded.EDGE * 2**64)
     with mpmath.workdps(50):
         for u in (edge, edge + 1, 3 * 2**62, 2**64 - 1 - edge):
@@ -126,9 +135,9 @@ def test_the_bits_that_follow_move_it_by_less():
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
-    """Coefficients agree to half a rounding.
+    """The series are Taylor's, to half a rounding, and their remainders are as proved.
 
-    Remainders are tested at the ends, where they are largest, as all terms grow.
+    We test remainders at the ends, where they are largest because all terms grow.
     """
     atanh = [Fraction(4, 2 * k + 1) for k in range(10)]
     sin = [Fraction((-1) ** k, math.factorial(2 * k + 1)) for k in range(8)]
@@ -154,7 +163,10 @@ def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_integer_is_that_of_interval_arithmetic(scale):
-    """The test covers hard places and places of the cipher, including all that float64 leaves uncertain."""
+    """Every integer is that of interval arithmetic, for hard points and points of the cipher.
+
+    These include all that float64 leaves uncertain.
+    """
     u, v = hard_bits(300)
     k, certain = rounded.quick(words_of(u, v), scale)
     for i in range(len(u)):
@@ -177,9 +189,10 @@ def test_every_integer_is_that_of_interval_arithmetic(scale):
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("sine", [False, True])
 def test_an_interval_holds_the_normal(sine):
-    """Uniform numbers are near 0, near 1 and between, at the ends of the intervals of their bits, in 60 digits.
+    """An interval contains the normal, in 60 digits.
 
-    The interval is hardly wider than the range from those bits.
+    Uniform numbers are near 0, near 1 and between, at the ends of the intervals of their bits. The interval is hardly
+    wider than the range from those bits.
     """
     rng = np.random.default_rng(0)
     function = mpmath.sin if sine else mpmath.cos
@@ -216,7 +229,10 @@ def random_bits(rng, n, zeros=0):
 @pytest.mark.parametrize("zeros", [0, 60, 200, 2000])
 @pytest.mark.parametrize("scale", [0.3, 1.3 * 2.0**24, 2.0**900])
 def test_numbers_with_many_zeros_give_the_exact_tail(zeros, scale):
-    """u is below 2^-60, 2^-200 and 2^-2000, and integers have 900 bits, in 1,200 digits."""
+    """Numbers with many zeros give the exact tail, in 1,200 digits: u is below 2^-60, 2^-200 and 2^-2000.
+
+    The integers have 900 bits.
+    """
     rng = np.random.default_rng(zeros)
     for sine in (False, True):
         u, v = random_bits(rng, 4096, zeros), random_bits(rng, 4096)
@@ -229,7 +245,7 @@ def test_numbers_with_many_zeros_give_the_exact_tail(zeros, scale):
 
 
 def test_bits_are_drawn_until_one_integer_is_left():
-    """For a normal that is 1/2 to 700 bits, exactly as many further bits are drawn as needed."""
+    """Bits are drawn until one integer is left: as many as needed for a normal that is 1/2 to 700 bits."""
     asked = []
     v = "0" + "1" * 2500
 
@@ -245,7 +261,10 @@ def test_bits_are_drawn_until_one_integer_is_left():
 
 
 def test_more_bits_stand_where_nothing_else_is_drawn():
-    """The counters of each pair: the first block is the group's; the others are distinct and far from all groups."""
+    """More bits come from counters that no other draw uses.
+
+    For each pair, the first block is the group's. The others are distinct and far from all groups.
+    """
     asked = []
 
     def blocks(key, first, n):
@@ -283,7 +302,7 @@ def counts(k, most):
 
 @functools.cache
 def doors():
-    """If the kernel is installed, it is tested too."""
+    """With the installed kernel, if any."""
     kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
     return {"numpy": rounded, "numba": kernels}
 
@@ -299,7 +318,10 @@ def door_of(name):
 @DOORS
 @pytest.mark.parametrize("scale, most", [(0.3, 1), (0.71, 2), (1.0, 3), (2.6, 9), (5.0, 18)])
 def test_the_law_is_that_of_a_rounded_gaussian(door, scale, most):
-    """The false alarm is 1e-6, by `fits`, for each of three: single numbers, the two of a pair, neighbours."""
+    """The law is that of a rounded Gaussian: single numbers, the two of a pair, and neighbours.
+
+    The false alarm is 1e-6, by `fits`, for each of the three.
+    """
     n, sees = (2**22, 0.009) if door == "numba" else (2**18, 0.035)
     k = door_of(door).add_keyed(np.zeros(n), scale, KEY, 50, unit=1.0)
     p = probabilities(scale, most)
@@ -316,7 +338,7 @@ def test_the_law_is_that_of_a_rounded_gaussian(door, scale, most):
 
 
 def test_the_tests_of_the_law_see_a_wrong_one():
-    """The tests detect rounding down, and a standard deviation that is 3 % too large."""
+    """The tests of the law detect wrong laws: rounding down, and a standard deviation that is 3 % too large."""
     z = np.random.default_rng(0).normal(size=2**18)
     p = probabilities(1.0, 3)
     fits(counts(np.rint(z), 3), 2**18 * p, sees=0.035)
@@ -328,9 +350,10 @@ def test_the_tests_of_the_law_see_a_wrong_one():
 @pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("zeros, trials", [(60, 3000), (200, 3000), (1000, 1200)])
 def test_the_tail_has_its_law(zeros, trials):
-    """P(|round(Z)| >= k | u < 2^-zeros) = 2^zeros P(|Z| >= k - 1/2), if no larger u gives so large a Z.
+    """The tail has its law: P(|round(Z)| >= k | u < 2^-zeros) = 2^zeros P(|Z| >= k - 1/2), for large k.
 
-    Such k are beyond 9, 16 and 37 standard deviations. The false alarm is 1e-6 each, by `has_rate`.
+    This holds if no larger u gives so large a Z. Such k are beyond 9, 16 and 37 standard deviations. The false alarm is
+    1e-6 each, by `has_rate`.
     """
     rng = np.random.default_rng(zeros)
     scale = 5000.0
@@ -348,7 +371,7 @@ def test_the_tail_has_its_law(zeros, trials):
 
 
 def blocks_with_zeros(words):
-    """The cipher, except that this number of first words of u are 0 in every block."""
+    """The cipher, except that this number of first words of u is 0 in every block."""
 
     def blocks(key, first, n):
         block = chacha20(key, first, n)
@@ -360,7 +383,10 @@ def blocks_with_zeros(words):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_tail_does_not_end(monkeypatch):
-    """Row 4: if all words of u are 0, the noise of seeded runs has its largest value, but this noise has none."""
+    """The tail does not end (row 4): if all words of u are 0, this noise has no largest value.
+
+    The noise of seeded runs then has its largest value.
+    """
     words = philox.philox
 
     def words_with_zeros(counter, key):
@@ -400,7 +426,10 @@ def test_the_tail_does_not_end(monkeypatch):
 @pytest.mark.verifies("ours:rounded-gaussian")
 @DOORS
 def test_what_is_added_does_not_depend_on_the_sum(door):
-    """The result is g (s + round(Z)) in exact arithmetic, with s the sum in units of g, rounded and clamped."""
+    """The noise does not depend on the sum: the result is g (s + round(Z)) in exact arithmetic.
+
+    s is the sum in units of g, rounded and clamped.
+    """
     rng = np.random.default_rng(3)
     unit, scale = 2.0**-20, 1.3 * 2.0**30
     x = np.concatenate([rng.normal(size=3000) * 10.0 ** rng.uniform(-9, 9, 3000), [np.inf, -np.inf, 1e300, 2.5 * unit]])
@@ -416,7 +445,10 @@ def test_what_is_added_does_not_depend_on_the_sum(door):
 @DOORS
 @pytest.mark.parametrize("std", [0.0, 0.01])
 def test_a_zero_has_no_sign(door, std):
-    """The sign would reveal whether a small sum and the noise are both negative, which s + round(Z) = 0 does not."""
+    """A zero has no sign; the sign would reveal whether a small sum and the noise are both negative.
+
+    s + round(Z) = 0 does not reveal this.
+    """
     out = np.tile([-0.4, -1e-300, -0.0, 0.0, 1e-300, 0.4], 500)
     door_of(door).add_normal(out, std, np.random.default_rng(0), unit=1.0)
     assert not out.view(np.int64).any()
@@ -424,7 +456,10 @@ def test_a_zero_has_no_sign(door, std):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
-    """The test uses exact arithmetic. The bound is nearly attained. Inputs beyond the range are not further apart."""
+    """Rounding moves two sums apart by at most g sqrt(d), in exact arithmetic, and nearly attains this bound.
+
+    Inputs beyond the range are not further apart.
+    """
     rng = np.random.default_rng(2)
     unit, d, most = 0.25, 40, 0.0
     x = unit * rng.integers(-9, 9, d)
@@ -444,7 +479,10 @@ def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
 
 @pytest.mark.parametrize("k, s, want", [(2**60, -(2**51), 2**53), (2**53 + 5, -7, 2**53 - 2), (-(2**900), 0, -(2**53))])
 def test_a_result_beyond_the_floats_is_clamped_after_the_addition(monkeypatch, k, s, want):
-    """2^53 units have a probability below exp(-2^25) if std / g is at most 2^40."""
+    """A result beyond the floats is clamped after the addition.
+
+    2^53 units have a probability below exp(-2^25) if std / g is at most 2^40.
+    """
     monkeypatch.setattr(rounded, "by_intervals", lambda *_: k)
     assert rounded.add_exactly(float(s), 0.5, 1.0, KEY, 0, 0) == want / 2
 
@@ -455,7 +493,7 @@ RECORD, STD, COORDINATES = 0.1251, (700.0, 1.3 * 512), 128  # a record of norm 1
 
 
 def reachable(y, std, start):
-    """The floats y that equal a start plus std times some float g, both rounded. Floating noise can give these."""
+    """The floats y that equal a start plus std times some float g, both rounded: those that floating noise can give."""
     dtype = y.dtype.type
     near = [(y - dtype(start)) / dtype(std)]
     for direction in (-np.inf, np.inf):
@@ -478,7 +516,7 @@ ATTACKS = {  # whether the record is in the data
 
 
 def rights_of_attacks(add, dtype, std, trials):
-    """The number of trials in which each attack is right about the record. std is at least 470 times its norm."""
+    """The number of trials in which each attack is right about the record; std is at least 470 times its norm."""
     right = dict.fromkeys(ATTACKS, 0)
     for trial, record in enumerate(np.random.default_rng(7).integers(2, size=trials).tolist()):
         out = np.full(COORDINATES, RECORD * record, dtype)
@@ -493,7 +531,7 @@ def rights_of_attacks(add, dtype, std, trials):
 @pytest.mark.parametrize("door", ["numpy", "numba"])
 @pytest.mark.parametrize("std", STD)
 def test_the_attacks_of_low_bits_are_at_chance(door, std):
-    """Row 3: the attacks are right in half of 1,000 runs.
+    """The attacks on low bits are at chance (row 3): they are right in half of 1,000 runs.
 
     The sensitivity allows .0009 more. The false alarm is 1e-6.
     """
@@ -515,7 +553,7 @@ def test_the_attacks_of_low_bits_are_at_chance(door, std):
 )
 @pytest.mark.parametrize("std", STD)
 def test_the_attacks_decide_each_run_with_floating_noise(add, dtype, std):
-    """The attacks decide all of 100 runs, except the third attack, which is for grids."""
+    """With floating noise, the attacks decide all of 100 runs, except the third attack, which is for grids."""
     assert list(rights_of_attacks(add, dtype, std, 100).values())[:2] == [100, 100]
 
 
@@ -526,7 +564,7 @@ def test_the_attack_of_low_order_bits_decides_where_the_sum_is_not_rounded():
     assert list(rights_of_attacks(on_a_grid_of_its_own, np.float64, 700.0, 100).values())[2] == 100
 
 
-# What is asked of a caller
+# Requirements on a caller
 
 
 @DOORS
@@ -546,7 +584,7 @@ def test_noise_is_added_in_place_whatever_the_layout(door):
 
 @DOORS
 def test_a_generator_is_asked_for_a_key_alone(door):
-    """Any generator is possible, so a secure one stays secure.
+    """The function draws only a key from a generator, so any generator is possible, and a secure one stays secure.
 
     Its next draw does not depend on the size of the array.
     """

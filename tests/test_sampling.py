@@ -15,11 +15,11 @@ from nfa.privacy.theorems import COVERAGE
 from nfa.sampling import SCHEMES, EpochPartition, Full, Poisson, PoissonRejection, WithoutReplacement
 from tests.oracles.chance import fits, has_rate
 
-FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
+FALSE_ALARM = 1e-6  # probability that a statistical test below fails on correct code with another seed
 
 
 def data(n=23):
-    """Records that contain their number, so that a batch reveals its records: x = (i, -i), y = 10 i."""
+    """Records that contain their number, so a batch shows its records: x = (i, -i), y = 10 i."""
     i = np.arange(n, dtype=float)
     return np.stack([i, -i], axis=1), 10 * i[:, None]
 
@@ -34,7 +34,10 @@ SAMPLERS = {
 
 
 def of_run(scheme):
-    """The sampler of a run. Partial passes have ten records in a pass; other batches have five, or at least three."""
+    """The sampler of a run.
+
+    Partial passes have ten records in a pass, and other batches have five, or at least three.
+    """
     sampler = sampling.SAMPLERS[scheme]
     options = {name: {"N_B": 3, "tau": 10 / 23}[name] for name in sampler.options}
     batch = 1 if "tau" in options else 5
@@ -48,7 +51,7 @@ RANDOM = pytest.mark.parametrize("make", list(SAMPLERS.values())[1:], ids=list(S
 
 @EVERY
 def test_a_batch_is_a_function_of_the_step(make):
-    """In order, backwards, with repetitions and from another object, step t has the same batch."""
+    """A batch is a function of the step: in any order, repeated and from another object, it is the same."""
     in_order = [make().indices(t) for t in range(1, 31)]
     sampler = make()
     for t in [30, 29, 1, 1, 17, *range(30, 0, -1), 5, 6, 5]:
@@ -64,7 +67,7 @@ def test_another_seed_draws_other_batches(make):
 @pytest.mark.verifies("lee2020:A3-A5")
 @RANDOM
 def test_steps_draw_afresh(make):
-    """No two of the first steps of twenty epochs have the same 5 of 23 records in the same order."""
+    """Steps draw afresh: no two of the first steps of twenty epochs have the same 5 of 23 records in the same order."""
     sampler = make()
     batches = {tuple(sampler.indices(t)) for t in range(1, 20 * sampler.steps_per_epoch, sampler.steps_per_epoch)}
     assert len(batches) == 20
@@ -135,7 +138,7 @@ def test_a_partition_whose_batches_fit_has_no_rest():
 @pytest.mark.verifies("lee2020:A3-A5")
 @pytest.mark.parametrize("name, size", [("partition, drop", 5), ("without replacement", 5)])
 def test_inclusion_is_uniform_over_records(name, size):
-    """The test counts each record in the first steps of 5,000 epochs.
+    """Inclusion is uniform over records, counted in the first steps of 5,000 epochs.
 
     Records in one batch exclude each other, which scales the chi2 statistic by (n - m) / (n - 1) compared with
     independent draws. Probabilities that are 8 % off in the mean square are missed with probability 1e-6.
@@ -152,7 +155,10 @@ def test_inclusion_is_uniform_over_records(name, size):
 
 @pytest.mark.verifies("lee2020:A3-A5")
 def test_without_replacement_pairs_are_uniform():
-    """Each of the 15 pairs from 6 records with m = 2 occurs equally often in 15,000 steps, not only each record."""
+    """Without replacement, pairs are uniform: each of 15 pairs from 6 records occurs equally often in 15,000 steps.
+
+    m = 2, and each record is also equally frequent.
+    """
     sampler = WithoutReplacement(*data(6), 2, Streams(3))
     pairs = [tuple(sorted(sampler.indices(t))) for t in range(1, 15_001)]
     counts = [pairs.count(pair) for pair in {(i, j) for j in range(6) for i in range(j)}]
@@ -161,7 +167,7 @@ def test_without_replacement_pairs_are_uniform():
 
 
 def test_shuffles_of_epochs_are_uniform():
-    """Each of the 24 orders of 4 records occurs equally often in 12,000 epochs."""
+    """Shuffles of epochs are uniform: each of the 24 orders of 4 records occurs equally often in 12,000 epochs."""
     sampler = EpochPartition(*data(4), 4, Streams(4))
     orders = [tuple(sampler.indices(t)) for t in range(1, 12_001)]
     counts = [orders.count(order) for order in set(orders)]
@@ -170,7 +176,10 @@ def test_shuffles_of_epochs_are_uniform():
 
 
 def test_poisson_sizes_are_binomial_and_records_independent():
-    """4,000 steps at q = 0.25: sizes against Binomial(23, q), inclusion of each record, and of pairs of neighbours."""
+    """Poisson sizes are binomial and records independent, in 4,000 steps at q = 0.25.
+
+    We compare sizes with Binomial(23, q), and the inclusion of each record and of pairs of neighbours.
+    """
     sampler = SAMPLERS["poisson"]()
     taken = np.zeros((4000, 23), bool)
     for t in range(4000):
@@ -253,10 +262,10 @@ def test_steps_count_from_one(make, t):
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_scheme_that_is_counted_in_full_has_no_record_twice_in_a_batch(scheme):
-    """Otherwise one use would be several. The rate is the share of steps with a record, at 5.5 deviations.
+    """A scheme that is counted in full has no record twice in a batch; otherwise one use would be several.
 
-    With another seed, a correct sampler fails with probability below 1e-7 for each scheme. A rate that is off by 15 %
-    is detected.
+    The rate is the share of steps with a record, at 5.5 deviations. With another seed, a correct sampler fails with
+    probability below 1e-7 for each scheme. A rate that is off by 15 % is detected.
     """
     x = np.zeros((24, 1))
     sampler = sampling.SAMPLERS[scheme].of_run(x, x, Streams(5), batch=6, epochs=1)
@@ -275,9 +284,9 @@ def test_a_scheme_that_is_counted_in_full_has_no_record_twice_in_a_batch(scheme)
 
 @pytest.mark.parametrize("scheme", sampling.SAMPLERS)
 def test_batches_that_read_n_are_not_counted_where_neighbours_differ_in_number(scheme):
-    """With twice the records, a scheme declares correctly whether the draws of the others change.
+    """Batches that depend on n are not counted if neighbours differ in number.
 
-    Only then is it counted.
+    With twice the records, a scheme declares correctly whether the draws of the others change. Only then is it counted.
     """
     drawn = [[of_run(scheme)(n=n).indices(t) for t in range(1, 41)] for n in (23, 46)]
     others = [[chosen[chosen < 23].tolist() for chosen in batches] for batches in drawn]
@@ -308,7 +317,7 @@ def test_a_theorem_cannot_count_batches_that_read_n(monkeypatch):
 
 @pytest.mark.parametrize("q", [0.1, 1 / 3, 0.5, 1.0, 0.009999999776482582, 500 / 6000, 2.0**-30, 1.1 * 2.0**-30])
 def test_a_coin_of_53_bits_falls_with_a_probability_of_at_most_q(q):
-    """Of the uniform numbers k / 2^53 of a generator, exactly floor(q 2^53) choose a record."""
+    """A coin of 53 bits falls with a probability of at most q: exactly floor(q 2^53) of its 2^53 numbers do."""
     k = math.floor(Fraction(q) * 2**53)
     drawn = np.array([k - 1, min(k, 2**53 - 1)]) / 2**53
     x = np.zeros((2, 1))

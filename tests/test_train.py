@@ -1,4 +1,4 @@
-"""The loop and its checkpoints: the input of a step, bitwise identical resuming, divergence, damage, foreign files."""
+"""The loop and its checkpoints: what a step gets, bitwise identical resuming, divergence, damage, foreign files."""
 
 import functools
 import io
@@ -53,12 +53,12 @@ def same_bits(one, other):
 
 
 def run(loop, last):
-    """Take the loop's steps up to ``last``."""
+    """Run the loop's steps up to ``last``."""
     while next(loop) < last:
         pass
 
 
-# --- what a step sees ----------------------------------------------------------------------------------------
+# --- the input of a step -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("start", [0, 5])
@@ -80,7 +80,7 @@ def test_step_t_sees_the_batch_and_the_noise_of_t(start):
 
 
 def test_the_optimizer_is_told_the_step():
-    """From step 3 on, the learning rate is 0, so the parameters do not change."""
+    """The optimizer gets the number of the step: from step 3 on, the learning rate is 0, so no parameter changes."""
     net = small_net()
     loop = train.train(net, bp, Full(*data()), SGD(lambda t: 0.1 if t < 3 else 0.0), Streams(0))
     history = [arrays(net) for _ in range(4) if next(loop)]
@@ -91,7 +91,7 @@ def test_the_optimizer_is_told_the_step():
 
 @pytest.mark.parametrize("name", ["bp", "dfa"])
 def test_the_loss_falls(name):
-    """Judged record by record: FIX-A falls from 1.1449 to below a third of it in 300 steps."""
+    """The loss falls on fixture A from 1.1449 to below a third of it in 300 steps, computed record by record."""
     net, x, y, B = fix_a()
     rule = bp if name == "bp" else functools.partial(dfa, B=B)
     run(train.train(net, rule, Full(x, y), SGD(0.5, 0.9), Streams(0)), 300)
@@ -115,7 +115,7 @@ SAMPLERS = {
 
 
 def noisy_rule(net, x, y, *, rng, state):
-    """DFA with noise and a memory. Half of the last direction is added to this one."""
+    """DFA with noise and a memory: it adds half of the last direction to the present one."""
     B = feedback.draw(net, law="normal", scale=1, rng=np.random.default_rng(5))
     dW, db = dfa(net, x, y, B=B, m=5, project=functools.partial(feedback.project, noise_std=0.1, rng=rng))
     dW[1] = dW[1] + 0.5 * state.get("last", 0.0)
@@ -204,7 +204,10 @@ def test_a_diverging_run_says_step_and_highest_layer_and_takes_no_step(bad, wher
     ],
 )
 def test_a_run_that_blows_up_ends_in_one_sentence_without_a_warning(make, dtype):
-    """Warnings are errors here, so the loop may give none on the way to infinity."""
+    """A run that diverges ends in one sentence without a warning; warnings are errors in this test.
+
+    So the loop may give none on the way to infinity.
+    """
     net = mlp([4, 5, 3], ops.relu, rng=np.random.default_rng(0), loss=ops.squared_error, dtype=dtype)
     x, y = (a.astype(dtype) for a in data())
     loop = train.train(net, bp, Full(x, y), make(), Streams(0))
@@ -252,7 +255,10 @@ def test_batches_of_another_scheme_or_rate_are_refused(sampling, rate):
     ids=str,
 )
 def test_a_rule_that_is_bound_otherwise_is_refused(other):
-    """C = 100 with a mechanism of C = 1 would take steps that move a hundred times as far as counted."""
+    """A rule bound with other settings than its mechanism is refused.
+
+    C = 100 with a mechanism of C = 1 would take steps that move a hundred times as far as counted.
+    """
     net, streams = small_net(), Streams(0)
     before = arrays(net)
     batches = WithoutReplacement(*data(), 5, streams)
@@ -302,7 +308,7 @@ def test_the_mechanism_of_a_bound_rule_is_derived_from_it():
 
 @pytest.fixture
 def saved(tmp_path):
-    """A checkpoint of step 4 in its own folder, with the net and optimizer that it contains."""
+    """A checkpoint of step 4 in its own folder, with the net and the optimizer in it."""
     net, optimizer = small_net(), SGD(0.1, 0.9)
     run(train.train(net, bp, Full(*data()), optimizer, Streams(0)), 4)
     path = tmp_path / "run.npz"
@@ -412,7 +418,10 @@ def test_a_truncated_checkpoint_is_refused(saved):
 
 
 def test_a_tampered_checkpoint_is_refused_or_means_the_same(saved):
-    """Every eleventh byte is inverted. Some bytes of a zip (for example times) have no meaning for a reader."""
+    """A changed checkpoint is refused or means the same, with every eleventh byte inverted.
+
+    Some bytes of a zip (for example times) have no meaning for a reader.
+    """
     path, net, optimizer = saved
     whole = bytearray(path.read_bytes())
     refused = 0
@@ -463,7 +472,10 @@ def test_a_header_of_other_kinds_is_refused(saved, header):
 
 
 def test_a_checkpoint_that_declares_more_than_it_holds_is_refused_before_it_is_allocated(tmp_path):
-    """The array has 800 MB by its own header and by that of the archive, in a file of less than 1 kB."""
+    """A checkpoint that declares more than it contains is refused before memory is allocated.
+
+    The array has 800 MB by its own header and by that of the archive, in a file of less than 1 kB.
+    """
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**8,)})
     path = tmp_path / "run.npz"
@@ -509,7 +521,7 @@ def test_a_checkpoint_of_another_optimizer_is_refused(saved):
 
 @pytest.mark.parametrize("memory", [[np.ones((1, 4))] * 4, [np.ones((5, 4)), np.ones(5)]])
 def test_a_memory_that_does_not_fit_the_network_is_refused(tmp_path, memory):
-    """The memory has another shape (1 row would broadcast), or is too short."""
+    """A memory that does not fit the network is refused: another shape (1 row would broadcast), or too short."""
     optimizer, path = SGD(0.1, 0.9), tmp_path / "run.npz"
     optimizer.state = {"v": memory}
     save_checkpoint(path, small_net(), optimizer, 3)

@@ -1,4 +1,4 @@
-"""Files and folders are written whole or not at all, and the error names what could not be written."""
+"""Files and folders are written completely or not at all, and the error names what could not be written."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from nfa.whole import whole_folder, write_whole
 from tests.project.tree import ROOT
 
-LIMITED = [  # functions that write more than 1 KiB into one file; the file that could not be written
+LIMITED = [  # functions that write more than 1 KiB into one file, and the file that could not be written
     ("course stub lee2020:eq5 --out st.py", "st.py"),
     ("course ladder lee2020 --out deep/ladder", "deep/ladder/"),
     ("course new c/d --set ps2_dfa", "c/d/"),
@@ -48,7 +48,7 @@ def filled(folder, stop=None):
 
 
 def test_an_empty_folder_stays_the_same_folder(tmp_path):
-    """It may be the current folder, or a mount."""
+    """An empty folder stays the same folder, because it may be the current folder or a mount."""
     (tmp_path / "mine").mkdir()
     before = (tmp_path / "mine").stat().st_ino
     with pytest.raises(OSError, match="No space") as raised:

@@ -1,4 +1,4 @@
-"""Scattering compared with kymatio and with sums in space, and its standardisation compared with a loop."""
+"""Scattering compared with kymatio and with sums in space; its standardisation compared with a loop."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.oracles import kymatio_scattering
 
 
 def coefficients(x):
-    """All coefficients of float64 images, not standardised: (n, 81, rows, columns)."""
+    """All coefficients of float64 images, not standardised, as an array (n, 81, rows, columns)."""
     bank = Bank(*x.shape[1:], np.float64)
     return np.concatenate(bank.coefficients(x), axis=1).reshape(len(x), -1, *bank.out)
 
@@ -20,7 +20,7 @@ def coefficients(x):
     ("shape", "out"), [((28, 28), (7, 7)), ((32, 32), (8, 8)), ((29, 34), (7, 8)), ((8, 9), (2, 2))]
 )
 def test_coefficients_and_filters_equal_those_of_kymatio(shape, out):
-    """The oracle is kymatio's own code in float64, with its 3.1415 replaced by pi."""
+    """Coefficients and filters equal those of kymatio's own code in float64, with pi in place of its 3.1415."""
     oracle = kymatio_scattering.in_double(shape, J, L)
     for psi in oracle.psi:
         rows, columns = psi["levels"][0].shape
@@ -34,14 +34,20 @@ def test_coefficients_and_filters_equal_those_of_kymatio(shape, out):
 
 @pytest.mark.peers
 def test_it_is_kymatio_as_installed_up_to_float32():
-    """Its filters are float32, and it divides by 2 times 3.1415 instead of 2 pi."""
+    """The features equal those of kymatio as installed, up to float32.
+
+    kymatio's filters are float32, and it divides by 2 times 3.1415 instead of 2 pi.
+    """
     oracle = kymatio_scattering.as_installed((28, 28), J, L)
     x = np.random.default_rng(1).uniform(size=(4, 28, 28))
     np.testing.assert_allclose(coefficients(x), oracle(x), rtol=2e-4, atol=2e-6)
 
 
 def test_the_finest_coefficients_are_sums_in_space():
-    """The test computes |x * psi| * phi by its definition, pixel by pixel on the padded image, with connected edges."""
+    """The finest coefficients are |x * psi| * phi by definition, pixel by pixel on the padded image.
+
+    Opposite edges of the padded image are connected.
+    """
     x = np.random.default_rng(2).standard_normal((8, 8))
     padded = np.pad(x, 4, mode="reflect")  # 16 x 16
     n, found = 16, coefficients(x[None])[0]

@@ -68,7 +68,7 @@ def test_what_stays(sizes):
 @pytest.mark.verifies("ours:aligned-weights")
 @pytest.mark.parametrize("sizes", SIZES[:3])
 def test_dfa_on_a_linear_network_begins_as_backpropagation(sizes):
-    """Every layer's direction is a positive multiple of the gradient."""
+    """DFA on a linear network begins like backpropagation: each direction is a positive multiple of the gradient."""
     net, B = drawn(sizes, phi=ops.identity)
     align_weights(net, B, rng=np.random.default_rng(9))
     rng = np.random.default_rng(3)

@@ -70,9 +70,10 @@ def are_uncorrelated(one, other):
 
 
 def have_variance(samples, variance, excess):
-    """Columns of independent draws have these variances. ``excess`` is the law's excess kurtosis in each column.
+    """Test that columns of independent draws have these variances.
 
-    The relative error of an n-draw sample variance has variance 2 / (n - 1) + excess / n. The errors add up to a score.
+    ``excess`` is the law's excess kurtosis in each column. The relative error of an n-draw sample variance has variance
+    2 / (n - 1) + excess / n. The errors add up to a score.
     """
     n = len(samples)
     error = samples.var(axis=0, ddof=1) / variance - 1

@@ -51,7 +51,7 @@ def silence():
 
 
 def hard():
-    """Zeros, the smallest and the largest floats, places where a power of two or a digit is lost, and all sizes."""
+    """Zeros, the smallest and largest floats, points where a power of two or a digit is lost, and all sizes."""
     edges = [0.5 * np.log(2) * (k + 0.5) for k in range(6)] + [0.625, 9.01, 17.4, 43.5, 43.7, 44.4, 51.9, 52.4, 53]
     edges += [87.0, 87.3, 88.8, 103.2, 103.98, 104.0, 106.0, 110.0, 1e4, 3.4e38]
     tiny = [0.0, 1.4e-45, 2.8e-45, 1e-41, 1.1754942e-38, 1.1754944e-38, 1e-20, 2.0**-24, 2.0**-12, 3e-4]

@@ -172,7 +172,7 @@ def test_an_example_has_the_same_bits_in_any_batch(geometry, dtype):
     W, b, h = (r.normal(size=size).astype(dtype) for size in ((c_out, shape[0], *k), c_out, (140, *shape)))
     out = im2col.positions(shape[1:], k, (1, 1), pad)
     dz = r.normal(size=(140, c_out, *out)).astype(dtype)
-    laid = conv.lanes.examples_first(np.ascontiguousarray(dz.transpose(1, 2, 3, 0)))  # as a pass leaves it
+    laid = conv.lanes.examples_first(np.ascontiguousarray(dz.transpose(1, 2, 3, 0)))  # the layout after a pass
 
     def values(i):
         kept = []

@@ -51,7 +51,10 @@ def problem(sizes, phi, m, loss=ops.softmax_cross_entropy, factor=1.0):
 
 
 def assert_near(got, want, u, power):
-    """Sums over draws agree to 1e-5 of the largest possible sum, by Cauchy and Schwarz; squares to about 1e-5."""
+    """Assert that sums over draws agree to 1e-5 of the largest possible sum, by Cauchy and Schwarz.
+
+    Squares agree to about 1e-5.
+    """
     most = np.sqrt(np.square(u).sum(axis=0) * power[:, None])
     assert (np.abs(got[0] - want[0]) <= 1e-5 * most).all()
     np.testing.assert_allclose(got[1], want[1], rtol=0, atol=1e-5 * power.max(initial=0))
@@ -395,7 +398,10 @@ def test_no_noise_is_used_twice():
 
 @pytest.mark.slow
 def test_the_largest_number_is_the_one_that_is_documented():
-    """From the word 0 comes sqrt(2 * 33 log 2) = 6.76. The word of ones gives 0."""
+    """The largest number is the documented one: the word 0 gives sqrt(2 * 33 log 2) = 6.76.
+
+    The word of ones gives 0.
+    """
     pair = in_python(philox).pair
     assert np.hypot(*pair(np.uint32(0), np.uint32(12345))) == pytest.approx(math.sqrt(66 * math.log(2)), rel=1e-6)
     assert 6.76 < math.sqrt(66 * math.log(2)) < 6.77

@@ -28,9 +28,9 @@ def test_the_three_matrices_give_the_convolution(k):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("k", WIDTHS)
 def test_a_whole_row_is_its_definition(k, dtype):
-    """A whole row equals its definition, to 8 roundings of the sum of absolute values in the norm, for all tiles.
+    """A whole row equals its definition, to 8 roundings of the sum of absolute values, both in the norm.
 
-    Rows have whole tiles and cut tiles. Both sides are in the norm.
+    Rows have whole tiles and cut tiles.
     """
     r = np.random.default_rng(k)
     for columns in range(2, 40):

@@ -322,7 +322,7 @@ def assert_layers_agree(ops, padding, stride):
 
 
 def test_no_kernel_leaves_a_compiled_file():
-    """numba's cache would outlive an uninstall and then shadow the package."""
+    """No kernel leaves a compiled file; numba's cache would outlive an uninstall and then shadow the package."""
     for entry in pkgutil.iter_modules(importlib.import_module("nfa.kernels").__path__, "nfa.kernels."):
         source = inspect.getsource(importlib.import_module(entry.name))
         assert not re.search(r"cache\s*=\s*True|fastmath\s*=\s*True", source)

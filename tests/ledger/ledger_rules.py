@@ -1,8 +1,8 @@
-"""The rules that keep ledger, code, tests, tutorials and text consistent. Each returns its findings as sentences.
+"""The rules that keep ledger, code, tests, tutorials and text consistent. Each rule returns its findings as sentences.
 
-Code and ledger are compared in both directions. A ``code`` entry must exist, and its docstring must cite the statement
-in a ``Source:`` line. Every object that cites a judged statement must be in that statement's ``code``. A pending
-statement may be cited, but has no ``code`` yet.
+Code and ledger are compared in both directions. Each object in a ``code`` entry must exist, and its docstring must cite
+the statement in a ``Source:`` line. If an object cites a judged statement, the statement's ``code`` must list the
+object. A pending statement may be cited, but has no ``code`` yet.
 """
 
 import ast
@@ -15,7 +15,7 @@ from nfa.ledger.entries import ID, NAME, OURS
 from nfa.ledger.lookup import plain
 from nfa.ledger.source import definitions
 
-PACKAGES = {"nfa": "nfa", "kernels": "nfa.kernels", "data": "nfa.data"}  # folder of the checkout -> its package
+PACKAGES = {"nfa": "nfa", "kernels": "nfa.kernels", "data": "nfa.data"}  # folder of the checkout -> package
 LEFT_OUT = {"build", "dist", "runs", "node_modules", "__pycache__"}
 WRONG_ON_PURPOSE = re.compile(r"\w+:(no-such.*|eq55)")  # names in tests of wrong names; no document has 55 equations
 CITATION = re.compile(r"\bSource:((?:[\s#]*\[[^\[\]\s]+\])+)")
@@ -23,7 +23,7 @@ TEXTS = {".py", ".md", ".toml", ".cfg", ".json", ".rst", ".ipynb"}
 
 
 def known_names(items):
-    """{id or alias: item}, spelt exactly as in the ledger."""
+    """{id or alias: item}, spelled exactly as in the ledger."""
     return {name: item for item in items for name in (item.id, *item.aliases)}
 
 
@@ -58,7 +58,7 @@ def _docstring_end(text: str) -> int:
 
 
 def cited_in(root):
-    """{module:object: ids in its ``Source:`` lines}, "module:" for a module's own docstring, and stray citations."""
+    """{module:object: ids in its ``Source:`` lines}, with "module:" for a module's docstring; and stray citations."""
     cited, stray = {}, []
     for folder, package in PACKAGES.items():
         for path in sorted((root / folder).rglob("*.py")):
@@ -71,7 +71,7 @@ def cited_in(root):
     return cited, stray
 
 
-TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})  # a user must heed these
+TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})  # users must know these verdicts
 CERTIFICATE = re.compile(r"certificates/\w+\.py")
 CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 # Empty while a statement is pending.
@@ -79,7 +79,7 @@ JUDGEMENT = "printed claims right use number check certificate uncertified no_li
 
 
 def faults_of_headers(headers):
-    """Every judged text has a digest. Items that are rerun or audited are named as an object of nfa."""
+    """Every judged text has a digest, and items that are rerun or audited exist as objects of nfa."""
     return [f"[paper.{header.paper}] {fault}" for header in headers for fault in _faults_of_header(header)]
 
 
@@ -96,7 +96,7 @@ def _faults_of_header(header):
 
 
 def faults_of_entries(items):
-    """Every statement has the fields that its verdict needs, each in its form."""
+    """Every statement has the fields that its verdict needs, each in its correct form."""
     return [f"{item.id}: {fault}" for item in items for fault in (*_faults_of_form(item), *_faults_of_verdict(item))]
 
 
@@ -167,7 +167,7 @@ def _faults_of_verdict(item):
 
 
 def code_without_source(items, cited):
-    """Every ``code`` entry cites its statement, under its id or an alias."""
+    """Every ``code`` entry cites its statement, by the id or an alias."""
     findings = []
     for item in items:
         for entry in item.code:
@@ -177,7 +177,7 @@ def code_without_source(items, cited):
 
 
 def code_that_does_not_import(items):
-    """Every ``code`` entry imports."""
+    """Every ``code`` entry can be imported."""
     findings = []
     for entry in sorted({entry for item in items for entry in item.code}):
         module, _, name = entry.partition(":")
@@ -189,7 +189,7 @@ def code_that_does_not_import(items):
 
 
 def sources_without_code(items, cited):
-    """Every ``Source:`` names a statement, and every judged statement lists the objects that cite it."""
+    """Every ``Source:`` names a statement, and every judged statement lists the objects that cite this statement."""
     names = known_names(items)
     findings = []
     for entry, ids in cited.items():
@@ -210,7 +210,7 @@ def marks_of_unknown(items, marked):
 
 
 def too_few_tests(items, marked):
-    """Every judged statement that can be run has a test. A false one has two, for what fails and for what holds."""
+    """Every judged statement that can be run has a test. A false one has two: for what fails and for what holds."""
     findings = []
     for item in items:
         tests = {test for name in (item.id, *item.aliases) for test in marked.get(name, ())}
@@ -221,7 +221,10 @@ def too_few_tests(items, marked):
 
 
 def tutorials_that_miss(items, root):
-    """Every named tutorial exists. In that of a false statement, a label is above the cell that shows it."""
+    """Every named tutorial exists.
+
+    The tutorial of a false statement has a label above the cell that shows the statement.
+    """
     findings = []
     for item in (item for item in items if item.tutorial):
         path, label = root / item.tutorial, f"(shown-{re.sub('[^a-z0-9]+', '-', item.id.lower())})="
@@ -233,17 +236,17 @@ def tutorials_that_miss(items, root):
 
 
 def unknown_ids(items, root):
-    """Every id anywhere in the tree is in the ledger, except that tests may contain matches of `WRONG_ON_PURPOSE`."""
+    """Every id in the tree is in the ledger, except that tests may contain matches of `WRONG_ON_PURPOSE`."""
     names = {plain(name) for name in known_names(items)}
-    names |= {name[: name.index(".")] for name in names if ":alg" in name and "." in name}  # an algorithm, its lines
+    names |= {name[: name.index(".")] for name in names if ":alg" in name and "." in name}  # an algorithm by its lines
     papers = "|".join(sorted({item.paper for item in items}))
-    # lee2020:eq5, lee2020:Lemma 3, but not the object of a module that is named after the paper, nfa.x.lee2020:f
+    # for example lee2020:eq5 or lee2020:Lemma 3, but not an object of a module named after the paper, nfa.x.lee2020:f
     pattern = re.compile(rf"(?<![.\w])((?:{papers}):{NAME})( \(?[0-9C][0-9.]*\)?)?")
     findings, tests = [], root / "tests"
     for path in sorted(_files(root)):
         for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             for id_, number in pattern.findall(text):
-                written = id_.rstrip(".-"), id_ + number  # the first without the end of a sentence
+                written = id_.rstrip(".-"), id_ + number  # the first alternative omits the end of a sentence
                 if not names & {plain(name) for name in written} and not (
                     tests in path.parents and WRONG_ON_PURPOSE.fullmatch(written[0])
                 ):

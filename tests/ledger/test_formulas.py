@@ -1,4 +1,4 @@
-"""Formulas in LaTeX, as text for a terminal."""
+"""LaTeX formulas as text for a terminal."""
 
 import re
 
@@ -19,7 +19,7 @@ DISPLAYS = [
 TERMS = [(item.id, formula[1:-1]) for item in ledger.items() for formula, _ in item.terms if formula[0] == "$"]
 
 
-# Written by hand, as a user would type them.
+# Written by hand, as a user would type these formulas.
 @pytest.mark.parametrize(
     ("latex", "text"),
     [
@@ -86,7 +86,7 @@ def test_what_is_no_formula_is_refused(latex):
 
 
 def test_every_formula_of_the_ledger_is_spelled_out_in_the_width_of_a_terminal():
-    """They have 66 of 80 columns."""
+    """Every formula of the ledger is spelled out within 66 of a terminal's 80 columns."""
     assert len(DISPLAYS) > 15
     for place, latex in DISPLAYS:
         text = in_text(latex)
@@ -95,12 +95,15 @@ def test_every_formula_of_the_ledger_is_spelled_out_in_the_width_of_a_terminal()
         assert max(map(columns, text.split("\n"))) <= 66, place
 
 
-# Text with an underscore that is not a formula: names in the code, of files and of options.
+# Text with an underscore that is not a formula: names of code, files and options.
 NAMES = re.compile(r"`[^`]*`|[\w./]*(?:nfa|tests)[./][\w./:]*|(?<!\w)[A-Za-z]{2,}\d*(?:_\w+)+")
 
 
 def test_indices_and_exponents_in_a_sentence_are_formulas():
-    """The site typesets them. A list or a table on its own lines is shown unchanged."""
+    """Indices and exponents in a sentence are formulas, which the site typesets.
+
+    A list or a table on its own lines is shown unchanged.
+    """
     for item in ledger.items():
         for field in FIELDS:
             text = INLINE.sub("x", DISPLAY.sub("", getattr(item, field)))
@@ -111,7 +114,7 @@ def test_indices_and_exponents_in_a_sentence_are_formulas():
 
 
 def test_what_is_raised_beside_a_prime_stands_right_behind_it():
-    """The site's typesetting needs a_j'^2, because it finds two exponents in a'_j^2."""
+    """An exponent stands directly after a prime, a_j'^2, because the site finds two exponents in a'_j^2."""
     twice = re.compile(r"'_(\w|\\[A-Za-z]+|{[^{}]*})\^")
     assert twice.search("a'_j^2")
     assert not twice.search("a_j'^2")
@@ -147,7 +150,7 @@ def test_a_mark_is_around_a_term_and_within_a_longer_one_but_not_within_a_name()
     ("text", "width", "lines"),
     [
         ("f(a + b) = c + d + e", 14, ["f(a + b)", "    = c + d", "    + e"]),
-        ("a = b", 1, ["a", "    = b"]),  # nothing is cut
+        ("a = b", 1, ["a", "    = b"]),  # no term is cut
         ("f(x) log [x (y)]", 15, ["f(x)", "    log [x (y)]"]),  # a function keeps its argument
         ("f = (a + b ⊙ c + d) e", 16, ["f", "    = (a + b ⊙ c", "        + d) e"]),
         ("a ≤ b\n    ≤ c + d", 10, ["a ≤ b", "    ≤ c", "        + d"]),

@@ -28,7 +28,10 @@ ELSEWHERE = (
 
 
 def test_documents_come_first_then_what_is_ours_then_sources_from_elsewhere():
-    """More documents may come. The ledger follows the order in the headers."""
+    """Documents come first, then our statements, and then other sources, in the order of the headers.
+
+    More documents may be added.
+    """
     folders = {path.parent.name for path in (ROOT / "nfa" / "papers").glob("*/statements.toml")}
     assert ledger.documents()[: len(DOCUMENTS)] == DOCUMENTS
     assert set(ledger.documents()) == folders - {"ours"}
@@ -36,7 +39,7 @@ def test_documents_come_first_then_what_is_ours_then_sources_from_elsewhere():
 
 
 def files_of(*texts):
-    """The files of the ledger: each text in the file of the document in its head, then theorems from elsewhere."""
+    """The files of the ledger: a file for each document, with the document's header, then theorems from elsewhere."""
     folders = [re.search(r"\[paper.(.*)\]", text)[1] for text in texts]
     found = {f"nfa/papers/{name}/statements.toml": text for name, text in zip(folders, texts, strict=True)}
     return found | {"nfa/ledger/external.toml": HEAD}
@@ -80,8 +83,8 @@ def test_documents_without_an_order_come_last_by_name(monkeypatch):
 def test_each_statement_stands_once_and_in_the_file_of_its_document():
     ids = [item.id for item in ledger.items()]
     assert len(set(ids)) == len(ids)
-    # Others cite these names. More may come, and a name may become an alias, but none may change, move before another
-    # or disappear.
+    # Others cite these names. We may add names, or make a name an alias, but no name may change, move before another
+    # one or disappear.
     cited = (ROOT / "tests" / "ledger" / "ids.txt").read_text(encoding="utf-8").split()
     aliases = {alias for item in ledger.items() for alias in item.aliases}
     assert [id_ for id_ in ids if id_ in cited] == [name for name in cited if name not in aliases]
@@ -109,7 +112,7 @@ def test_coverage_counts_every_statement():
     assert set(table["lee2020"]) == set(ledger.VERDICTS)
 
 
-# Every number that the documents print. Equations of berthier2019 have none.
+# Every number that the documents print. The equations of berthier2019 have no numbers.
 PRINTED = {
     "lee2020": {"eq": range(1, 6), "def": range(1, 5), "lem": range(1, 4), "fig": range(1, 5), "fn": range(1, 4)}
     | {"alg1.": range(1, 20), "A": range(1, 14), "fig1": "abc", "fig2": "abc", "fig3": "abc", "fig4": "ab"},
@@ -228,7 +231,7 @@ def test_importing_the_ledger_reads_no_file_and_needs_only_the_standard_library(
     assert run.stdout.strip() == "[]"
 
 
-# --- what an entry may say -------------------------------------------------------------------------------------
+# --- the fields of an entry ------------------------------------------------------------------------------------
 
 HEAD = '[paper.lee2020]\ntitle = "t"\nauthors = ["a"]\nversion = "v"\ntexts = []\ncaveats = []\n'
 GOOD = {
@@ -246,7 +249,7 @@ GOOD = {
 
 
 def toml(**changes):
-    """A file with one correct item, with fields changed or (None) left out."""
+    """A file with one correct item; fields are changed or left out (None)."""
     fields = {key: value for key, value in (GOOD | changes).items() if value is not None}
     return HEAD + "[[item]]\n" + "\n".join(f"{key} = {value}" for key, value in fields.items())
 
@@ -377,7 +380,10 @@ def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
 
 
 def test_what_is_ours_may_have_the_name_of_a_statement_of_a_document():
-    """A correction of a statement is found next to this statement, and belongs to us."""
+    """Our own statement may have the name of a document's statement.
+
+    A correction is found next to the statement that it corrects, and belongs to us.
+    """
     for item in ledger.items("ours"):
         assert all(alias.partition(":")[0] in ("ours", *ledger.documents()) for alias in item.aliases)
     assert ledger.find("ohana2021:prop3-corrected").id == "ours:column-bound"
@@ -439,7 +445,7 @@ def test_a_name_used_twice_stops_the_ledger(monkeypatch):
     assert sentence.startswith("lee2020:eq1 names two statements")
 
 
-# --- in step with the tree -------------------------------------------------------------------------------------
+# --- the ledger and the tree -----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -473,7 +479,10 @@ def test_code_entries_can_be_shown():
 
 @pytest.mark.parametrize("paper", ledger.documents())
 def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
-    """At most ten entries of one or two sentences. Each names the statements behind it, none of which simply holds."""
+    """A reader must know at most ten entries of one or two sentences, and each depends on named statements.
+
+    None of these statements simply holds.
+    """
     essentials = ledger.header(paper).essentials
     assert 1 <= len(essentials) <= 10
     for text in essentials:
@@ -483,7 +492,7 @@ def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
 
 
 def test_anchors_name_lines():
-    """This covers every statement with anchors. `lines_of` refuses an anchor that is not in exactly one line."""
+    """Every statement's anchors name lines; `lines_of` refuses an anchor that is not in exactly one line."""
     shown = {item.id: [lines_of(entry, item.anchors_of(entry))[0] for entry in item.code] for item in ledger.items()}
     for item in ledger.items():
         marked = sum(line.marked for lines in shown[item.id] for line in lines)
@@ -525,7 +534,7 @@ def test_no_unknown_id_anywhere():
 
 
 def test_items_know_their_tests(marked):
-    """Single items, which parse only the files that name them, and the reading of every mark agree."""
+    """Items know their tests: items that parse only the files that name them agree with the reading of every mark."""
     for item in ledger.items():
         names = (item.id, *item.aliases)
         assert item.tests == tuple(sorted({test for name in names for test in marked.get(name, ())})), item.id
@@ -543,7 +552,7 @@ def test_an_installed_nfa_reads_what_was_built(tmp_path, monkeypatch):
         tests_json._built.cache_clear()
 
 
-# --- each rule, shown to fail ----------------------------------------------------------------------------------
+# --- tests that each rule can fail -----------------------------------------------------------------------------
 
 
 def entry(**changes):
@@ -584,7 +593,7 @@ def test_rule_sources_without_code():
 
 
 def test_rule_marks_and_tests():
-    items = entry(aliases='["lee2020:no-such-alias"]')  # false: two tests
+    items = entry(aliases='["lee2020:no-such-alias"]')  # a false statement needs two tests
     two = {"lee2020:eq1": ["tests/test_x.py::test_a"], "lee2020:no-such-alias": ["tests/test_x.py::test_b"]}
     assert rules.marks_of_unknown(items, two) == []
     assert rules.too_few_tests(items, two) == []
@@ -744,7 +753,7 @@ def test_marks_are_read_from_functions_classes_modules_and_parameters(tmp_path):
 
 
 def test_marks_agree_with_what_pytest_sees(tmp_path):
-    """The reading of the files and pytest itself agree, apart from parameters."""
+    """Marks read from the files agree with what pytest itself finds, apart from parameters."""
     conftest = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
     (tree(tmp_path, MARKED) / "tests" / "conftest.py").write_text(conftest)
     options = "[pytest]\nmarkers =\n    slow: x\n"
@@ -827,10 +836,10 @@ def eq(*names):
 def told(tmp_path_factory):
     """The results of pytest in a small suite, by arguments.
 
-    One process makes all calls, as a start takes most of the time.
+    One process makes all calls, because its start takes most of the time.
     """
     folder = tmp_path_factory.mktemp("suite")
-    unjudged = (  # one statement counts as not judged yet, for any ledger
+    unjudged = (  # one statement counts as not judged yet, in any ledger
         "\n\nfrom dataclasses import replace\n"
         "judged = ledger.select\n"
         "def select(text):\n"

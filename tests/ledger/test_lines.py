@@ -1,4 +1,4 @@
-"""The lines that are an equation: anchors, and the printed part of an object's source."""
+"""The lines that are an equation: anchors, and the part of an object's source that is printed."""
 
 import textwrap
 

@@ -1,4 +1,4 @@
-"""Formulas as the papers print them: all numbered ones are in a statement, and every one can be printed."""
+"""Formulas as the papers print them: all numbered formulas are in a statement, and every formula can be printed."""
 
 import re
 
@@ -13,7 +13,10 @@ PRINTED = [(item.id, latex) for item in ledger.items() for latex in item.printed
 
 @pytest.mark.parametrize("paper", NUMBERED)
 def test_every_numbered_formula_is_printed_once_and_its_number_finds_its_statement(paper):
-    """The preprint of ohana2021 has its own formula (15), which does not count here."""
+    """Every numbered formula is printed once, and a search for its number finds its statement.
+
+    The preprint of ohana2021 has its own formula (15), which does not count here.
+    """
     numbers = []
     for item in (item for item in ledger.items(paper) if not item.where.startswith("preprint only")):
         for number in re.findall(r"\\tag{(.*?)}", "".join(item.printed)):
@@ -30,7 +33,10 @@ def test_what_is_printed_is_spelled_out_for_a_terminal():
 
 
 def test_brackets_that_grow_close_in_the_cell_that_opens_them():
-    """The site's typesetting needs this. In a terminal, they are brackets."""
+    """Brackets that grow close in the cell that opens them, as the site's typesetting requires.
+
+    In a terminal, they are ordinary brackets.
+    """
     for id_, latex in PRINTED:
         outer = re.sub(r"\\begin{(pmatrix|cases)}.*?\\end{\1}|\\substack{.*?\\\\.*?}", "", latex)
         for cell in re.split(r"&|\\\\|\\(?:begin|end){\w+}", outer):
@@ -49,14 +55,15 @@ def test_a_claim_has_a_display_only_where_it_says_something_else_than_print():
 
 
 def test_where_a_formula_is_code_a_line_is_named_and_its_terms():
-    """This covers printed formulas, our own statements and theorems from elsewhere.
+    """If a formula is code, an anchor names its line and its terms.
 
-    If no line fits, the item has a reason.
+    This covers printed formulas, our own statements and theorems from elsewhere. If no line fits, the item has a
+    reason.
     """
     with_formula = [item for item in ledger.items() if item.code and (item.printed or DISPLAY.search(item.claims))]
     assert len(with_formula) > 180
     without = {item.id for item in with_formula if not item.anchors}
     assert without == {item.id for item in ledger.items() if item.no_line}, "say why in the field no_line"
     assert [item.id for item in with_formula if item.anchors and not item.terms] == []
-    # Each has a colour on the site. Five colours can be distinguished in either theme.
+    # Each term has a colour on the site. Readers can distinguish five colours in either theme.
     assert [item.id for item in ledger.items() if len(item.terms) > 5] == []

@@ -1,4 +1,4 @@
-"""The factor by which a layer can enlarge one record's term: gains of convolutions, poolings and derivatives."""
+"""The largest factor from a layer on one record's term: gains of convolutions, poolings and derivatives."""
 
 import math
 
@@ -19,7 +19,10 @@ rng = np.random.default_rng
 
 
 def largest_gain(map_, seed=0, rounds=300):
-    """||dW|| / (||dz|| ||h||) by alternating maximisation: dW, dz and h in turn are the best for the other two."""
+    """The largest ||dW|| / (||dz|| ||h||) by alternating maximisation over dW, dz and h in turn.
+
+    In each turn, the other two are fixed.
+    """
     r = rng(seed)
     h, dz = np.abs(r.normal(size=(1, *map_.in_shape))), np.abs(r.normal(size=(1, *map_.out_shape)))
     no_bias = np.zeros(map_.out_shape[0])
@@ -48,7 +51,10 @@ def largest_gain(map_, seed=0, rounds=300):
     ],
 )
 def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n, share):
-    """The first two reach E8's 2.766044 at 8 x 8 and 2.397935 at 6 x 6, which are lower bounds of the largest."""
+    """The gain of a convolution is never exceeded and nearly attained.
+
+    The first two reach E8's 2.766044 at 8 x 8 and 2.397935 at 6 x 6, which are lower bounds of the largest.
+    """
     map_ = map_.bind((1, n, n))
     found = [largest_gain(map_, seed) for seed in range(2)]
     gain_W, gain_b = map_.gains()
@@ -61,7 +67,10 @@ def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:conv-dfa", "ours:convolution-gains")
 def test_the_gain_of_a_convolution_at_the_sizes_of_the_ledger():
-    """E8: the supremum is at least 2.397935 at 6 x 6 valid and 2.766044 at 8 x 8 same, to its six digits."""
+    """The gain of a convolution has the ledger's values (E8): at least 2.397935 at 6 x 6 valid, 2.766044 at 8 x 8 same.
+
+    The supremum agrees to six digits.
+    """
     assert largest_gain(Conv2d(1, 3).bind((1, 6, 6)), rounds=3000) == pytest.approx(2.397935, abs=0.51e-6)
     assert largest_gain(Conv2d(1, 3, padding="same").bind((1, 8, 8)), rounds=3000) == pytest.approx(
         2.766044, abs=0.51e-6
@@ -70,7 +79,11 @@ def test_the_gain_of_a_convolution_at_the_sizes_of_the_ledger():
 
 @pytest.mark.parametrize("dtype, rtol", [(np.float32, 1e-3), (np.float64, 1e-11)])
 def test_the_norm_that_a_gradient_is_clipped_by_is_its_own_where_positions_cancel(dtype, rtol):
-    """Two positions have nearly equal patches and opposite dz. They are so few that norms2 uses the Gram matrices."""
+    """The norm that clips a gradient is its own norm, also if positions cancel.
+
+    Two positions have nearly equal patches and opposite dz. There are so few positions that norms2 uses the Gram
+    matrices.
+    """
     map_, r = Conv2d(40, 5).bind((1, 5, 6)), rng(0)
     for spread in (0.0, 1e-5, 1e-4, 1e-2, 1.0):
         for _ in range(20):
@@ -87,7 +100,10 @@ WINDOWS = [(2, 2), (2, 1), (3, 2), (3, 1), ((2, 3), (1, 2)), (2, 3), ((1, 2), (1
 @pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, stride):
-    """One place belongs to as many windows as possible. Random inputs never exceed the gain."""
+    """The gain of max pooling is attained by a maximum that belongs to as many windows as possible.
+
+    Random inputs never exceed the gain.
+    """
     pool, r = MaxPool(k, stride), rng(0)
     best = 0.0
     for row, column in np.ndindex(7, 7):
@@ -107,9 +123,10 @@ def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, 
 @pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, stride):
-    """The spectral norm of the matrix, column by column.
+    """The gain of average pooling is never exceeded and nearly attained, by the spectral norm of the matrix.
 
-    On 15 x 15 at least 0.8 of the gain, and without overlap all of it.
+    We build the matrix column by column. On 15 x 15, at least 0.8 of the gain is attained, and without overlap all of
+    it.
     """
     pool = AvgPool(k, stride)
     shape = pool.out_shape((1, 15, 15))
@@ -123,7 +140,10 @@ def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, st
 
 @pytest.mark.verifies("lee2020:conv-dfa")
 def test_feedback_at_the_pooled_map_moves_a_bias_by_the_root_of_a_quarter_of_the_positions():
-    """With 2 x 2 windows of equal entries and a B of one number for each unit, the rule attains sqrt(P / 4)."""
+    """Feedback at the pooled map moves a bias by sqrt(P / 4), which the rule attains with 2 x 2 windows.
+
+    The windows have equal entries, and B has one number for each unit.
+    """
     net = Net((1, 6, 6), [(Conv2d(2, 3, padding="same"), ops.tanh, MaxPool(2)), (Dense(2),)], rng=rng(0))
     for W, b in zip(net.W[1:], net.b[1:], strict=True):
         W[:], b[:] = 0, 0
@@ -141,7 +161,10 @@ def test_feedback_at_the_pooled_map_moves_a_bias_by_the_root_of_a_quarter_of_the
 @pytest.mark.verifies("lee2020:gamma")
 @pytest.mark.parametrize("phi", ops.ACTIVATIONS.values(), ids=list(ops.ACTIVATIONS))
 def test_gamma_bounds_the_slope_and_is_reached(phi):
-    """On a grid of step 1e-4; the paper's values are 1/4, 1 and 1, reached by sigmoid and tanh at 0."""
+    """gamma bounds the derivative and is reached, on a grid of step 1e-4.
+
+    The paper's values are 1/4, 1 and 1. Sigmoid and tanh reach them at 0.
+    """
     slopes = np.abs(phi.dphi(np.linspace(-20, 20, 400_001)))
     assert slopes.max() <= phi.gamma_max * ROUNDING
     assert slopes.max() == pytest.approx(phi.gamma_max, rel=1e-7)

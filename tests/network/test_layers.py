@@ -1,4 +1,4 @@
-"""Layers compared with the definition of a convolution, torch, the adjoint identities, and micro-batches of one."""
+"""Layers compared with the definition of a convolution, torch, the adjoint identities, and batches of one record."""
 
 import numpy as np
 import pytest
@@ -69,11 +69,11 @@ def test_a_convolution_equals_torch(torch, map_, shape):
     "k, stride, shape, pad, out",
     [
         (3, 1, (5, 7), (1, 1, 1, 1), (5, 7)),
-        (4, 1, (5, 6), (1, 2, 1, 2), (5, 6)),  # an odd number of zeros has the extra one below and right
+        (4, 1, (5, 6), (1, 2, 1, 2), (5, 6)),  # the additional zero of an odd number is below and on the right
         (2, 2, (5, 6), (0, 1, 0, 0), (3, 3)),
         ((3, 2), (2, 3), (7, 9), (1, 1, 0, 0), (4, 3)),
         (5, 2, (28, 28), (1, 2, 1, 2), (14, 14)),
-        (1, 3, (5, 4), (0, 0, 0, 0), (2, 2)),  # a stride longer than the kernel takes no zeros
+        (1, 3, (5, 4), (0, 0, 0, 0), (2, 2)),  # a stride larger than the kernel needs no zeros
     ],
 )
 def test_same_padding_by_hand(k, stride, shape, pad, out):
@@ -94,7 +94,7 @@ def test_other_paddings_by_hand():
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")  # a warning about a copy
 @pytest.mark.parametrize("k", [1, 2, 3, 4, (3, 2), (2, 5)])
 def test_same_padding_equals_torch(torch, k):
-    """torch supports "same" only for stride 1, and also puts the extra zero below and right."""
+    """torch agrees on "same" padding, which it supports only for stride 1: the extra zero is below and right."""
     map_, W, b, h, _ = bound_case(Conv2d(2, k, padding="same"), (3, 6, 5))
     t = torch.as_tensor
     want = torch.nn.functional.conv2d(t(h), t(W), t(b), padding="same")
@@ -107,7 +107,10 @@ def test_same_padding_equals_torch(torch, k):
 @EVERY
 @pytest.mark.parametrize("seed", range(3))
 def test_transpose_and_outer_are_the_adjoints_of_affine(map_, shape, seed):
-    """<affine(h) - b, dz> = <h, transpose(dz)> = <W, outer's dW>, and <b, outer's db> = <the bias's share, dz>."""
+    """transpose and outer are the adjoints of affine: <affine(h) - b, dz> = <h, transpose(dz)> = <W, outer's dW>.
+
+    Also <b, outer's db> = <the bias's share, dz>.
+    """
     map_, W, b, h, dz = bound_case(map_, shape, seed=seed)
     linear = map_.affine(W, np.zeros_like(b), h)
     want, size = np.vdot(linear, dz), np.abs(linear * dz).sum()
@@ -144,7 +147,10 @@ def test_norms2_equals_micro_batches_of_one(map_, shape, m):
 
 
 def test_the_cases_reach_both_ways_to_a_norm():
-    """Few positions and a large kernel use the Gram matrices. In the other cases, the terms are formed."""
+    """The cases use both ways to compute a norm: the Gram matrices, or the terms.
+
+    Few positions and a large kernel use the Gram matrices. In the other cases, the terms are formed.
+    """
     cheap = set()
     for map_, shape in MAPS:
         if isinstance(map_, Conv2d):
@@ -157,7 +163,11 @@ def test_the_cases_reach_both_ways_to_a_norm():
 @CONVS
 @pytest.mark.parametrize("entries", [1, 40, 10**9])
 def test_the_size_of_a_part_of_the_batch_changes_nothing(monkeypatch, map_, shape, entries):
-    """With 1 entry, one record at a time; with 40, some cases two at a time, with a rest; with 10^9, all at once."""
+    """The size of a part of the batch changes nothing: 1 entry, 40 entries, or 10^9.
+
+    With 1 entry, there is one record at a time. With 40, some cases have two at a time, with a rest. With 10^9, all are
+    at once.
+    """
     map_, W, b, h, dz = bound_case(map_, shape, m=5)
     want = (map_.affine(W, b, h), *map_.outer(dz, h), *map_.norms2(dz, h))
     monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", entries)
@@ -186,7 +196,7 @@ def test_an_empty_batch_gives_zeros_of_the_right_shape(map_, shape):
 
 # --- pooling -------------------------------------------------------------------------------------------------
 
-# windows side by side, overlapping, with gaps, of two sizes; (7, 8) leaves a rest for several of them
+# windows side by side, overlapping, with gaps, of two sizes; (7, 8) has a rest for several of them
 WINDOWS = pytest.mark.parametrize("k, stride", [(2, None), (3, None), (3, 2), ((2, 3), 1), ((1, 2), (3, 2)), (7, 1)])
 POOLS = pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 
@@ -199,7 +209,7 @@ POOLS = pytest.mark.parametrize("pool", [MaxPool, AvgPool])
     ],
 )
 def test_pooling_by_hand(pool, forward, backward):
-    """2 x 2 windows on 3 x 5: the last row and column fill no window and get nothing back."""
+    """Pooling by hand: for 2 x 2 windows on 3 x 5, the last row and column are in no window and get nothing back."""
     a = np.array([[[[1.0, 2, 3, 0, 9], [3, 5, 1, 6, 9], [9, 9, 9, 9, 9]]]])
     v = np.array([[[[10.0, 20]]]])
     assert pool(2).forward(a)[0, 0].tolist() == forward
@@ -231,7 +241,10 @@ def test_pooling_equals_torch(torch, pool, k, stride, ties):
 @POOLS
 @WINDOWS
 def test_backward_is_the_adjoint_of_forward(pool, k, stride):
-    """Both are linear as long as no maximum changes place. At a itself, <forward(a), v> = <a, backward(a, v)>."""
+    """backward is the adjoint of forward: at a itself, <forward(a), v> = <a, backward(a, v)>.
+
+    Both are linear as long as no maximum changes place.
+    """
     rng = np.random.default_rng(1)
     mine, a = pool(k, stride), rng.normal(size=(2, 3, 7, 8))
     v = rng.normal(size=mine.forward(a).shape)
@@ -302,7 +315,10 @@ def test_bad_sizes_get_a_sentence(make, sentence):
     ids=["dense", "convolution", "few positions", "many positions"],
 )
 def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkeypatch):
-    """Norms and weighted sums are compared with `outer` of each example alone, in parts of two examples."""
+    """Terms are those of the examples one by one: norms and weighted sums equal those of `outer` for each example.
+
+    There are two examples in a part.
+    """
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
     monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", 2 * 8 * 12)
     map_ = map_.bind(in_shape)
@@ -311,7 +327,7 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
     weight, weight_b = rng.uniform(size=5), rng.uniform(size=5)
     alone = [map_.outer(dz[i : i + 1], h[i : i + 1]) for i in range(5)]
     own = map_.terms(dz, h)
-    for _ in range(2):  # a second call returns the same
+    for _ in range(2):  # a second call returns the same values
         norms = own.norms2()
         for got, want in zip(norms, zip(*alone, strict=True), strict=True):
             np.testing.assert_allclose(got, [np.square(term).sum() for term in want], rtol=1e-12)
@@ -347,7 +363,10 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
     ids=lambda thing: "x".join(map(str, thing)) if isinstance(thing, tuple) else None,
 )
 def test_both_ways_to_lay_patches(map_, in_shape, least, monkeypatch):
-    """Values are compared with the definition, adjoints with the values, and norms with single examples' terms."""
+    """Both ways to lay out patches are correct.
+
+    Values are compared with the definition, adjoints with the values, and norms with single examples' terms.
+    """
     monkeypatch.setattr(convolution, "_LEAST_ROW", least)
     monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", 300)
     map_ = map_.bind(in_shape)

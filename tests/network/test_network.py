@@ -95,7 +95,10 @@ def test_shapes_are_as_declared(make):
 
 @EVERY
 def test_a_suffix_pass_equals_the_full_pass(make):
-    """Changing b[l] changes z[l] equally, so the changed network's full pass judges the old one's suffix pass."""
+    """A suffix pass equals the full pass: changing b[l] changes z[l] equally.
+
+    So we compare the old network's suffix pass with the changed network's full pass.
+    """
     net = make()
     x, _ = batch(net, 3)
     z, h = forward(net, x)
@@ -151,7 +154,10 @@ def test_a_skip_adds_its_h_to_what_the_layer_reads():
 
 @EVERY
 def test_pull_is_the_slope_of_h_by_z(make):
-    """<v, h(z + s u)> has the derivative <pull(v), u>: pooling and phi' together."""
+    """pull is the derivative of h by z: <v, h(z + s u)> has the derivative <pull(v), u>.
+
+    Pooling and phi' are tested together.
+    """
     net = make()
     z, h = forward(net, batch(net, 3)[0])
     rng = np.random.default_rng(3)
@@ -174,7 +180,10 @@ def test_pull_at_z_is_the_slope_before_pooling(make):
 
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 def test_a_batch_that_is_worked_on_in_parts_is_still_one_batch(pool):
-    """2^17 entries and more are activated and pulled back in parts. The last part is smaller than the others."""
+    """A batch that is processed in parts is still one batch: 2^17 entries and more are activated and pulled back.
+
+    The last part is smaller than the others.
+    """
     net = pooled_cnn(pool)
     z, h = forward(net, batch(net, 3)[0])
     v = np.random.default_rng(6).normal(size=h[1].shape)
@@ -274,9 +283,9 @@ def test_every_named_network_is_tested_above():
 
 @pytest.mark.parametrize("name", network.ARCHITECTURES)
 def test_a_named_network_says_whether_it_is_built_for_the_shape_of_the_data(name):
-    """These are the networks that begin with a convolution, and logistic regression.
+    """A named network says whether it is built for the data's shape, as those with a convolution first.
 
-    The others have their paper's sizes.
+    Logistic regression is built too. The others have their paper's sizes.
     """
     build, rng = network.ARCHITECTURES[name], np.random.default_rng(0)
     net = build(rng=rng)
@@ -313,7 +322,7 @@ def test_the_cnn_takes_cifar_images_and_valid_padding():
 
 # --- initial laws --------------------------------------------------------------------------------------------
 
-FALSE_ALARM = 1e-6  # of each test below, if its law were drawn with another seed
+FALSE_ALARM = 1e-6  # probability that a test below fails on correct code with another seed
 
 
 @pytest.mark.parametrize(
@@ -332,7 +341,7 @@ def test_initial_weights_follow_their_law(init, law):
         init=init,
         rng=np.random.default_rng(6),
     )
-    # fans: inputs and outputs of one unit; for a kernel 3 x 2 from 5 to 40 channels 5 * 6 and 40 * 6
+    # fans: inputs and outputs of one unit; for a 3 x 2 kernel from 5 to 40 channels, 5 * 6 and 40 * 6
     for l, fans in ((1, (30, 240)), (2, (40 * 10 * 11, 20)), (3, (20, 9))):
         follows(net.W[l], law(*fans).cdf, sees=0.4)
     if init == "uniform-fan-in":
@@ -466,9 +475,9 @@ def test_labels_of_another_length_are_refused():
 @pytest.mark.verifies("dpulr2024:fig4")
 @pytest.mark.parametrize("name, padded", [("dpulr2024-resnet5", True), ("dpulr2024-resnet5-valid", False)])
 def test_the_resnet_adds_what_convolution_4_reads_to_what_it_gives(name, padded):
-    """Every output is computed by loops over pixels, on images of 2 channels.
+    """The ResNet adds the input of convolution 4 to its output, by loops over pixels, on images of 2 channels.
 
-    Parameters of the convolutions as in the ledger.
+    Parameters of the convolutions are as in the ledger.
     """
     net = network.ARCHITECTURES[name](in_shape=(2, 22, 22), rng=np.random.default_rng(0))
     x = np.random.default_rng(1).normal(size=(2, 2, 22, 22))

@@ -40,7 +40,7 @@ POINTS = [
 ]
 EVERY = pytest.mark.parametrize("name", list(ops.ACTIVATIONS))
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-# eps of the dtype times 4: a few roundings; for values below 1 the error is absolute (1 - tanh^2 cancels, as it must).
+# 4 times eps of the dtype: a few roundings; below 1 the error is absolute, because 1 - tanh^2 cancels
 SLACK = {np.float32: 4 * 2.0**-23, np.float64: 4 * 2.0**-52}
 
 
@@ -94,7 +94,10 @@ def test_no_finite_input_warns_or_gives_nan(name, dtype):
 
 @EVERY
 def test_gamma_bounds_every_slope_and_is_attained(name):
-    """The grid step 1e-4 and derivatives of dphi below 1 leave at most 1e-4 / 2, and 1e-8 at a smooth extremum."""
+    """gamma bounds every derivative and is attained, on a grid of step 1e-4.
+
+    Derivatives of dphi below 1 leave at most 1e-4 / 2, and 1e-8 at a smooth extremum.
+    """
     activation = ops.ACTIVATIONS[name]
     slope = np.abs(activation.dphi(np.linspace(-50, 50, 1_000_001)))
     assert slope.min() >= activation.gamma_min - 1e-15
@@ -207,7 +210,7 @@ def test_the_error_of_cross_entropy_sums_to_zero_and_is_at_most_root_two():
     norms = np.linalg.norm(e, axis=1)
     np.testing.assert_allclose(e.sum(axis=1), 0, atol=1e-15)
     assert norms.max() <= np.sqrt(2)
-    assert norms.max() > 1.414  # the bound is approached: certain of one class, and wrong
+    assert norms.max() > 1.414  # the bound is nearly reached if the network is certain of one wrong class
 
 
 @pytest.mark.verifies("lee2020:e")

@@ -1,4 +1,4 @@
-"""A user's own networks: a text gives the network of the same layers, and a function's network is checked."""
+"""A user's own networks: a text gives the network with its layers, and a function's network is checked."""
 
 import re
 
@@ -26,7 +26,7 @@ BY_HAND = {
 
 @pytest.mark.parametrize("text", BY_HAND)
 def test_a_text_is_the_network_that_its_layers_are(text):
-    """The same generator gives bitwise identical weights and outputs."""
+    """A text gives the network of its layers: with the same generator, weights and outputs are bitwise identical."""
     given = {"init": "he-normal", "loss": squared_error, "dtype": np.float32}
     net = from_text(text, relu, rng=np.random.default_rng(3), **given)
     hand = Net(*BY_HAND[text], rng=np.random.default_rng(3), **given)
@@ -116,7 +116,7 @@ def test_what_is_a_text():
     assert not any(map(is_text, ("784-10", "nets:small", "", ":small", "_1:x")))
 
 
-# --- a function
+# --- networks from a function
 
 
 GIVEN = {"loss": softmax_cross_entropy, "init": "he-normal", "dtype": np.float32}

@@ -1,4 +1,4 @@
-"""Softmax regression: records as vectors, and minimisers checked by a looped gradient and by logistic regression."""
+"""Softmax regression: records as vectors, and minimisers checked by a looped gradient and by another program."""
 
 import math
 
@@ -20,7 +20,7 @@ def net_of(inputs=3, classes=4, bias=True, in_shape=None, dtype=np.float64):
 
 
 def records(k, d=3, K=4, seed=1, size=1.0):
-    """k records of norm at most 1, and labels."""
+    """k records with norms of at most 1, and labels."""
     x = size * rng(seed).standard_normal((k, d))
     return x / np.maximum(1, np.linalg.norm(x, axis=1))[:, None], np.eye(K)[rng(seed + 1).integers(K, size=k)]
 
@@ -29,7 +29,10 @@ def records(k, d=3, K=4, seed=1, size=1.0):
 
 
 def test_a_record_and_its_1_are_clipped_as_one_vector_by_hand():
-    """(2, 2) and the 1 have the norm 3. With R = 1.5 they become the unit vector, and (0, 0, 1) has norm 2/3."""
+    """A record and its 1 are clipped as one vector, by hand: (2, 2) and the 1 have the norm 3.
+
+    With R = 1.5 they become the unit vector, and (0, 0, 1) has norm 2/3.
+    """
     shares = []
     found = joined_inputs(net_of(2), np.array([[2.0, 2.0], [0.0, 0.0]]), 1.5, shares)
     np.testing.assert_allclose(found, [[2 / 3, 2 / 3, 1 / 3], [0, 0, 2 / 3]], rtol=1e-15)
@@ -39,7 +42,7 @@ def test_a_record_and_its_1_are_clipped_as_one_vector_by_hand():
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_records_of_any_size_are_those_of_loops(bias, dtype):
-    """Images are flattened.
+    """Records of any size are those of loops; images are flattened.
 
     Values that are not finite become 0. A record that overflows float32's squares is ordinary.
     """
@@ -79,7 +82,10 @@ def test_the_clip_changes_no_prediction():
 )
 @pytest.mark.parametrize("pushed", [False, True])
 def test_the_gradient_vanishes_by_loops(k, m, lam, size, pushed):
-    """So the answer is within tolerance / lam of the minimiser, for products in either precision and an empty batch."""
+    """The gradient vanishes, by loops, so the answer is within tolerance / lam of the minimiser.
+
+    We test products in either precision, and an empty batch.
+    """
     x, y = records(k, size=size)
     b = 0.3 * rng(6).standard_normal((4, 3)) * lam**0.5 if pushed else 0.0
     theta = minimise(x, y, m=m, lam=lam, linear=b, tolerance=1e-12)
@@ -100,7 +106,10 @@ def test_steps_are_shortened_where_whole_ones_lead_away(monkeypatch):
 
 @pytest.mark.parametrize("lam", [1.0, 1e-2, 1e-4])
 def test_of_two_classes_it_is_logistic_regression(lam):
-    """theta is (w, -w) / 2, so the ridge on w has half the weight. Another program computes that minimiser."""
+    """For two classes, softmax regression is logistic regression: theta is (w, -w) / 2.
+
+    So the ridge on w has half the weight. Another program computes that minimiser.
+    """
     x, y = records(30, K=2)
     theta = minimise(x, y, m=30, lam=lam, tolerance=1e-11)
     one = problem.Problem(loss="logistic", x=x, y=y[:, 0], lam=lam / 2, x_bound=1.0)
@@ -135,7 +144,7 @@ def test_the_data_are_left_as_they_are():
         np.testing.assert_array_equal(now, then)
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------
+# --- refusals -------------------------------------------------------------------------------------------------------
 
 
 def test_a_tolerance_below_the_rounding_is_a_sentence():

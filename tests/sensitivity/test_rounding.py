@@ -23,7 +23,10 @@ def exact(values):
 
 @pytest.mark.parametrize("n", [1, 2, 100, 5000])
 def test_no_sum_errs_by_more_than_gamma(n):
-    """Products of one sign and of both, in NumPy's order, in the library's, and one by one. The oracle is rational."""
+    """No sum differs by more than gamma from the rational sum, in NumPy's order, in the library's, and one by one.
+
+    Products have one sign or both.
+    """
     rng = np.random.default_rng(n)
     a, b = rng.normal(size=n), rng.normal(size=n)
     terms = [x * y for x, y in zip(exact(a), exact(b), strict=True)]
@@ -52,7 +55,7 @@ def test_what_is_turned_into_a_float_is_never_below():
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_sensitivity_is_the_theorem_s(adjacency):
-    """(1 + gamma_2D) (k + 2 M gamma_K) c + g sqrt(d), computed by hand."""
+    """The sensitivity is the theorem's, (1 + gamma_2D) (k + 2 M gamma_K) c + g sqrt(d), computed by hand."""
     net = mlp([2, 1], ops.tanh, rng=np.random.default_rng(0))
     D, K, M, c, g = 64 + 16 * (3 + 2 + 2 * 2), 4 * 3 + 250 + 16, 1000, 0.5, 2.0**-20
     assert (roundings(net), additions(4, 1, M)) == (D, K)
@@ -76,7 +79,10 @@ def test_positions_count():
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 7), (300, 10), (10, 300), (2000, 2)])
 def test_the_norm_of_a_matrix_is_proved_or_refused(shape, monkeypatch):
-    """A norm that is too small by 1e-6 is refused, for a matrix of rank one and for any other."""
+    """The norm of a matrix is proved or refused: one that is too small by 1e-6 is refused.
+
+    We test a matrix of rank one and other matrices.
+    """
     rng = np.random.default_rng(0)
     net = mlp([2, shape[0], shape[1]], ops.tanh, rng=rng)
     matrices = [feedback.draw(net, law=law, scale=0.3, rng=rng)[1] for law in ("normal", "orthogonal")]
@@ -101,7 +107,10 @@ def test_settings_at_the_ends_of_float64_are_refused():
 
 @pytest.mark.parametrize("phi", list(ops.ACTIVATIONS.values()), ids=list(ops.ACTIVATIONS))
 def test_no_derivative_is_above_its_bound(phi):
-    """As computed by NumPy, whose products can round above the bound near the place where it is attained."""
+    """No derivative is above its bound, as NumPy computes it.
+
+    NumPy's products can round above the bound near the point where the bound is attained.
+    """
     z = np.concatenate(
         [np.linspace(-3, 3, 100_001), np.geomspace(1e-12, 1, 5000), math.sqrt(2) + np.linspace(-1e-7, 1e-7, 5000)]
     )
@@ -111,7 +120,10 @@ def test_no_derivative_is_above_its_bound(phi):
 
 @pytest.mark.parametrize("clip_l2", [clip.clip_l2, kernel.clip_l2], ids=["numpy", "kernel"])
 def test_a_clip_passes_its_bound_by_no_more_than_is_counted(clip_l2):
-    """The million squares next to one entry vanish. In float32, the clip exceeds its bound by far more than 1e-6."""
+    """A clip exceeds its bound by at most what is counted; the million squares next to one entry vanish.
+
+    In float32, the clip exceeds its bound by far more than 1e-6.
+    """
     n = 2**20
     net = mlp([n, 1], ops.tanh, rng=np.random.default_rng(0))
     for largest in (1, 64):

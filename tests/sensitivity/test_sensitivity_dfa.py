@@ -29,12 +29,12 @@ from nfa.sensitivity.dfa import (
 from tests.oracles.private_rules import entries, norm
 
 ROUNDING = 1 + 1e-12
-FLIP = np.array([1.0, -1.0]) / math.sqrt(2)  # the direction of e at y_hat = (1/2, 1/2)
+FLIP = np.array([1.0, -1.0]) / math.sqrt(2)  # direction of e at y_hat = (1/2, 1/2)
 rng = np.random.default_rng
 
 
 def layers(slopes):
-    """Dense layers with these gamma beta, and a top layer that learns from e."""
+    """Dense layers with these values of gamma beta, and a top layer that learns from e."""
     return [*(LayerBound(gain_dz=s) for s in slopes), LayerBound(gain_dz=1.0)]
 
 
@@ -44,7 +44,7 @@ def digits(got, want, decimals=10):
 
 
 def moved(rule, net, x, y, other_x, other_y, m=1):
-    """The norm of the difference of the real rule, without noise, between two batches."""
+    """The norm of the difference between the rule's directions on two batches, without noise."""
     at = functools.partial(rule, net, m=m, sigma=0.0, rng=rng(0))
     return norm(entries(at(x, y)) - entries(at(other_x, other_y)))
 
@@ -56,7 +56,7 @@ def moved(rule, net, x, y, other_x, other_y, m=1):
     "lee2020:sens-zeta", "lee2020:sens-xi", "lee2020:sens-total", "lee2020:sens-layerwise", "ours:dfa-sensitivity"
 )
 def test_the_sensitivities_of_the_ledger():
-    """V10: as printed and as corrected."""
+    """The sensitivities have the ledger's values (V10), as printed and as corrected."""
     quarter = {"m": 128, "gamma": 0.25, "beta": 0.9, "tau_e": 0.1}
     digits(zeta_sensitivity(**quarter, tau_h=2.0), 0.000703125)
     digits(xi_sensitivity(**quarter), 0.0003515625)
@@ -75,7 +75,7 @@ def test_the_sensitivities_of_the_ledger():
 )
 @pytest.mark.parametrize("tau_h", [0.3, 25.0])
 def test_how_far_the_printed_formula_is_below_the_bound(L, sigmoid, tanh, tau_h):
-    """E1's table. The ratio does not depend on tau_h."""
+    """The printed formula is below the bound by the factors of E1's table. The ratio does not depend on tau_h."""
     for gamma, want in ((0.25, sigmoid), (1.0, tanh)):
         true = corrected_dfa_sensitivity(
             layers([gamma * 0.9] * (L - 1)), m=1, tau_e=0.1, tau_h=tau_h, adjacency="replace-one"
@@ -96,7 +96,7 @@ TAU_H = {
 @pytest.mark.verifies("lee2020:exp-common")
 @pytest.mark.parametrize("S, L, gamma, claimed, corrected", TAU_H.values(), ids=list(TAU_H))
 def test_tau_h_at_the_sensitivity_of_the_experiments(S, L, gamma, claimed, corrected):
-    """E4's table. Each value gives its formula S / m."""
+    """tau_h at the experiments' sensitivity has the values of E4's table; each value gives its formula S / m."""
     printed = {"L": L, "gamma": gamma, "beta": 0.9, "tau_e": 0.1}
     digits(claimed_tau_h(S=S, **printed), claimed)
     assert claimed_dfa_sensitivity(m=7, tau_h=claimed, **printed) * 7 == pytest.approx(S, rel=1e-10)
@@ -109,7 +109,7 @@ def test_tau_h_at_the_sensitivity_of_the_experiments(S, L, gamma, claimed, corre
 @pytest.mark.verifies("lee2020:exp-common")
 @pytest.mark.parametrize("make, tau_h", [(lee2020_fc_fmnist, 9.4765976164), (lee2020_fc_cifar, 9.2636372761)])
 def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
-    """The same from the network and its matrices."""
+    """tau_h of the experiments' networks has the same values, computed from the network and its matrices."""
     net = make(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
     digits(corrected_tau_h(layer_bounds(net, B), S=2.0, tau_e=0.1), tau_h)
@@ -117,12 +117,15 @@ def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
 
 @pytest.mark.verifies("lee2020:hybrid-sens")
 def test_the_hybrid_thresholds_of_the_ledger():
-    """E5: tau for W and b clipped separately, and a separate tau_h for each kind of dense layer."""
+    """The hybrid's thresholds have the ledger's values (E5): tau for W and b clipped separately, and tau_h.
+
+    tau_h is separate for each kind of dense layer.
+    """
     dense = [LayerBound(gain_dz=0.25 * 0.9), LayerBound(gain_dz=0.9), LayerBound(gain_dz=1.0)]
     tau, tau_h = hybrid_thresholds(dense, L=5, S=3.0, tau_e=0.1)
     digits(tau, 0.4743416490)
     digits(tau_h, [29.7974644708, 7.3861732687, 6.6332495807])
-    digits(tau * math.sqrt(2), 0.6708203932)  # forgetting the bias
+    digits(tau * math.sqrt(2), 0.6708203932)  # without the bias
     each = [hybrid_sensitivity([], ell=1, m=512, tau=tau, tau_e=0.1, tau_h=[], adjacency="replace-one")] * 2
     for bound, threshold in zip(dense, tau_h, strict=True):
         each.append(corrected_dfa_sensitivity([bound], m=512, tau_e=0.1, tau_h=threshold, adjacency="replace-one"))
@@ -133,7 +136,10 @@ def test_the_hybrid_thresholds_of_the_ledger():
 
 @pytest.mark.verifies("lee2020:conv-dfa", "ours:dfa-sensitivity")
 def test_the_sensitivity_of_a_convolution_of_the_ledger():
-    """V10: k = 5 and P = 784. Also E8's comparison with a dense layer."""
+    """The sensitivity of a convolution has the ledger's value (V10), for k = 5 and P = 784.
+
+    We also test E8's comparison with a dense layer.
+    """
     gain_W, gain_b = Conv2d(64, 5, padding="same").bind((1, 28, 28)).gains()
     settings = {"m": 512, "tau_e": 0.1, "tau_h": 1.0, "adjacency": "replace-one"}
     for gains, want, decimals in (
@@ -161,7 +167,10 @@ def test_the_sensitivity_of_a_convolution_of_the_ledger():
     ],
 )
 def test_where_convolutions_leave_room_for_a_tau_h(shape, padding, at, tau_h, least):
-    """E8 at S = 3, and the least S in the refusal: 0.01 % more leaves room, at a small tau_h."""
+    """Where convolutions leave room for a tau_h: E8 at S = 3, and the least S that the refusal names.
+
+    0.01 % more than this S leaves room, at a small tau_h.
+    """
     net = lee2020_cnn(shape, padding=padding, rng=rng(0), dtype=np.float32)
     B = feedback.draw(net, law="spectral", scale=1.0, rng=rng(1), at=at)
     # float32 rounds the norm of B by more than these digits allow
@@ -176,11 +185,11 @@ def test_where_convolutions_leave_room_for_a_tau_h(shape, padding, at, tau_h, le
     assert 0 < corrected_tau_h(bounds, S=least * 1.0001, tau_e=0.1) < 0.2
 
 
-# --- the printed formula is exceeded by the real rule ----------------------------------------------------------
+# --- the rule exceeds the printed formula ----------------------------------------------------------------------
 
 
 def two_labels(sizes, phi, B, b1):
-    """A network of two layers with y_hat = (1/2, 1/2), one record of ones, and its two labels."""
+    """A network of two layers with y_hat = (1/2, 1/2), and one record of ones with its two labels."""
     net = mlp(sizes, phi, rng=rng(0))
     net.W[1][:], net.W[2][:], net.b[2][:], net.b[1][:] = 0, 0, 0, b1
     return net, np.ones((1, sizes[0])), [None, B, None]
@@ -195,7 +204,10 @@ def two_labels(sizes, phi, B, b1):
     ],
 )
 def test_one_label_moves_the_rule_by_more_than_the_printed_sensitivity(n_1, phi, b1, value, printed, corrected):
-    """E1, (i) with sigmoid and (ii) with tanh: tau_e = 0.1, tau_h = 1, beta = 0.9."""
+    """One label changes the rule's result by more than the printed sensitivity (E1, (i) sigmoid and (ii) tanh).
+
+    tau_e = 0.1, tau_h = 1, beta = 0.9.
+    """
     net, x, B = two_labels([1, n_1, 2], phi, 0.9 * np.outer(np.ones(n_1), FLIP) / math.sqrt(n_1), b1)
     found = moved(functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0), net, x, np.eye(2)[:1], x, np.eye(2)[1:])
     digits(found, value)
@@ -208,9 +220,9 @@ def test_one_label_moves_the_rule_by_more_than_the_printed_sensitivity(n_1, phi,
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:exp-fc")
 def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
-    """E1 (iii): 784-128-256-10 with the tau_h that the printed formula gives for S = 2.
+    """One label changes the paper's network by more than its sensitivity (E1 (iii)).
 
-    The change is multiplied by m.
+    784-128-256-10 has the tau_h that the printed formula gives for S = 2. The change is multiplied by m.
     """
     net = lee2020_fc_fmnist(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(0))
@@ -232,9 +244,10 @@ def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
 
 
 def extremal(hidden=2, betas=(0.9, 0.6), phi=ops.sigmoid, skip=None):
-    """Four units at z = 0 in a layer, where sigmoid is steepest and h = (1/2, ...) has norm 1. y_hat = (1/2, 1/2).
+    """Four units at z = 0 in a layer, where sigmoid has its largest derivative and h = (1/2, ...) has norm 1.
 
-    B[l] = beta_l u (1, -1) / sqrt(2) passes all of e. The other label reverses e, so every term is reversed.
+    y_hat = (1/2, 1/2). B[l] = beta_l u (1, -1) / sqrt(2) passes all of e. The other label reverses e, so every term is
+    reversed.
     """
     net = mlp([4, *[4] * hidden, 2], phi, rng=rng(0), skip=skip)
     for W, b in zip(net.W[1:], net.b[1:], strict=True):
@@ -244,7 +257,7 @@ def extremal(hidden=2, betas=(0.9, 0.6), phi=ops.sigmoid, skip=None):
 
 
 def neighbours(x, y, adjacency):
-    """The batch and a batch that differs in its first record: its label changes, or the record is removed."""
+    """The batch, and a batch that differs in the first record: its label changes, or the record is removed."""
     if adjacency == "add-remove":
         return x, y, x[1:], y[1:]
     other = y.copy()
@@ -262,7 +275,7 @@ def test_the_corrected_sensitivity_is_attained(adjacency, terms, skip):
     assert moved(rule, net, *neighbours(x, y, adjacency), m=3) == pytest.approx(bound, rel=1e-12)
     assert bound == pytest.approx(terms / 3 * 0.1 * math.sqrt(2 * (1 + (0.9 / 4) ** 2 + (0.6 / 4) ** 2)), rel=1e-12)
     printed = [claimed_dfa_sensitivity(L=3, m=3, gamma=0.25, beta=b, tau_e=0.1, tau_h=1.0) for b in (0.9, 0.6)]
-    assert max(printed) * terms / 2 < bound  # for any layer's beta in place of the one letter l
+    assert max(printed) * terms / 2 < bound  # for any layer's beta in place of the single letter l
 
 
 @pytest.mark.verifies("lee2020:sens-zeta", "lee2020:sens-xi")
@@ -277,7 +290,10 @@ def test_a_hidden_layers_sensitivities_are_attained():
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_with_the_slope_in_the_top_layer_the_printed_formula_is_exact():
-    """The reading with B^{L+1} = 0.9 I and phi'_L = y_hat (1 - y_hat), one gamma and one beta. It is attained."""
+    """With the derivative in the top layer, the printed formula is exact and attained.
+
+    In this reading, B^{L+1} = 0.9 I and phi'_L = y_hat (1 - y_hat), with one gamma and one beta.
+    """
     net, x, y, B = extremal(betas=(0.9, 0.9))
     rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0, top="slope", beta_top=0.9)
     printed = claimed_dfa_sensitivity(L=3, m=3, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0)
@@ -289,7 +305,10 @@ def test_with_the_slope_in_the_top_layer_the_printed_formula_is_exact():
 
 @pytest.mark.verifies("lee2020:claim-gain")
 def test_without_the_clip_of_the_error_at_the_top_its_sensitivity_is_attained():
-    """One layer is certain of the wrong class for both records: errors (1, -1), (-1, 1) on equally clipped inputs."""
+    """Without the clip of the error at the top, the top layer's sensitivity is attained.
+
+    One layer is certain of the wrong class for both records: errors (1, -1), (-1, 1) on equally clipped inputs.
+    """
     net = mlp([1, 2], ops.sigmoid, rng=rng(0))
     net.W[1][:], net.b[1][:] = [[-100], [100]], [1500, -1500]  # the classes are exchanged between x = 10 and x = 20
     B = [None, None]
@@ -306,7 +325,7 @@ def test_without_the_clip_of_the_error_at_the_top_its_sensitivity_is_attained():
 def flipping_cnn(pool=MaxPool):
     """A convolution, then four sigmoid units at z = 0, then y_hat = (1/2, 1/2) for one record.
 
-    Its label reverses all terms.
+    The record's label reverses all terms.
     """
     net = Net((1, 5, 5), [(Conv2d(2, 2), ops.tanh, pool(2)), (Dense(4), ops.sigmoid), (Dense(2),)], rng=rng(1))
     x, y = rng(2).normal(size=(1, 1, 5, 5)), np.eye(2)[:1]
@@ -320,7 +339,10 @@ def flipping_cnn(pool=MaxPool):
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])
 @pytest.mark.verifies("lee2020:hybrid-sens", "ours:hybrid-sensitivity")
 def test_the_hybrid_sensitivity_is_attained(adjacency, pool):
-    """Opposite clipped gradients: the layer's W and b, clipped separately, move by sqrt(2) times the change of one."""
+    """The hybrid's sensitivity is attained by opposite clipped gradients.
+
+    The layer's W and b, clipped separately, change by sqrt(2) times the change of one.
+    """
     net, x, y, B, read = flipping_cnn(pool)
     settings = {"tau": 1e-4, "tau_e": 0.1, "tau_h": [read / 2, 1.0]}
     bound = hybrid_sensitivity(layer_bounds(net, B, first=2), ell=1, m=1, adjacency=adjacency, **settings)
@@ -343,9 +365,10 @@ def test_the_clipped_sensitivity_is_attained(adjacency, clip):
 @pytest.mark.parametrize("pool, share", [(None, 0.97), (AvgPool(2), 0.97), (AvgPool(2, 1), 0.9), (MaxPool(2), 0.9)])
 @pytest.mark.verifies("lee2020:conv-dfa")
 def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
-    """Equal pixels, equal feedback and tanh at its steepest: W's k and b's sqrt(P) together, for the rule itself.
+    """Convolutions come near the corrected sensitivity, for the rule itself.
 
-    Max pooling sends everything back to one place in four. This is all that b needs, and half of what W could use.
+    With equal pixels, equal feedback and tanh at 0, W's k and b's sqrt(P) are reached together. Max pooling sends
+    everything back to one place in four. This is all that b needs, and half of what W could use.
     """
     net = Net((1, 14, 14), [(Conv2d(1, 3, padding="same"), ops.tanh, pool), (Dense(2),)], rng=rng(0))
     net.W[1][:], net.b[1][:], net.W[2][:], net.b[2][:] = 0, 0.15, 0, 0
@@ -357,13 +380,13 @@ def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
     assert share * bound < found <= bound * ROUNDING
 
 
-# --- searches for a violation ----------------------------------------------------------------------------------
+# --- searches for counterexamples ------------------------------------------------------------------------------
 
 
 def climb(ratio, arrays, *, steps, seed):
-    """The largest ratio that random steps from these arrays find.
+    """The largest ratio that random steps from these arrays reach.
 
-    A step is kept if it is not worse, and changes the arrays.
+    A step is accepted if the ratio does not fall, and then changes the arrays.
     """
     r, best, size = rng(seed), ratio(), 0.5
     for _ in range(steps):
@@ -395,7 +418,7 @@ DFA_SEARCHES = {
 }
 
 
-SEARCHED = ("two layers, tanh", "slope at the top")  # in the fast tier
+SEARCHED = ("two layers, tanh", "slope at the top")  # the others are in the slow tier
 
 
 @pytest.mark.parametrize(
@@ -404,15 +427,15 @@ SEARCHED = ("two layers, tanh", "slope at the top")  # in the fast tier
 )
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:sens-layerwise", "lee2020:def4", "ours:dfa-sensitivity")
 def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, phi, settings, top, share):
-    """The search is over W, b, B of the given norms, and both records, for the rule itself.
+    """A search comes near the corrected sensitivity and never above it, for the rule itself.
 
-    One record of the batch stays.
+    The search is over W, b, B of the given norms, and both records. One record of the batch stays.
     """
     net, r = mlp(sizes, phi, rng=rng(0), **settings), rng(1)
     K = sizes[-1]
     raw = [r.normal(size=(n, K)) for n in sizes[1:-1]]
     betas = [0.9, 0.9] if top else [0.9, 0.5]
-    x = r.normal(size=(3, 1, sizes[0]))  # the record that stays, the one that is removed, the one that is added
+    x = r.normal(size=(3, 1, sizes[0]))  # the record that stays, the removed one, the added one
     stays, goes, comes = (np.eye(K)[[label]] for label in (0, 0, 1))
 
     def ratio(adjacency="replace-one"):
@@ -432,7 +455,10 @@ def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, ph
 
 @pytest.mark.verifies("lee2020:sens-total")
 def test_a_search_goes_above_the_printed_sensitivity_and_not_with_the_slope_at_the_top():
-    """Sigmoid and L = 2, ten random networks each: the printed formula with gamma = 1/4 and beta = 0.9."""
+    """A search exceeds the printed sensitivity, but not with the derivative at the top.
+
+    We use sigmoid and L = 2, and ten random networks each. The printed formula has gamma = 1/4 and beta = 0.9.
+    """
     printed = claimed_dfa_sensitivity(L=2, m=1, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0)
     for top, above in (({}, True), ({"top": "slope", "beta_top": 0.9}, False)):
         for seed in range(10):
@@ -471,7 +497,10 @@ CNNS = {
 @pytest.mark.parametrize("rule", ["dp_dfa, h", "dp_dfa, z", "dp_hybrid", "dp_sgd"])
 @pytest.mark.verifies("lee2020:conv-dfa", "lee2020:hybrid-sens", "lee2020:def4")
 def test_a_search_on_convolutions_never_goes_above(make, rule):
-    """The search is over the parameters, B and both records. `climb` compares every value on the way with the bound."""
+    """A search on convolutions never exceeds the bound; it is over the parameters, B and both records.
+
+    `climb` compares every value on the way with the bound.
+    """
     net, r = make(), rng(1)
     at = rule[-1] if rule.startswith("dp_dfa") else "h"
     raw = [M for M in feedback.draw(net, law="normal", scale=1.0, rng=r, at=at) if M is not None]
@@ -529,7 +558,10 @@ def test_a_bound_of_a_layer_is_a_number(name, wrong):
     ],
 )
 def test_no_number_that_is_none_goes_in_or_comes_out(function, sizes):
-    """NaN and values out of range are refused by name, for every argument, and no size of it makes a result NaN."""
+    """No argument may be NaN, and no result is NaN: values out of range are refused by name, for every argument.
+
+    No size of an argument makes a result NaN.
+    """
     function(**sizes)
     for name in sizes:
         for wrong in WORST:

@@ -1,4 +1,4 @@
-"""The largest change of a PDFA direction from one record, and the law of its noise: loops, Monte Carlo, search."""
+"""The largest change of a PDFA direction from one record, and the law of its noise: loops, Monte Carlo, a search."""
 
 import itertools
 import math
@@ -42,14 +42,17 @@ def test_the_law_of_a_column_equals_loops(m, n_in, n_out):
 @pytest.mark.verifies("ohana2021:eq13-index")
 @pytest.mark.parametrize("m, n_in, n_out", [(4, 3, 5), (7, 5, 2)])
 def test_a_column_has_as_many_deviations_as_the_layer_has_units(m, n_in, n_out):
-    """j runs to n_l, the size of g and of the column, not to n_{l-1}, the number of columns."""
+    """A column has as many deviations as the layer has units: j runs to n_l, the size of g and of the column.
+
+    n_{l-1} is the number of columns.
+    """
     f, std = column_law(*some_layer(m, n_in, n_out), sigma=1.0)
     for k in range(n_in):
         assert f[:, k].shape == std[:, k].shape == (n_out,)
 
 
 def v12(l):
-    """The input of layer l of V-12: u, phi' and h, of three records with literal offset, without g."""
+    """The input of layer l of V-12: u, phi' and h of three records with the literal offset, without g."""
     net, x, y, B = v11()
     z, h = forward(net, x)
     n = h[l - 1].shape[1]
@@ -69,11 +72,10 @@ def draws():
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:eq13", "ohana2021:eq12")
 def test_the_noise_of_the_rule_has_the_law_of_the_column(draws):
-    """For each entry, the mean is normal and N s^2 / var is chi-squared.
+    """The rule's noise has the law of the column: for each entry, the mean is normal and N s^2 / var is chi-squared.
 
-    There are 12 entries, two tests each, two sides.
-
-    A mean that is 0.17 std off, or a variance that is a third off, is missed with probability 1e-6.
+    There are 12 entries, two tests each, two sides. A mean that is 0.17 std off, or a variance that is a third off, is
+    missed with probability 1e-6.
     """
     f, std = column_law(*v12(1), sigma=0.1)
     n = len(draws)
@@ -87,9 +89,10 @@ def test_the_noise_of_the_rule_has_the_law_of_the_column(draws):
 @pytest.mark.slow
 @pytest.mark.verifies("ohana2021:eq13")
 def test_columns_share_their_noise_and_rows_do_not(draws):
-    """Fisher's z of a sample correlation is normal with variance 1 / (n - 3): 18 pairs of columns, 48 of rows.
+    """Columns share their noise, but rows do not, by Fisher's z of 18 pairs of columns and 48 of rows.
 
-    A z that is 0.17 off is missed with probability 1e-6.
+    Fisher's z of a sample correlation is normal with variance 1 / (n - 3). A z that is 0.17 off is missed with
+    probability 1e-6.
     """
     _, dphi, h = v12(1)
     n, p = len(draws), []
@@ -107,7 +110,10 @@ def test_columns_share_their_noise_and_rows_do_not(draws):
 
 @pytest.mark.verifies("ohana2021:eq13")
 def test_the_digits_of_the_shared_noise():
-    """In layer 2 of V-12, the columns 1 and 2 of row 1 have the correlation 0.9961, so they are nearly one draw."""
+    """The shared noise has the ledger's digits: in layer 2 of V-12, columns 1 and 2 of row 1 correlate with 0.9961.
+
+    So the two columns are nearly one draw.
+    """
     u, dphi, h = v12(2)
     _, std = column_law(u, dphi, h, sigma=0.1)
     assert std[0] == pytest.approx([0.01921764, 0.01284443, 0.02941941], abs=5e-9)
@@ -132,7 +138,7 @@ BOUNDS = {"gamma_min": 0.3, "gamma_max": 0.9, "tau_h_min": 0.2, "tau_h_max": 1.1
 
 
 def deviations(dphi, h):
-    """(a_k)_j computed by loops, (n_l, n_{l-1})."""
+    """(a_k)_j as an array (n_l, n_{l-1}), computed by loops."""
     m, n_out, n_in = len(h), dphi.shape[1], h.shape[1]
     a = [[math.hypot(*(dphi[i, j] * h[i, k] for i in range(m))) for k in range(n_in)] for j in range(n_out)]
     return np.array(a)
@@ -155,7 +161,10 @@ def test_the_bounds_on_a_hold_with_an_entrywise_floor_and_are_attained():
 
 @pytest.mark.verifies("ohana2021:eq14")
 def test_a_floor_on_the_norm_is_no_floor_on_a():
-    """Rows (c, 0, 0, 0) with c = 0.5 have the norm 0.5 >= tau_h_min = 0.2, and a = 0 in the columns 2 to 4."""
+    """A floor on the norm is no floor on a: rows (c, 0, 0, 0) with c = 0.5 have the norm 0.5 >= tau_h_min = 0.2.
+
+    a = 0 in the columns 2 to 4.
+    """
     m, n = 5, 4
     h = clip_entries(np.array([[9.0, 0, 0, 0]] * m), 1 / math.sqrt(n))
     assert np.linalg.norm(h, axis=1).tolist() == [0.5] * m
@@ -175,21 +184,24 @@ def test_the_offset_as_printed_keeps_the_floor_of_a_for_inputs_that_are_not_nega
     x[:, 0] = 0
     a = deviations(np.full((m, 2), 0.3), clip_entries(offset(x, nu), c))
     assert (a >= low * (1 - 1e-12)).all()
-    x[:, 0] = -nu  # a negative unit, which the offset cancels
+    x[:, 0] = -nu  # the offset cancels a negative unit
     assert deviations(np.full((m, 2), 0.3), clip_entries(offset(x, nu), c))[:, 0].tolist() == [0, 0]
 
 
-# --- how far one record moves a column -----------------------------------------------------------------------
+# --- the largest change of a column from one record ----------------------------------------------------------
 
 
 def moved(old, new, m):
-    """Norm of f(D) - f(D') if one record (u, phi', h) is replaced by another. The other records cancel."""
+    """The norm of f(D) - f(D') if one record (u, phi', h) replaces another. The other records cancel."""
     return np.linalg.norm(old[0] * old[1] * old[2] - new[0] * new[1] * new[2]) / m
 
 
 @pytest.mark.verifies("ohana2021:prop2", "ohana2021:pre-eq16")
 def test_a_search_over_replaced_records_comes_up_to_the_sensitivity_and_not_beyond():
-    """m = 4, n_{l-1} = 5, n_l = 3, tau_B = 0.8, tau_h_max = 1.2, phi' in [0, 1]; random steps, kept if better."""
+    """A search over replaced records reaches the sensitivity and does not exceed it, by accepted random steps.
+
+    m = 4, n_{l-1} = 5, n_l = 3, tau_B = 0.8, tau_h_max = 1.2, phi' in [0, 1]. A step is accepted if it is better.
+    """
     m, c, r = 4, 1.2 / math.sqrt(5), rng(0)
     bound = column_sensitivity(m=m, n=5, tau_B=0.8, gamma_max=1.0, tau_h_max=1.2)
     assert bound == pytest.approx(0.21466253, abs=5e-9)
@@ -215,7 +227,7 @@ def test_a_search_over_replaced_records_comes_up_to_the_sensitivity_and_not_beyo
 def label_flip(**settings):
     """PDFA directions on two data sets that differ in one label, and m.
 
-    The weights are zero, so each output is (1/2, 1/2).
+    The weights are 0, so each output is (1/2, 1/2).
     """
     net = mlp([3, 4, 2], ops.tanh, rng=rng(0))
     for l in (1, 2):
@@ -233,7 +245,10 @@ def label_flip(**settings):
 
 @pytest.mark.verifies("ohana2021:prop2")
 def test_a_flipped_label_moves_a_column_of_the_rule_by_exactly_the_sensitivity():
-    """Top layer: errors (1/2, -1/2) and (-1/2, 1/2), scaled to 0.5; h_ik = c = 0.9 / 2. It moves 2 (0.5) (0.45) / 4."""
+    """Changing a label changes a column of the top layer by exactly the sensitivity, 2 (0.5) (0.45) / 4.
+
+    The errors are (1/2, -1/2) and (-1/2, 1/2), scaled to 0.5, and h_ik = c = 0.9 / 2.
+    """
     (one, _), (two, _) = label_flip()
     bound = column_sensitivity(m=4, n=4, tau_B=0.5, gamma_max=1.0, tau_h_max=0.9)
     assert bound == pytest.approx(0.1125, rel=1e-15)
@@ -245,7 +260,10 @@ def test_a_flipped_label_moves_a_column_of_the_rule_by_exactly_the_sensitivity()
 
 @pytest.mark.verifies("ohana2021:prop2")
 def test_a_bias_keeps_the_sensitivity_if_its_input_is_clipped_and_not_otherwise():
-    """The rule's biases read 1 unless bias="clipped": 2 (0.5) / 4 = 0.25 instead of 0.1125."""
+    """A bias satisfies the sensitivity only if its input is clipped: otherwise the change is 2 (0.5) / 4 = 0.25.
+
+    The rule's biases read 1 unless bias="clipped". The sensitivity is 0.1125.
+    """
     (_, one), (_, two) = label_flip(bias="one")
     assert np.linalg.norm(one[2] - two[2]) == pytest.approx(bias_sensitivity(m=4, tau_B=0.5, gamma_max=1.0), rel=1e-12)
     assert bias_sensitivity(m=4, tau_B=0.5, gamma_max=1.0) == 0.25
@@ -259,7 +277,10 @@ def test_a_bias_keeps_the_sensitivity_if_its_input_is_clipped_and_not_otherwise(
 
 @pytest.mark.verifies("ohana2021:prop2")
 def test_a_flipped_label_moves_a_hidden_layer_by_exactly_the_sensitivity():
-    """Sigmoid units are at z = 0, where phi' = gamma_max = 1/4. Inputs are clipped to c = 0.9 / sqrt(3)."""
+    """Changing a label changes a hidden layer by exactly the sensitivity.
+
+    Sigmoid units are at z = 0, where phi' = gamma_max = 1/4. Inputs are clipped to c = 0.9 / sqrt(3).
+    """
     net = mlp([3, 4, 2], ops.sigmoid, rng=rng(0))
     for l in (1, 2):
         net.W[l][:], net.b[l][:] = 0, 0

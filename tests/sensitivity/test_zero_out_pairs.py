@@ -1,4 +1,4 @@
-"""Random neighbours under zero-out: no record moves the sum of any rule further than its mechanism states.
+"""Random neighbours under zero-out: no record changes the sum of any rule by more than its mechanism states.
 
 The test includes every rule of nfa.rules that states a mechanism under zero-out, so a new rule needs no line here. In
 one data set, a record is as it was drawn. In the other, its inputs are NaN, which every rule here counts as 0. The
@@ -28,7 +28,7 @@ SOLVED = {"output_perturbation", "objective_perturbation"}
 
 
 def counts(rule):
-    """Whether its mechanism states a sensitivity under zero-out, on a network that all rules accept."""
+    """Whether the rule's mechanism states a sensitivity under zero-out, on a network that all rules accept."""
     net = mlp([3, 2], ops.tanh, rng=np.random.default_rng(0))
     try:
         rule.release("zero-out", hyper(rule, net, np.random.default_rng(0)) | {"net": net} | WHERE)
@@ -42,9 +42,9 @@ def size(rng, low=-2.0, high=2.0):
 
 
 def hyper(rule, net, rng):
-    """Settings of random sizes, chosen by their names or by the rule's declaration."""
+    """Settings of random sizes, chosen by name or by the rule's declaration."""
     known = {"m": size(rng), "K": int(rng.integers(1, 4)), "t": float(rng.random()), "net": net, rule.noise: 1.0}
-    # The minimiser is found to a gradient of `tolerance`, so the weight of the regulariser has a moderate size.
+    # The gradient at the minimiser is at most `tolerance`, so the regulariser has a moderate weight.
     known |= {"lam": size(rng, -1, 1), "R": size(rng, -1, 1), "tolerance": 1e-8}
     known |= {"B": feedback.draw(net, law="normal", scale=size(rng), rng=rng), "V": layerwise(net)}
     for name in ("C", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max", "L", "sigma"):
@@ -67,14 +67,14 @@ def test_the_walk_finds_the_rules():
     sums = {"dp_sgd", "dp_dfa", "dp_hybrid", "dp_dfa_joint", "dp_hybrid_joint", "dp_ulr_sound", "pdfa_isotropic"}
     assert sums <= set(COUNTED)
     assert SOLVED | {"shuffled_sgd"} <= set(COUNTED)
-    assert "pdfa" not in COUNTED  # it hides only labels
+    assert "pdfa" not in COUNTED  # pdfa protects only labels
 
 
-# --- what is drawn
+# --- the random cases
 
 
 def network(name, rng):
-    """A network of one to three layers, or with a convolution. Weights have any size, and some are 0."""
+    """A network of one to three layers, or with a convolution. Its weights have any size, and some are 0."""
     activations, classes = [ops.tanh, ops.sigmoid, ops.relu, ops.gelu, ops.identity], int(rng.integers(2, 7))
     losses = [ops.softmax_cross_entropy] if name in SOLVED else [ops.softmax_cross_entropy, ops.squared_error]
     loss, phi = losses[rng.integers(len(losses))], activations[rng.integers(len(activations))]
@@ -97,7 +97,7 @@ def network(name, rng):
 
 
 def record(shape, rng):
-    """An ordinary record, a zero record, one of any size of a float, or one with numbers that are not finite."""
+    """An ordinary record, a zero record, one of any size of a float, or one with values that are not finite."""
     v = rng.standard_normal(shape) * size(rng)
     kind = rng.random()
     if kind < 0.15:
@@ -110,7 +110,7 @@ def record(shape, rng):
 
 
 def neighbours(name, net, rng):
-    """(x, y, place): a batch, and the place of the record that is zeroed out in the other data set."""
+    """(x, y, place): a batch, and the place of the record that the other data set zeroes out."""
     k = 1 if name == "shuffled_sgd" else int(rng.integers(1, 7))
     x = np.stack([record(net.shape_h[0], rng) for _ in range(k)])
     classes = net.shape_h[net.L][0]
@@ -127,10 +127,10 @@ def neighbours(name, net, rng):
 
 
 def without_noise(rule, net, own, x, y):
-    """The direction without noise. If a rule draws, there is one draw for each example and its place."""
+    """The direction without noise. If a rule draws, it has one draw for each example and its place."""
     quiet = {name: no_noise for name in ("add_normal", "add_normal_each") if name in rule.given}
     quiet |= {"weigh": coupled} if "weigh" in rule.given else {}
-    if rule.name in SOLVED:  # from zero weights, because the difference from large weights would round
+    if rule.name in SOLVED:  # from zero weights, because the difference from large weights would be rounded
         net = net.copy()
         net.W[1][:], net.b[1][:] = 0, 0
     with np.errstate(all="ignore"):
@@ -139,7 +139,7 @@ def without_noise(rule, net, own, x, y):
 
 
 def stated(rule, net, own):
-    """The largest stated change without noise. For the rule that states a curve, it is that of its twin's minimiser."""
+    """The largest stated change without noise. For a rule that states a curve, it is that of the twin's minimiser."""
     said = rule.release("zero-out", own | {"net": net} | WHERE)
     if isinstance(said, Mechanism):
         return said.sensitivity
@@ -169,13 +169,13 @@ def ratio(name, seed):
 def test_no_random_pair_moves_further_than_stated(name, pairs):
     ratios = [ratio(name, seed) for seed in range(pairs)]
     assert max(ratios) <= 1 + ROUNDING, (name, int(np.argmax(ratios)))
-    assert max(ratios) > (0.05 if name in SOLVED else 0.5)  # the pairs come near the bound that they test
+    assert max(ratios) > (0.05 if name in SOLVED else 0.5)  # the pairs come near the bound
 
 
 @RULES
 @pytest.mark.verifies("ours:zero-out")
 def test_a_record_of_nan_is_the_zero_record(name):
-    """With this record, the sum is that of the other records, up to rounding.
+    """A record of NaN is the zero record: with this record, the sum is that of the other records, up to rounding.
 
     Alone, it gives the result of an empty batch.
     """
