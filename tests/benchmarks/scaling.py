@@ -1,4 +1,7 @@
-"""How cost grows with width, depth, batch size, threads, K, records and jobs: exponents with intervals."""
+"""How cost grows with width, depth, batch size, threads, K, records and jobs: exponents with intervals.
+
+The times are those of the group `growth`.
+"""
 
 from collections.abc import Sequence
 from typing import Any
