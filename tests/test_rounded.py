@@ -302,7 +302,7 @@ def counts(k, most):
 
 @functools.cache
 def doors():
-    """With the installed kernel, if any."""
+    """The two implementations of the noise: NumPy's and, if numba is installed, the kernel's."""
     kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
     return {"numpy": rounded, "numba": kernels}
 

@@ -87,7 +87,10 @@ def drawn(one, count=200):
 
 
 def test_pairs_are_of_all_kinds():
-    """Pairs are of all kinds: batches of 1 to 64 records; two, three and ten classes; copies; every position."""
+    """Pairs are of all kinds, with 1 to 64 records and two, three or ten classes.
+
+    They have copies, and the record is at every position.
+    """
     pairs = drawn(claim("sound", "replace-one"))
     sizes = {len(pair.x[1]) for pair in pairs}
     assert min(sizes) < 4

@@ -27,7 +27,7 @@ ULR_SIZES, ULR_BATCH = (784, 128, 64, 32, 10), 500
 
 
 def work(group: str, rule: str) -> tuple[int, int] | None:
-    """(operations, bytes) of a step of a rule at the sizes that are timed; None if we count no products for it.
+    """(operations, bytes) of a step of a rule at the timed sizes; None if we count no products for it.
 
     The hybrid rule is counted as BP, because its dense layers take a small part of a convolutional network.
     """

@@ -76,7 +76,7 @@ def {rule}(*args, **kwargs):
 
 def check(command, document):
     """Raise a ValueError unless a document follows the schema of its command."""
-    from jsonschema import Draft202012Validator  # two seconds where every format is installed
+    from jsonschema import Draft202012Validator  # takes two seconds if all formats are installed
     from referencing import Registry
 
     registry = Registry().with_contents((f"{name}.json", schema) for name, schema in SCHEMAS.items())

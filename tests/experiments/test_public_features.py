@@ -1,4 +1,4 @@
-"""Runs on public features: the trained head; values computed once, cached and restored; refusals."""
+"""Runs on public features: the trained head, values that are computed once, cached and restored, and refusals."""
 
 import json
 import re

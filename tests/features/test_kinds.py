@@ -1,4 +1,4 @@
-"""Features of every kind: bitwise a function of the example alone; random layers and light, by independent methods."""
+"""Features of every kind are bitwise a function of the example alone; random layers and light by other methods."""
 
 import hashlib
 

@@ -291,7 +291,10 @@ print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 @slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted on Linux")
 def test_memory_is_kept():
-    """Memory is kept: of ten times 8 MiB, at most a few pages are mapped again; otherwise all are, each time."""
+    """Memory is kept: of ten times 8 MiB, at most a few pages are mapped again.
+
+    Otherwise all pages are mapped again each time.
+    """
     told = {
         how: subprocess.run(
             [sys.executable, "-c", STEPS, how], capture_output=True, text=True, check=True

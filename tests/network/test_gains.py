@@ -53,7 +53,8 @@ def largest_gain(map_, seed=0, rounds=300):
 def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n, share):
     """The gain of a convolution is never exceeded and nearly attained.
 
-    The first two reach E8's 2.766044 at 8 x 8 and 2.397935 at 6 x 6, which are lower bounds of the largest.
+    The first two cases reach E8's 2.766044 at 8 x 8 and 2.397935 at 6 x 6. These values are lower bounds of the largest
+    gain.
     """
     map_ = map_.bind((1, n, n))
     found = [largest_gain(map_, seed) for seed in range(2)]

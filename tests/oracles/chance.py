@@ -20,9 +20,9 @@ def follows(sample, cdf, *, sees: float, tests: int = 1, **arguments) -> None:
 
     The distance is the largest difference of the two distribution functions.
 
-    If the other law differs by this distance at a point, the share of n draws below the point is nearer by e with
-    probability at most exp(-2 n e^2) (Hoeffding). For example, a normal law with a std 10 % too large has the distance
-    0.024, and one moved by 0.1 std has 0.04.
+    Suppose that the other law differs by this distance at a point. By Hoeffding, the share of n draws below the point
+    is nearer by e with probability at most exp(-2 n e^2). For example, a normal law with a std 10 % too large has the
+    distance 0.024, and one moved by 0.1 std has 0.04.
     """
     n = np.size(sample)
     shows = stats.kstwo.isf(CHANCE / tests, n) + math.sqrt(-math.log(CHANCE) / (2 * n))

@@ -151,7 +151,7 @@ def torch_hybrid(torch, net, x, y, B, *, ell, m, tau_e=math.inf):
 
 
 def fix_b():
-    """Fixture B: a convolution with 2 x 2 max pooling and two dense layers; B[2] has spectral norm 0.9.
+    """Fixture B: a convolution with 2 x 2 max pooling and two dense layers, with B[2] of spectral norm 0.9.
 
     It uses no random numbers.
     """

@@ -1,8 +1,8 @@
 """Privacy loss distributions: both bounds on epsilon hold at 50 and more digits, and are close to each other.
 
-The oracles are profiles at 60 digits by mpmath, sums of two-valued losses by exact binomials at 60 digits, two Poisson
-steps by quadrature of the definition, every batch of small data sets, values of Microsoft's prv_accountant, and
-dp-accounting.
+At 60 digits, the oracles are profiles by mpmath and sums of two-valued losses by exact binomials. Two Poisson steps are
+integrated by the definition, and every batch of small data sets is enumerated. Other values are from Microsoft's
+prv_accountant and from dp-accounting.
 """
 
 import csv

@@ -56,7 +56,7 @@ def uv(*arguments, cwd, **settings):
 
 
 def interpreter(version):
-    """A Python of this version that runs: from PATH, or else one of pyenv's; None if there is none."""
+    """A Python of this version that runs, from PATH or else one of pyenv's; None if there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     candidates = [shutil.which(f"python{version}"), *sorted(pyenv.glob(f"versions/{version}.*/bin/python"))]
     code = "import sys, ssl, venv; print('.'.join(map(str, sys.version_info[:2])))"

@@ -1,4 +1,4 @@
-"""ULR: the likelihood-ratio proxy compared with quadrature and full passes; its moments, its cost, its limits."""
+"""ULR: the likelihood-ratio proxy compared with quadrature and full passes, its moments, its cost and its limits."""
 
 import functools
 import inspect

@@ -147,11 +147,10 @@ def whole(folder):
 def kills(n, seed=0, jobs=1, epochs=150):
     """Kill the tiny table n times at random moments, continue each time, and compare with an undisturbed run.
 
-    The signal is SIGKILL.
-
-    Returns counts: kills, rounds (a finished table is begun again in another folder), kills that left a checkpoint,
-    kills that left finished cells, and how many of the rounds' records differ from those of the undisturbed run. A
-    moment is uniform over the time that a process has needed to finish.
+    The signal is SIGKILL. A moment is uniform over the time that a process has needed to finish. The result has several
+    counts. The first two are kills and rounds, because a finished table is begun again in another folder. Others are
+    the kills that left a checkpoint and those that left finished cells. The last is the number of the rounds' records
+    that differ from those of the undisturbed run.
     """
     from tests.experiments.tiny_runs import write_data
 

@@ -277,10 +277,10 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
 @pytest.mark.verifies("berthier2019:objpert")
 @pytest.mark.parametrize("law", ["entries", "norm"])
 def test_the_two_laws_of_the_noise_and_their_size(law):
-    """The two laws of the noise have their size, by the mean of |eta|_1 (entries: d b) or |eta|_2 (norm: d b).
+    """The two laws of the noise have their size: d b, by the mean of |eta|_1 or of |eta|_2.
 
-    The mean is over 1000 draws. At 5 standard errors, the false alarm is 6e-7. A mean size that is 9.8 of them, or 18
-    %, off is missed with probability 1e-6.
+    |eta|_1 is for independent entries, and |eta|_2 for a norm. The mean is over 1000 draws. At 5 standard errors, the
+    false alarm is 6e-7. A mean size that is 9.8 of them, or 18 %, off is missed with probability 1e-6.
     """
     problem = Problem(loss="least-squares", x=np.eye(3), y=np.zeros(3), lam=0.5, x_bound=1.0)
     rng = np.random.default_rng(0)

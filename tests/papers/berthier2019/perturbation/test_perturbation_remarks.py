@@ -187,7 +187,7 @@ def test_the_gradient_of_linear_regression():
 @pytest.mark.verifies("berthier2019:rem-largest-rate")
 @pytest.mark.parametrize("gamma, floor", [(0.1, 0.0526316), (1.0, 1.0), (1.9, 19.0)])
 def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
-    """The noise leaves a smallest error, which grows with the learning rate; the cost is the same for all.
+    """With noise, the error has a lower limit that grows with the learning rate; epsilon is the same for all.
 
     We add squares of the weights of all noises, with N(0, 1) on the gradient of (theta - x)^2 / 2.
     """

@@ -29,7 +29,7 @@ def seen(views, nodes):
 
 
 def laws(n, nodes):
-    """{(the nodes' numbers, S): set of laws of what they see, one for each data set}; masks are uniform."""
+    """{(the nodes' numbers, S): set of laws of what they see, one for each data set}. Masks are uniform."""
     found = {}
     for data in itertools.product(range(MODULUS), repeat=n):
         x = np.array(data)[:, None]
