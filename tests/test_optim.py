@@ -42,7 +42,10 @@ def test_sgd_is_w_minus_eta_times_the_direction(number):
 
 
 def test_momentum_by_hand():
-    """Momentum by hand: v = 1, then 0.5 * 1 + 1 = 1.5, then 0.5 * 1.5 - 1 = -0.25; w = -(1 + 1.5 - 0.25) / 4."""
+    """Momentum gives the steps by hand: w = -(1 + 1.5 - 0.25) / 4.
+
+    The values of v are 1, then 0.5 * 1 + 1 = 1.5, then 0.5 * 1.5 - 1 = -0.25.
+    """
     net, optimizer = one_weight(), SGD(0.25, momentum=0.5)
     for t, number in enumerate((1.0, 1.0, -1.0), start=1):
         optimizer.step(net, *given(number), t)

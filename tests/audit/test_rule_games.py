@@ -162,7 +162,7 @@ def test_what_no_mean_of_one_step_shows_is_refuted(noise):
 
 @pytest.mark.parametrize("share, trials, known", [(1.0, 500, math.sqrt(13)), (0.8, 1000, math.sqrt(7.640704))])
 def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known):
-    """The power of the game on noise that is subtracted again: it misses less than once in a million times.
+    """The game on noise that is subtracted again misses the mistake less than once in a million times.
 
     Sums of four steps contain the record 1, 2, 2 and 2 times with the noise of one, and sqrt(2) times is stated. If
     eight tenths are subtracted, they contain it 1, 1.8, 1.44 and 1.152 times. We use the event of the middle and a
@@ -181,7 +181,7 @@ def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known)
 
 @pytest.mark.parametrize("rate", [0.002, 0.02, 0.2])
 def test_the_power_of_the_game_on_rare_events(rate):
-    """The power of the game on rare events: it misses less than once in a million times.
+    """The game on rare events misses a mistake less than once in a million times.
 
     The game is planned after runs that showed the event at its rate.
     """

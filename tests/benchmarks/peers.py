@@ -31,7 +31,7 @@ class Task(NamedTuple):
 
 
 class Peer(NamedTuple):
-    """A peer's functions:
+    """A peer's functions.
 
     ``steps(x, labels)`` gives the step on records in memory. A peer of torch has its model too.
     """

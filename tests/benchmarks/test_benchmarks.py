@@ -60,9 +60,9 @@ def test_whatever_is_timed_of_ours_takes_a_step(folder, name):
 
 
 def our_directions(folder, problem, rule, x, labels, **more):
-    """The direction that our rule, bound as in a run, would subtract at the peers' first weights:
+    """The direction that our rule, bound as in a run, would subtract at the peers' first weights.
 
-    W[1], b[1], W[2], ...
+    The arrays are in the order W[1], b[1], W[2], ...
     """
     from nfa.experiments.prepare import prepare
     from tests.benchmarks import own

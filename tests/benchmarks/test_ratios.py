@@ -116,7 +116,7 @@ def test_the_arithmetic_counts_the_products_that_are_timed(monkeypatch):
 
 
 def test_what_remains_of_a_target():
-    """What remains of a target's time is as computed by hand, for a step and for an epoch.
+    """The remaining time of a target is as computed by hand, for a step and for an epoch.
 
     The products take 3 ms of a step of 7 ms, and the peer's step takes 4 ms. An epoch of 10 steps takes 80 ms. Of this
     time, reading takes 3 ms, and 1000 forward passes take the time of their operations.

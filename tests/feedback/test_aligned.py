@@ -46,9 +46,9 @@ def test_transported_errors_are_parallel_to_those_of_the_feedback(sizes):
 @pytest.mark.verifies("ours:aligned-weights")
 @pytest.mark.parametrize("sizes", SIZES)
 def test_what_stays(sizes):
-    """What stays:
+    """Alignment leaves W[1] and the norm of W[L] unchanged.
 
-    W[1], the norm of W[L], and for each W between, the part without feedback and the other part's norm.
+    For each W between, it leaves the part without feedback and the norm of the other part unchanged.
     """
     net, B = drawn(sizes)
     before = net.copy()

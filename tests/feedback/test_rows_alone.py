@@ -217,7 +217,7 @@ def test_the_fixed_threshold_of_an_opu_looks_at_no_other_error():
 
 
 def test_what_lightonml_sets_is_set_before_any_example_is_shown():
-    """What lightonml sets is set before it gets any example: exposure, frame time, gain and the camera's region.
+    """lightonml sets exposure, frame time, gain and the camera's region before it gets any example.
 
     nfa fits it to sizes, not to data.
     """

@@ -203,7 +203,10 @@ def test_every_wrong_number_fails(path):
 
 
 def test_an_altered_number_by_hand():
-    """Altered numbers by hand: noise below the hypothesis, sufficient noise, and an event with too little evidence."""
+    """Numbers altered by hand have the expected effect.
+
+    We test noise below the hypothesis, sufficient noise, and an event with too little evidence.
+    """
     path = next(path for path in FILES if path.stem == "prop2_2")
     source = path.read_text(encoding="utf-8")
     for right, wrong, sentence in (

@@ -646,7 +646,7 @@ def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
     ],
 )
 def test_what_each_way_of_drawing_batches_costs(sampling, adjacency, bound, value):
-    """What each way of drawing batches costs, for batches of 64 of 60,000, 25 epochs, noise multiplier 4."""
+    """Each way of drawing batches has its epsilon, for batches of 64 of 60,000, 25 epochs, noise multiplier 4."""
     mechanism = Mechanism(
         law="gaussian",
         sensitivity=1.0,
@@ -686,7 +686,7 @@ def test_the_closed_form_is_wrong_where_its_conditions_do_not_hold():
 
 @pytest.mark.verifies("zhuwang2019:thm5")
 def test_what_the_factor_3_costs():
-    """What the factor 3 costs: nothing at alpha = 2, and at most log(3) / (alpha - 1).
+    """The factor 3 costs nothing at alpha = 2, and at most log(3) / (alpha - 1) otherwise.
 
     The largest cost is reached with little noise.
     """

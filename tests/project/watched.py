@@ -62,7 +62,7 @@ class Watch:
 
 
 def writes(mode, flags):
-    """Whether the audit event `open` is for writing:
+    """Whether the audit event `open` is for writing.
 
     `mode` is from open(), or it is None and `flags` is from os.open().
     """

@@ -305,7 +305,7 @@ def test_epsilon_is_where_delta_is_kept():
 
 
 def test_the_numbers_of_the_statement():
-    """The ledger's numbers: 3.00257 by orders on a fine grid, and 2.81 by quadrature.
+    """The statement has the ledger's numbers: 3.00257 by orders on a fine grid, and 2.81 by quadrature.
 
     The quadrature is over nine corners and the noise that hides the remaining gradient.
     """

@@ -167,7 +167,7 @@ def test_the_sensitivity_of_a_convolution_of_the_ledger():
     ],
 )
 def test_where_convolutions_leave_room_for_a_tau_h(shape, padding, at, tau_h, least):
-    """Where convolutions leave room for a tau_h: E8 at S = 3, and the least S that the refusal names.
+    """Convolutions leave room for a tau_h only from some S on: E8 at S = 3, and the least S that the refusal names.
 
     0.01 % more than this S leaves room, at a small tau_h.
     """

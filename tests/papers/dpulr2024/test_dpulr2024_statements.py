@@ -494,9 +494,9 @@ def test_the_jacobian_of_a_linear_layer_with_channels():
 
 @pytest.mark.verifies("dpulr2024:rank-claim", "dpulr2024:asm1", "dpulr2024:L256")
 def test_when_the_batch_has_full_rank():
-    """When the batch has full rank: with four features and a bias, four generic examples give rank 4 of 5.
+    """A batch has full rank with enough examples: with four features and a bias, four give rank 4 of 5.
 
-    Five examples are enough, and equal inputs never are.
+    The examples are generic. Five examples are enough, and equal inputs never are.
     """
     net, x, _ = class_net([4, 3], 5, 4)
     loss = np.linspace(1, 2, 5)

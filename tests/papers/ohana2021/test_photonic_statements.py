@@ -536,9 +536,9 @@ def test_readings_that_the_stated_bounds_leave_open():
 
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_two_readings_of_the_error_in_the_baseline():
-    """Two readings of the error in the baseline, on V-11 with V-12's top noise: e scaled to 0.5, or unscaled.
+    """The two readings of the error in the baseline scale e to 0.5, or leave it unscaled.
 
-    Noise is drawn once, for all layers.
+    We use V-11 with the top layer's noise of V-12. Noise is drawn once, for all layers.
     """
     net, x, y, _ = v11()
 

@@ -393,7 +393,7 @@ def test_tdfa_is_dfa_with_a_ternary_error_below_the_top():
 
 @pytest.mark.verifies("ohana2021:exp-inline")
 def test_how_much_noise_reaches_the_released_average():
-    """How much noise reaches the released average, in units of the largest signal: sigma sqrt(n_l / m).
+    """The noise on the released average is sigma sqrt(n_l / m), in units of the largest signal.
 
     This is for saturated inputs. DP-SGD at z = 1 has sqrt(d) / m. 784-512-512-10, m = 256, and one draw each. The norm
     of 512 normals varies by 3 %, that of 669,706 by 0.1 %. A correct program fails with probability below 1e-5 (seeds

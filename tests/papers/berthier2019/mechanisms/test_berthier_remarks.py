@@ -120,7 +120,7 @@ def test_an_unlikely_event_decides_about_epsilon(eta):
 
 @pytest.mark.verifies("berthier2019:rem-high-prob")
 def test_what_delta_says_of_the_privacy_loss():
-    """What delta says about the privacy loss: for N(1, 1) and N(0, 1), the loss is N(1/2, 1).
+    """delta differs from the probability of a large privacy loss, for N(1, 1) and N(0, 1) with the loss N(1/2, 1).
 
     We compute delta by a quadrature of its positive part.
     """

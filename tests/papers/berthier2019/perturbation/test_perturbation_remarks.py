@@ -57,7 +57,7 @@ def test_the_noise_of_langevin_dynamics_depends_on_the_learning_rate(gamma, nois
 @pytest.mark.verifies("berthier2019:rem-softmax")
 @pytest.mark.parametrize("n, of_mean, of_largest", [(10, 0.543, 0.948), (100, 0.568, 0.896), (1000, 0.560, 0.845)])
 def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_largest):
-    """Where both bounds are allowed, Lemma 3.1 is the stronger one.
+    """If both bounds are allowed, Lemma 3.1 is the stronger one.
 
     The test writes the divergences of Theorem 3.6. In the regime, the lemma is below twice the mean. Outside the
     regime, it is near the largest divergence.
