@@ -20,6 +20,9 @@
 # You need NumPy, and you need to know what a neural network is. The page {doc}`notation` lists the letters of all
 # papers side by side.
 #
+# In all tutorials, comments that begin with "In words" describe a picture. If you read the file and not the page,
+# cover these comments until you have predicted. Lines such as `(shown-...)=` are targets of links.
+#
 # Statements (claims and equations of the papers) that this page uses: {ref}`lee2020:notation <lee2020-notation>`,
 # {ref}`lee2020:eq1 <lee2020-eq1>`, {ref}`lee2020:softmax <lee2020-softmax>`, {ref}`lee2020:ce <lee2020-ce>`,
 # {ref}`lee2020:e <lee2020-e>`, {ref}`lee2020:eq3 <lee2020-eq3>`, {ref}`lee2020:gamma <lee2020-gamma>`,
@@ -39,7 +42,9 @@ plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use"
 # ## A batch
 #
 # We take sixty-four images of clothes as a batch. Each row of an array is one record. A record consists of $x$ and
-# its label. We write the label as a vector $y$ with a single 1.
+# its label. We write the label as a vector $y$ with a single 1. The comments in the code give the shapes of arrays.
+# There $m$ is the number of records in the batch, $n_0$ the number of inputs (pixels) of a record, and $n_L$ the
+# number of classes.
 
 # %%
 images = data.load("fashion-mnist-small")  # 6,000 + 1,000 real images, no download
@@ -63,11 +68,13 @@ plt.show()
 # $$h^0 = x, \qquad z^l = W^l h^{l-1} + b^l, \qquad h^l = \phi_l(z^l), \qquad \hat y = h^L$$
 #
 # This is Equation 1 ({ref}`lee2020:eq1 <lee2020-eq1>`). There are $L$ layers, not $L + 1$, because the input $h^0$ is
-# not a layer. The matrix $W^l$ leads **into** layer $l$ and has one row for each unit of this layer. The code counts
-# in the same way. It has `W[l]`, `z[l]` and `h[l]`, and `W[0]` and `z[0]` are empty.
+# not a layer. A **unit** of layer $l$ is one entry of $h^l$, and layer $l$ has $n_l$ units. The matrix $W^l$ leads
+# **into** layer $l$ and has one row for each unit of this layer. The code counts in the same way. It has `W[l]`,
+# `z[l]` and `h[l]`, and `W[0]` and `z[0]` are empty.
 #
-# The next cell makes the fully connected network of Section 5.2, 784-128-256-10. **Predict before you run the next
-# cell**: how many numbers does this network learn?
+# The next cell makes the fully connected network of Section 5.2 of Lee & Kifer. It has 784 inputs, then layers of
+# 128, 256 and 10 units. In short, we write 784-128-256-10. **Predict before you run the next cell**: how many numbers
+# does this network learn?
 
 # %%
 net = network.lee2020_fc_fmnist(rng=noise.Streams(1)("init"))
@@ -80,7 +87,7 @@ print(f"{net.n_parameters:,} in all")
 
 # %% [markdown]
 # The network learns about 136,000 numbers. Three quarters of them belong to the first layer, because $784 \cdot 128$
-# is the only large product.
+# is by far the largest product.
 #
 # The papers write examples as columns, and the code writes them as rows. One example is a row of `h[l]`, so a whole
 # batch passes through a layer at once. Therefore $W h$ becomes `h @ W.T`. This is the only transpose that you need to
@@ -102,20 +109,22 @@ for l, (ax, title) in enumerate(zip(axes, titles, strict=True)):
     ax.set(title=title, xlabel=f"{h[l].shape[1]} units", yticks=[])
     fig.colorbar(shown, ax=ax, location="bottom").locator = plt.MaxNLocator(2)
 axes[0].set_ylabel("64 records")
-# In words: Four colour maps of 64 rows each, one for each layer. The rows differ in the input and the first layer,
-# and hardly in the second. The output is ten vertical stripes near 0.1.
+# In words: Four colour maps of 64 rows each, for the input and the three layers. The rows differ in the input and the
+# first layer, and hardly in the second. The output is ten vertical stripes near 0.1.
 plt.show()
 
 # %% [markdown]
 # The pictures show one batch on its way through the network, one record a row. In $h^1$ the rows still differ. In
 # $h^2$ they nearly agree. In $\hat y$ they agree even more, so you see vertical stripes. The network is not trained
-# yet. The inputs of its second layer are close to the middle of the sigmoid, and each class gets a probability of
-# about a tenth.
+# yet. The hidden units are sigmoids, $\phi(z) = 1 / (1 + e^{-z})$. A change of $z$ changes $\phi(z)$ by at most a
+# quarter of this change, so the differences between the records become smaller. The entries of $z^2$ are near 0,
+# where the sigmoid is $1/2$. Each class gets a probability of about a tenth.
 #
 # ## What stands between $z$ and $h$
 #
-# We need three things from $\phi$. We need $\phi$ itself, and for the way back its derivative $\phi'$. For privacy we
-# need a bound on the derivative, $|\phi_l'| \le \gamma_l$ ({ref}`lee2020:gamma <lee2020-gamma>`).
+# We need three things from $\phi$. We need $\phi$ itself. We need its derivative $\phi'$ to send the error from the
+# output to the lower layers (tutorial {doc}`02_feedback_alignment`). For privacy we need a bound on the derivative,
+# $|\phi_l'| \le \gamma_l$ ({ref}`lee2020:gamma <lee2020-gamma>`).
 
 # %%
 t = np.linspace(-5, 5, 401)
@@ -136,17 +145,23 @@ plt.show()
 # %% [markdown]
 # Compare the bounds in the legend on the right. All four derivatives have an upper bound. The bound of the sigmoid is
 # $1/4$, and tutorial {doc}`05_sensitivity` uses it. Ohana et al. also ask for a **lower** bound,
-# $\gamma^{\min} \le |\phi'|$ ({ref}`ohana2021:eq9c <ohana2021-eq9c>`). As printed, the bound may be 0. But Equations
-# 14 and 17 of the paper divide by $\gamma^{\min}$, so $\gamma^{\min}$ has to be positive. The derivatives of all four
-# activations are 0 somewhere or come as near to 0 as you like. With this reading, none of the activations that the
-# paper names can meet the requirement. Our verdict on the requirement is `false`, and you can check this verdict in
-# the picture. ({doc}`generated/papers/index` has all verdicts, and explains what each word means.)
+# $\gamma^{\min} \le |\phi'|$ for all $z$ ({ref}`ohana2021:eq9c <ohana2021-eq9c>`). They call this requirement
+# reasonable for activations such as sigmoid, tanh and ReLU. As printed, the bound may be 0. But Equations 14 and 17
+# of the paper divide by $\gamma^{\min}$, so they need $\gamma^{\min} > 0$. The derivatives of all four activations
+# are 0 somewhere or come as near to 0 as you like. So none of the activations that the paper names has a lower bound
+# above 0. Therefore our verdict on the requirement is `false`: these activations do not meet it in the form that the
+# equations need. You can check this verdict in the picture. ({doc}`generated/papers/index` has all verdicts, and
+# explains what each word means.)
 #
 # ## The last layer
 #
-# The last $\phi$ is the softmax ({ref}`lee2020:softmax <lee2020-softmax>`). The softmax mixes the units of a row, so
-# it is not elementwise like the other $\phi$. **Predict**: add 100 to all ten entries of $z^L$. What happens to
-# $\hat y$?
+# The last $\phi$ is the softmax ({ref}`lee2020:softmax <lee2020-softmax>`). With $z = z^L$, its entry for class $k$
+# is
+#
+# $$\hat y[k] = \frac{e^{z[k]}}{\sum_j e^{z[j]}} .$$
+#
+# The softmax mixes the units of a row, so it is not elementwise like the other $\phi$. **Predict**: add 100 to all
+# ten entries of $z^L$. What happens to $\hat y$?
 
 # %%
 y_hat = ops.softmax(z[net.L])
@@ -155,6 +170,9 @@ shifted = ops.softmax(z[net.L] + 100)
 print(f"after adding 100: a difference of {np.abs(shifted - y_hat).max():.0e} at most")
 
 # %% [markdown]
+# Apart from rounding, nothing changes. Adding 100 multiplies the numerator and the denominator by $e^{100}$, and this
+# factor cancels.
+#
 # The loss of a record is $\mathcal L = -\sum_k y[k] \log \hat y[k]$ ({ref}`lee2020:ce <lee2020-ce>`). It is the
 # negative logarithm of the probability that the network gives to the right label. Its unit is the nat, because the
 # logarithm is the natural one. **Predict**: what is the loss of a network that has learnt nothing?
@@ -164,12 +182,19 @@ loss = ops.cross_entropy(z[net.L], y)  # (m,)
 print(f"mean loss {loss.mean():.3f}, log 10 = {np.log(10):.3f}")
 
 # %% [markdown]
+# The mean loss is near $\log 10$, because the right label gets a probability of about a tenth.
+#
 # ## The error $e$
 #
 # All learning in these papers starts from one vector for each record, $e = \partial \mathcal L / \partial z^L$. For
 # softmax with cross-entropy this error is $\hat y - y$ ({ref}`lee2020:e <lee2020-e>`), the prediction minus the
-# label. The derivative of the softmax is already part of $e$, so you must not multiply by it again. The next cell
-# checks the formula: it moves one entry of $z^L$ up and down a little.
+# label. To see why, let $c$ be the right class and $z = z^L$. Then the loss is
+#
+# $$\mathcal L = -\log \hat y[c] = -z[c] + \log \sum_j e^{z[j]} .$$
+#
+# The derivative of $-z[c]$ by $z[k]$ is $-1$ for $k = c$ and 0 otherwise, so it is $-y[k]$. The derivative of the
+# logarithm of the sum is $\hat y[k]$. The derivative of the softmax is already part of $e$, so you must not multiply
+# by it again. The next cell checks the formula: it moves one entry of $z^L$ up and down a little.
 
 # %%
 e = net.loss.error(z[net.L], y)  # (m, n_L)
@@ -207,8 +232,9 @@ plt.show()
 # ## What a layer learns
 #
 # Every rule with a backward pass computes some $\delta z^l$ for each layer. The rule then takes the outer product
-# $\delta z^l (h^{l-1})^\top$ of each record ({ref}`lee2020:eq3 <lee2020-eq3>`). In the top layer, all rules have
-# $\delta z^L = e$. The sum over a batch is one matrix product. To compute the norm of a single record's part, you
+# $\delta z^l (h^{l-1})^\top$ of each record ({ref}`lee2020:eq3 <lee2020-eq3>`). We call this matrix the record's
+# **term**, because an update is the sum or the mean of the terms of a batch. In the top layer, all rules have
+# $\delta z^L = e$. The sum of the terms is one matrix product. To compute the norm of a single record's term, you
 # need no matrix at all:
 
 # %%
@@ -225,9 +251,9 @@ print(f"‖e‖ ‖h‖ {np.linalg.norm(e[7]) * np.linalg.norm(h_in[7]):.12f}")
 #
 # ## A convolution is the same
 #
-# Equation 1 contains a matrix, but a convolution slides a kernel over an image. A convolution is still an affine map,
-# so it can be written with a matrix. To see the matrix, apply the layer to images that are 1 at one pixel and 0
-# elsewhere:
+# Equation 1 contains a matrix, but a convolution slides a **kernel**, a small array of weights, over an image. A
+# convolution is still an affine map, so it can be written with a matrix. To see the matrix, apply the layer to images
+# that are 1 at one pixel and 0 elsewhere:
 
 # %%
 two_layers = [(dense.Conv2d(1, 3), ops.tanh), (dense.Dense(2),)]
@@ -251,9 +277,10 @@ print(f"{np.count_nonzero(as_matrix)} of {as_matrix.size} entries are not 0")
 
 # %% [markdown]
 # The matrix contains the same nine numbers sixteen times, once for every place where the kernel fits. So Equation 1
-# holds with this $W$. The transpose $W^\top$ carries a vector back from $z$ to $h$, and it is the transpose of this
-# matrix. The code never builds the matrix. Instead, `im2col` copies all patches of the image into columns, and one
-# product with the nine numbers computes the layer.
+# holds if $W$ means this matrix with 16 rows and 36 columns. In formulas, $W$ always means the matrix, and its
+# transpose $W^\top$ carries a vector back from $z$ to $h$. In the code, `W[l]` of a convolution contains only the
+# kernel, and the code never builds the matrix. Instead, `im2col` copies all patches of the image into columns, and
+# one product with the nine numbers computes the layer.
 
 # %%
 image = scaled[7, :, :6, 10:16][None]  # a corner of a real image, (1, 1, 6, 6)
@@ -287,15 +314,15 @@ for l in range(1, cnn.L + 1):
 # - For softmax with cross-entropy, the error of a record is $e = \hat y - y$. Its entries sum to 0, and its norm is
 #   at most $\sqrt 2$.
 # - Before training, each class gets about a tenth, and the norm of the error is about $\sqrt{0.9}$.
-# - A record adds the outer product $\delta z^l (h^{l-1})^\top$ to a layer's update. The norm of this matrix is the
-#   product of two norms.
+# - A record's term in a layer's update is the outer product $\delta z^l (h^{l-1})^\top$. The norm of this matrix is
+#   the product of two norms.
 # - A convolution is an affine map with a matrix that repeats the kernel, so Equation 1 covers it too.
 #
 # ## Exercises
 #
 # 1. **By hand.** Take a network 2-1-2 with $W^1 = (3, 4)$, $b^1 = 0$, $\phi_1 = \tanh$, $x = (1, -1)$,
-#    $W^2 = (1, -1)^\top$, $b^2 = 0$ and the label $y = (1, 0)$. Find $z^1$, $h^1$, $\hat y$, $\mathcal L$ and $e$
-#    with pencil and a pocket calculator. Check: make
+#    $W^2 = (1, -1)^\top$, $b^2 = 0$ and the label $y = (1, 0)$. The last layer is softmax, and the loss is
+#    cross-entropy. Find $z^1$, $h^1$, $\hat y$, $\mathcal L$ and $e$ with pencil and a pocket calculator. Check: make
 #    `network.mlp([2, 1, 2], ops.tanh, rng=noise.Streams(0)("init"))`. Set its `W[1]`, `b[1]`, `W[2]`, `b[2]` (arrays
 #    of two and of one dimension), and call `network.forward`. The loss is 1.720.
 # 2. **Without biases.** Ohana et al. have no $b$ in Equation 2; "biases are columns of $W^l$"
@@ -304,9 +331,11 @@ for l in range(1, cnn.L + 1):
 # 3. **Only loops.** Write the forward pass with `for` over records and units and without a matrix product. Compare
 #    your result with `z[3]` to twelve digits. All 64 records take some seconds. Check: in the clone,
 #    `pytest --eq lee2020:eq1` runs the tests of our forward pass.
-# 4. **Other losses.** For `ops.squared_error` and `ops.logistic`, find $e$ on paper. Check your $e$ by central
-#    differences as above, with their `value` and `error`. For which of the three losses is $\|e\|$ bounded for all
-#    $z$, and what is the bound? Check: compare the norms of `error(1000 * z[3], y)` for the two losses with
+# 4. **Other losses.** Take two more losses. `ops.squared_error` is $\frac12 \|z - y\|^2$, and `ops.logistic` is
+#    $-\sum_k \big(y[k] \log \sigma(z[k]) + (1 - y[k]) \log(1 - \sigma(z[k]))\big)$, with the sigmoid $\sigma$. For
+#    both, find $e$ on paper. Check your $e$ by central differences as above, with their `value` and `error`.
+#    Cross-entropy is the third loss. For which of the three losses is $\|e\|$ bounded for all $z$, and what is the
+#    bound? Check: compare the norms of `error(1000 * z[3], y)` for `ops.squared_error` and `ops.logistic` with
 #    $\sqrt{10}$.
 # 5. **Count.** How many numbers does `network.dpulr2024_resnet5` learn? What does its skip connection require of the
 #    shapes? Check: `n_parameters`, and its docstring.
@@ -330,8 +359,8 @@ for l in range(1, cnn.L + 1):
 #
 # </details>
 #
-# <details><summary>3. A record's part in the gradient of a layer is a matrix of 256 x 128. How do you compute its
-# norm without forming the matrix?</summary>
+# <details><summary>3. A record's term in the update of a layer is a matrix of 256 x 128. How do you compute its norm
+# without forming the matrix?</summary>
 #
 # The matrix is an outer product, and $\|\delta z \, h^\top\|_F = \|\delta z\| \|h\|$. So two vectors of 256 and 128
 # numbers are enough.
