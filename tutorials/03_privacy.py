@@ -62,9 +62,12 @@ print(f"corrected share of yeses: {rr.debiased_mean(answers, truth=0.5):.3f}")
 # %% [markdown]
 # There are about 400 yeses. Of the 300 people who copied, the first coin tells 150 to be truthful. The first coin
 # sends 500 people to the second coin, and half of these say yes. Any single yes may come from the coin. Still we can
-# estimate the share: subtract the quarter of yeses that come from the coin, and divide by the one half that is true.
-# In return, the variance is larger. The next cell makes four hundred such surveys and compares their variance with
-# the formula:
+# estimate the share. We subtract the quarter of answers that are a yes from the second coin. Then we divide by the
+# probability $p$ of a truthful answer (`truth` in the code), here $p = 1/2$.
+#
+# In return, the estimate has a variance. If all 1,000 people answered truthfully, we would know the share exactly.
+# With the coins, the variance for $n$ people is $(1 - p^2) / (4 p^2 n)$. The next cell makes four hundred such
+# surveys and compares their standard deviation with the root of this formula:
 
 # %%
 surveys = [rr.randomised_response(bits, truth=0.5, rng=rng) for _ in range(400)]
@@ -94,12 +97,12 @@ print(f"std of the surveys {np.std(shares):.4f}, by the formula {std:.4f}")
 #
 # ### Neighbours
 #
-# A data set is the histogram $x$ of its records, with $x_k$ records of kind $k$
+# A data set is the histogram $x$ of its records, with $x_j$ records of kind $j$
 # ({ref}`berthier2019:def-hist <berthier2019-def-hist>`). Two data sets are **neighbours**, $x \sim y$, if they differ
 # in one record. There are two ways to define this, and they are not the same:
 #
-# $$\textbf{add-remove:}\quad \|x - y\|_1 = \sum_k |x_k - y_k| = 1 \qquad\quad
-# \textbf{replace-one:}\quad \|x - y\|_1 = 2,\; \sum_k x_k = \sum_k y_k$$
+# $$\textbf{add-remove:}\quad \|x - y\|_1 = \sum_j |x_j - y_j| = 1 \qquad\quad
+# \textbf{replace-one:}\quad \|x - y\|_1 = 2,\; \sum_j x_j = \sum_j y_j$$
 #
 # With add-remove, a record is in the data set or not. With replace-one, a record has another value, and everybody
 # knows the number of records. **Predict**: two people did not copy and one did. How many neighbours does this data
@@ -112,31 +115,38 @@ for adjacency in ("add-remove", "replace-one"):
     print(f"{adjacency:12} [2, 1] has {found}, at the distance {apart}")
 
 # %% [markdown]
-# Our survey uses replace-one, because everybody answers, with a yes or a no. To replace a record is to remove it and
-# then to add another one. So a mechanism that is $\epsilon$-private for add-remove is $2\epsilon$-private for
-# replace-one. If an $\epsilon$ is stated without its neighbours, it can be wrong by a factor of two
-# ({doc}`05_sensitivity` discusses this again).
+# With add-remove, one record of either kind comes or goes, so there are four neighbours. With replace-one, a record
+# of one kind becomes a record of the other kind, so there are two. Our survey uses replace-one, because everybody
+# answers, with a yes or a no.
 #
-# Training uses a third relation, **zero-out** ({ref}`ours:zero-out <ours-zero-out>`). The number of records stays,
-# and one record adds exactly 0 to every sum. Zero-out hides whether a record took part, as add-remove does. It does
-# not hide how many records there are.
+# Training uses a third relation, **zero-out** ({ref}`ours:zero-out <ours-zero-out>`). Two neighbours have the same
+# number of records. In one of them, a blank record takes the place of a record, and the blank adds exactly 0 to every
+# sum. So zero-out hides whether a record took part, as add-remove does. It does not hide the number of records, which
+# is public.
 #
 # ### The definition
 #
 # A mechanism $A$ computes a random output from a data set. It is $(\epsilon, \delta)$-private if the following holds
 # for **all** neighbours $x \sim y$ and every set $S$ of outputs ({ref}`berthier2019:def2.1 <berthier2019-def2-1>`):
 #
-# $$P[A(x) \in S] \le e^{\epsilon} P[A(y) \in S] + \delta$$
+# $$\Pr[A(x) \in S] \le e^{\epsilon} \Pr[A(y) \in S] + \delta$$
 #
-# "All neighbours" includes both orders, $x$ on the left and $y$ on the left. At $\delta = 0$ the coin has
-# $\epsilon = \log 3$. For a smaller $\epsilon$, or for another mechanism, we can ask how much $\delta$ is needed. The
-# answer is a sum over outputs,
+# "All neighbours" includes both orders, $x$ on the left and $y$ on the left. A mechanism is $\epsilon$-private if it
+# is $(\epsilon, 0)$-private. To replace a record is to remove it and then to add another one. The two factors
+# $e^\epsilon$ multiply to $e^{2\epsilon}$. So a mechanism that is $\epsilon$-private for add-remove is
+# $2\epsilon$-private for replace-one. If an $\epsilon$ is stated without its neighbours, it can be wrong by a factor
+# of two ({doc}`05_sensitivity` discusses this again).
 #
-# $$\delta(\epsilon) = \max_S \big(P[A(x) \in S] - e^\epsilon P[A(y) \in S]\big)
-# = \sum_k \max(p_k - e^\epsilon q_k,\, 0)$$
+# The survey outputs 1,000 answers. The answers of the other 999 people have the same distribution in both worlds, so
+# their probabilities cancel. Therefore we look at my answer alone. At $\delta = 0$ the coin has $\epsilon = \log 3$.
+# For a smaller $\epsilon$, or for another mechanism, we can ask how much $\delta$ is needed. Let $P$ and $Q$ be the
+# distributions of the output on the two neighbours, with the probabilities $P_s$ and $Q_s$ of an output $s$. The
+# answer is a sum over outputs:
 #
-# where $p$ and $q$ are the distributions of the output on the two neighbours. The worst set $S$ contains the outputs
-# with $p_k > e^\epsilon q_k$. The curve of $\delta$ over $\epsilon$ describes the privacy of the pair completely.
+# $$\delta(\epsilon) = \max_S \big(P(S) - e^\epsilon Q(S)\big)
+# = \sum_s \max(P_s - e^\epsilon Q_s,\, 0)$$
+#
+# The worst set $S$ contains the outputs with $P_s > e^\epsilon Q_s$.
 
 # %%
 yes, no = rr.randomised_response_laws(truth=0.5)
@@ -256,17 +266,20 @@ with_me, without_me = release_one([999, 1]), release_one([1000, 0])
 print("delta at epsilon = 0:", divergences.hockey_stick(with_me, without_me, epsilon=0))
 
 # %% [markdown]
-# Every run reveals one person's record completely, so $\delta$ must be well below $1/n$.
+# So a promise of $\epsilon = 0$ and $\delta = 1/n$ permits this mechanism, although every run reveals one person's
+# record completely. Therefore $\delta$ must be well below $1/n$.
 #
 # ## Privacy as a test
 #
-# At $\epsilon = 0$ the least $\delta$ is the **total variation**, the largest difference $|P(S) - Q(S)|$
-# ({ref}`berthier2019:def-tv <berthier2019-def-tv>`). For the coin the total variation is $p$. It has a meaning for
-# tests. A fair coin chooses one of two neighbours. You see the output and say which neighbour it was. Your best
-# answer is the more likely neighbour. This answer is right with probability $\frac12 + \frac12 TV$
-# ({ref}`berthier2019:lecam <berthier2019-lecam>`). For the coin this is more than a half. So privacy limits what
-# somebody can infer about one person. It does not make the inference impossible, as a paper on photonic training says
-# ({ref}`ohana2021:dp-impossible <ohana2021-dp-impossible>`):
+# At $\epsilon = 0$ the least $\delta$ is the **total variation** $TV$, the largest difference $|P(S) - Q(S)|$
+# ({ref}`berthier2019:def-tv <berthier2019-def-tv>`). For the coin the total variation is $p$. The total variation
+# says how well a test can tell two neighbours apart. A fair coin chooses one of two neighbours. You see the output
+# and say which neighbour it was. Your best answer is the neighbour under which this output is more likely. This
+# answer is right with probability $\frac12 + \frac12 TV$ ({ref}`berthier2019:lecam <berthier2019-lecam>`). For the
+# survey with $p = 1/2$, this is more than a half. So privacy limits what somebody can infer about one person, but the
+# inference remains possible. A paper on photonic training says that it is impossible
+# ({ref}`ohana2021:dp-impossible <ohana2021-dp-impossible>`). This is true only for $\epsilon = \delta = 0$. The
+# survey is a counterexample:
 #
 # (shown-ohana2021-dp-impossible)=
 
@@ -279,8 +292,10 @@ print("right:", 1 - sum(wrong) / 2, "=", testing.success(tv_coin))
 
 # %% [markdown]
 # You may also prefer to accuse rarely. Each choice gives one point. All points together are the **ROC curve**, which
-# shows how many of the guilty you find at each rate of false accusations. A mechanism that is
-# $(\epsilon, \delta)$-private keeps this curve below two lines.
+# shows the share $f$ of the guilty that you find at each rate $a$ of false accusations. For a mechanism that is
+# $(\epsilon, \delta)$-private, the definition in both orders gives two lines that the curve cannot exceed:
+#
+# $$f \le e^\epsilon a + \delta \qquad\text{and}\qquad 1 - f \ge e^{-\epsilon} (1 - \delta - a)$$
 
 # %%
 a = np.linspace(0, 1, 401)
@@ -301,27 +316,28 @@ plt.show()
 print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
 
 # %% [markdown]
-# The coin reaches the corner of the region that $\epsilon = \log 3$ allows. So no mechanism with this $\epsilon$
-# reveals more. The coin is the worst case of the theorems. The Gaussian at $\sigma = 1$ enters the grey region at
-# both ends. The Gaussian at $\sigma = 3$ enters it too, nearer to the corners. So neither has an $\epsilon$ without a
-# $\delta$. In {doc}`12_auditing` you play this game against real mechanisms.
+# No mechanism with $\epsilon = \log 3$ and $\delta = 0$ can leave the white region. The coin reaches the corner of
+# this region, so no mechanism with this $\epsilon$ can reveal more than the coin. The Gaussian at $\sigma = 1$ enters
+# the grey region at both ends. The Gaussian at $\sigma = 3$ enters it too, nearer to the corners. So neither has an
+# $\epsilon$ without a $\delta$. In {doc}`12_auditing` you play this game against real mechanisms.
 #
 # ## What $\epsilon = 1$, 3 and 8 mean to one person
 #
 # Networks are published with such epsilons ({doc}`04_accounting`, {doc}`15_which_rule`). What do they mean for me if
-# my record is in the data? Suppose that somebody has odds for the opinion that my record is $x$ and not $y$. When
-# they see the output, Bayes' rule multiplies their odds by $P[A(x)] / P[A(y)]$. This factor is at most $e^\epsilon$
-# and at least $e^{-\epsilon}$:
+# my record is in the data? Let $x$ be the data with my true record, and $y$ the same data with another record in its
+# place. Suppose that somebody has odds for $x$ compared with $y$. When they see the output $s$, Bayes' rule
+# multiplies their odds by $\Pr[A(x) = s] / \Pr[A(y) = s]$. This factor is at most $e^\epsilon$ and at least
+# $e^{-\epsilon}$:
 #
-# $$\frac{P[x \mid \text{output}]}{P[y \mid \text{output}]}
-# = \frac{P[x]}{P[y]} \cdot \frac{P[A(x) = \text{output}]}{P[A(y) = \text{output}]}
-# \le \frac{P[x]}{P[y]}\; e^{\epsilon}$$
+# $$\frac{\Pr[x \mid s]}{\Pr[y \mid s]}
+# = \frac{\Pr[x]}{\Pr[y]} \cdot \frac{\Pr[A(x) = s]}{\Pr[A(y) = s]}
+# \le \frac{\Pr[x]}{\Pr[y]}\; e^{\epsilon}$$
 #
 # Suppose that their probability before is 10 %. We compute three numbers. The first is their largest probability
 # afterwards. The second is how often the best test is right about me. The third is how often a test finds me if it
-# may accuse only one innocent person in a hundred. We do so for the worst mechanism that the promise allows. Then we
-# do the same for Gaussian noise. The Gaussian noise has the least size that satisfies the same promise at
-# $\delta = 10^{-5}$.
+# may accuse only one innocent person in a hundred. We do so for the worst mechanism that the promise allows, which is
+# a coin with this $\epsilon$. Then we do the same for Gaussian noise. The Gaussian noise has the least size that
+# satisfies the same promise at $\delta = 10^{-5}$.
 #
 # **Predict before you run**: for which of the three epsilons can somebody be nearly sure?
 
@@ -362,17 +378,21 @@ plt.show()
 #
 # The right half of the table explains why an $\epsilon$ of 8 is used nevertheless. Gaussian noise with this
 # $\epsilon$ is better than the worst case. A test finds one person in four at 1 % of false accusations, not all of
-# them. This is a fact about this noise and this test, for one release or for many that add up to one. The promise
-# does not include it, because the number 8 alone does not tell which of the two curves is yours. On logarithmic axes
-# the two curves touch far to the left, where accusations are rarest (for 8 left of the picture). There are the
-# outputs that $\delta$ covers. If somebody learns a fact about **all** people, this is no breach, whatever the odds.
-# For example, that smoking causes cancer harms a smoker, but the fact would be learned without my record too.
+# them. This is a fact about this noise and this test. It holds for one Gaussian release, and for many Gaussian
+# releases that together equal this one. The promise does not include it, because the number 8 alone does not tell
+# which of the two curves is yours. On logarithmic axes the two curves touch far to the left, where accusations are
+# rarest (for 8 left of the picture). The outputs that $\delta$ covers lie in this corner. If somebody learns a fact
+# about **all** people, this is no breach, whatever the odds. For example, that smoking causes cancer harms a smoker,
+# but the fact would be learned without my record too.
 #
 # ## A density is not a probability
 #
-# How much Laplace noise keeps the total variation below $\delta$? Proposition 2.4 bounds the gap of two **densities**
-# and uses it as the total variation ({ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`). **Predict** the slopes of
-# the lines in the next picture. The printed noise is proportional to $\delta^{-1/2}$.
+# How much Laplace noise keeps the total variation below $\delta$? If one record moves the query by 1, Laplace noise
+# of scale $b$ has the total variation $1 - e^{-1/(2b)}$. For a large scale this is about $1/(2b)$. Proposition 2.4
+# bounds the gap of two **densities** and uses it as the total variation
+# ({ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`). Its printed scale $b$ is proportional to $\delta^{-1/2}$.
+# **Predict** the slopes of the two lines in the next picture, which shows the true total variation over the promised
+# $\delta$ on logarithmic axes.
 #
 # (shown-berthier2019-prop2-4)=
 
@@ -402,10 +422,19 @@ print(f"promised 0.005, true {total_variation.laplace_tv(l1_sensitivity=1, scale
 # $\delta$ the factor is larger. A density has a unit, one over the unit of the query, and a probability has none. So
 # a formula that mixes the two changes with the unit.
 #
-# The report composes Gaussian releases by the sum of squares of their $\delta_i$, and says that this "holds only for
-# Gaussian noise" ({ref}`berthier2019:gauss-tv-only <berthier2019-gauss-tv-only>`). But the proof uses only one fact:
-# the Kullback-Leibler divergence of a release is at most $2 \delta_i^2$. **Predict**: does the rule hold for two
-# Laplace releases of scale 3?
+# The report composes Gaussian releases by the root of the sum of squares of their $\delta_i$, and says that this
+# "holds only for Gaussian noise" ({ref}`berthier2019:gauss-tv-only <berthier2019-gauss-tv-only>`). Here $\delta_i$ is
+# not the total variation of release $i$, but a bound on it. The proof uses the Kullback-Leibler divergence
+# $KL(P \,\|\, Q) = \sum_s P_s \log (P_s / Q_s)$ and three facts. First, the divergences $KL_i$ of the releases add
+# up. Second, Pinsker's inequality $TV \le \sqrt{KL / 2}$ holds for all distributions. Third, $KL_i \le 2 \delta_i^2$
+# for each release. Together they give
+#
+# $$TV \text{ of all releases} \;\le\; \sqrt{\tfrac12 \textstyle\sum_i KL_i} \;\le\; \sqrt{\textstyle\sum_i
+# \delta_i^2} .$$
+#
+# Only the third fact depends on the noise. For any noise with a known divergence, we can choose
+# $\delta_i = \sqrt{KL_i / 2}$, and then the third fact holds. **Predict** for two Laplace releases of scale 3: is the
+# true total variation near the value of the rule, or far below it?
 #
 # (shown-berthier2019-gauss-tv-only)=
 
@@ -414,19 +443,29 @@ at = (np.arange(-6000, 6000) + 0.5) / 100  # the middle of small intervals
 here, there = np.exp(-abs(at) / 3) / 600, np.exp(-abs(at - 1) / 3) / 600  # their probabilities on neighbours
 each = np.sqrt(np.sum(here * np.log(here / there)) / 2)
 both = abs(np.outer(here[2000:-2000], here[2000:-2000]) - np.outer(there[2000:-2000], there[2000:-2000])).sum() / 2
-print(f"rule {total_variation.compose_gaussian_tv([each, each]):.4f}, true {both:.4f}")
+print(f"two releases: rule {total_variation.compose_gaussian_tv([each, each]):.4f}, true {both:.4f}")
+true = total_variation.laplace_tv(l1_sensitivity=1, scale=3)
+print(f"one release: delta_i {each:.4f}, true {true:.4f}; KL {2 * each**2:.4f}, 2 TV^2 {2 * true**2:.4f}")
 
 # %% [markdown]
-# The rule holds. You can use the sum of squares for every noise with a known divergence.
+# The rule holds, and the true value is about a quarter smaller. You can use the sum of squares for every noise with a
+# known divergence. The second line shows why $\delta_i$ must not be the total variation itself: $KL$ is larger than
+# $2\, TV^2$, so the third fact would fail.
 #
 # ## Many answers
 #
 # I answer the survey every week, each time with a fresh coin of $\epsilon = 0.1$. What is my $\epsilon$ after $k$
-# weeks? The sum $k\epsilon$ is always right. But such bad luck in every week is rare. If we allow a small $\delta$,
-# $\epsilon$ grows only about like $\sqrt k$ ({ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`). The best possible
-# value is a binomial sum, because only the number of answers against me matters.
+# weeks? The sum $k\epsilon$ is always right. But the sum assumes that in every week I give the answer that reveals
+# most. This is rare. If we allow a small $\delta'$, $\epsilon$ grows only about like $\sqrt k$. Theorem 2.1
+# ({ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`) says that $k$ answers, each $\epsilon$-private, are together
+# $(\epsilon', \delta')$-private with
 #
-# **Predict**: for which $k$ is the theorem better than the sum?
+# $$\epsilon' = \sqrt{2 k \log(1/\delta')}\; \epsilon + k \epsilon (e^\epsilon - 1) .$$
+#
+# The best possible value is a binomial sum, because the privacy loss depends only on how many of the $k$ answers are
+# the true one.
+#
+# **Predict**: for which $k$ is the theorem better than the sum, at $\delta' = 10^{-5}$?
 
 # %%
 eps, delta = 0.1, 1e-5
@@ -458,32 +497,36 @@ for name, values in ways.items():
 # %% [markdown]
 # ## Why Rényi
 #
-# The third curve is near the best possible one, and its value for $k$ answers is a multiple of its value for one
-# answer. It uses the **Rényi divergence** of order $\alpha > 1$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`).
-# (For densities, the sum becomes an integral.) With $\ell_k = \log(p_k / q_k)$, the privacy loss of the output $k$,
+# The third curve is near the best possible one, and it is easy to compute. It uses the **Rényi divergence** of order
+# $\alpha > 1$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`). The divergence of $k$ answers is exactly $k$ times
+# the divergence of one answer. Only then do we convert it to $\epsilon$, so $\epsilon$ itself grows more slowly than
+# $k$. With the privacy loss $\ell_s = \log(P_s / Q_s)$ of the output $s$, the divergence is
 #
-# $$D_\alpha(p \,\|\, q) = \frac{1}{\alpha - 1} \log \sum_k p_k^\alpha q_k^{1 - \alpha}
-# = \frac{1}{\alpha - 1} \log \mathbb{E}_{k \sim p}\big[e^{(\alpha - 1) \ell_k}\big]$$
+# $$D_\alpha(P \,\|\, Q) = \frac{1}{\alpha - 1} \log \sum_s P_s^\alpha Q_s^{1 - \alpha}
+# = \frac{1}{\alpha - 1} \log \mathbb{E}_{s \sim P}\big[e^{(\alpha - 1) \ell_s}\big]$$
 #
-# The second form is an average of the privacy loss. A larger $\alpha$ gives more weight to large losses. The
-# divergence goes from the plain average $\sum_k p_k \ell_k$ at $\alpha \to 1$ to the largest loss at
-# $\alpha = \infty$, which is $\epsilon$. A mechanism is $(\alpha, \epsilon(\alpha))$-Rényi-private if
+# (For densities, the sum becomes an integral.) The second form is an average of the privacy loss. A larger $\alpha$
+# gives more weight to large losses. The divergence goes from the plain average $\sum_s P_s \ell_s$ at $\alpha \to 1$,
+# which is $KL$, to the largest loss at $\alpha = \infty$, which is $\epsilon$. A mechanism is
+# $(\alpha, \rho(\alpha))$-Rényi-private if
 #
-# $$D_\alpha(A(x) \,\|\, A(y)) \le \epsilon(\alpha) \quad \text{for all neighbours } x \sim y$$
+# $$D_\alpha(A(x) \,\|\, A(y)) \le \rho(\alpha) \quad \text{for all neighbours } x \sim y$$
+#
+# The papers and tutorial 04 write $\epsilon(\alpha)$ for $\rho(\alpha)$. We use another letter here, because
+# $\epsilon$ stands next to it below.
 #
 # Two properties make the divergence useful for accounting. The first property is that **it adds up**. The losses of
 # independent releases add, so their exponentials multiply, and so do the averages. The logarithm turns the product
 # into a sum ({ref}`berthier2019:rdp-comp <berthier2019-rdp-comp>`). The second property is that **it converts to**
-# $(\epsilon, \delta)$ ({ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`). Split any $S$ into the outputs with a
+# $(\epsilon, \delta)$ ({ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`). Split any set $S$ into the outputs with a
 # loss of at most $\epsilon$ and the others. Bound the others by Markov's inequality,
 #
-# $$P[S] \le e^\epsilon Q[S] + P[\ell > \epsilon], \qquad
-# P[\ell > \epsilon] \le \frac{\mathbb{E}_p[e^{(\alpha - 1) \ell}]}{e^{(\alpha - 1) \epsilon}}
-# \le e^{(\alpha - 1)(\epsilon(\alpha) - \epsilon)}$$
+# $$P(S) \le e^\epsilon Q(S) + \Pr[\ell > \epsilon], \qquad
+# \Pr[\ell > \epsilon] \le \frac{\mathbb{E}_{s \sim P}[e^{(\alpha - 1) \ell_s}]}{e^{(\alpha - 1) \epsilon}}
+# \le e^{(\alpha - 1)(\rho(\alpha) - \epsilon)}$$
 #
 # Call the last expression $\delta$ and solve for $\epsilon$. The result is
-# $\epsilon = \epsilon(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$ for every $\alpha$, so we can use the best
-# $\alpha$.
+# $\epsilon = \rho(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$ for every $\alpha$, so we can use the best $\alpha$.
 #
 # **Predict** the curves of one release each, of coin, Laplace and Gauss. Which curves are bounded, and what is the
 # bound?
@@ -569,8 +612,8 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 #
 # <details><summary>3. Why may δ not be 1/n?</summary>
 #
-# The mechanism that prints one record chosen at random is $(0, 1/n)$-private. Every run violates one person's privacy
-# completely.
+# The mechanism that prints one record chosen at random is $(0, 1/n)$-private. Every run of it violates one person's
+# privacy completely. So a promise with $\delta = 1/n$ would allow "print one random record".
 #
 # </details>
 #

@@ -25,11 +25,11 @@ rng = np.random.default_rng(2019)
 # %% [markdown]
 # ## 1. Another coin
 #
-# The probability of a yes is $p + (1 - p)/2 = 0.6$ if it is the truth, and $(1 - p)/2 = 0.4$ if not. So
-# $\epsilon = \log 1.5 = 0.405$. We estimate the share by $(\text{share of yes} - 0.4)/0.2$. Through the coins alone,
-# a single answer has the variance $0.6 \cdot 0.4$. So the estimate has the variance $0.24 / (0.04 \, n) = 6/n$, and
-# $\sqrt{6/n} = 0.03$ requires $n = 6667$ people. These are seven times more people than with the coin of $p = 1/2$,
-# whose variance is $0.75/n$.
+# The first coin shows heads with probability $p = 0.2$. The probability of a yes is $p + (1 - p)/2 = 0.6$ if it is
+# the truth, and $(1 - p)/2 = 0.4$ if not. So $\epsilon = \log 1.5 = 0.405$. We estimate the share by
+# $(\text{share of yes} - 0.4)/0.2$. Through the coins alone, a single answer has the variance $0.6 \cdot 0.4$. So the
+# estimate has the variance $0.24 / (0.04 \, n) = 6/n$, and $\sqrt{6/n} = 0.03$ requires $n = 6667$ people. These are
+# eight times as many people as with the coin of $p = 1/2$, because its variance is $0.75/n$.
 
 # %%
 print(rr.randomised_response_epsilon(truth=0.2), np.log(1.5))
