@@ -53,8 +53,10 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # would hide the differences between the rules. So we use small images (14 x 14), a small network of tanh units, and
 # large batches. In a larger batch, the noise on the mean is smaller.
 #
-# {doc}`05_sensitivity` describes both rules in six lines each. They draw, run forward and release in the same way,
-# $\frac1m \sum_i u_i + N(0, \sigma^2 I)$. They differ in a record's term $u_i$ and in the bound on its norm:
+# {doc}`05_sensitivity` lists both rules in six numbered lines. Line 1 draws a batch, line 2 runs forward, and line 6
+# releases $\frac1m \sum_i u_i + N(0, \sigma^2 I)$. These three lines are the same in both rules. Lines 3, 4 and 5
+# compute a record's term $u_i$, and here the rules differ. The last row of the table is the bound on the norm of this
+# term:
 #
 # $$\begin{array}{r|l|l}
 #  & \textbf{DP-SGD} & \textbf{DP-DFA} \\ \hline
@@ -66,12 +68,21 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 #  & \|u_i\| \le C & \|u_i\| \le \tau_e \sqrt{(1 + \tau_h^2) \big(1 + \sum_{l<L} (\gamma_l \beta_l)^2\big)}
 # \end{array}$$
 #
-# The matrix $B^l$ feeds layer $l$ and has the spectral norm $\beta_l$. The paper prints $B^{l+1}$ and $\beta_{l+1}$
-# for them.
+# Here $\mathrm{clip}_\tau(v) = v \min(1, \tau / \|v\|)$. The brackets with the index $l = 1..L$ are one vector of all
+# weights and biases. The matrix $B^l$ feeds layer $l$ and has the spectral norm $\beta_l$. The paper prints $B^{l+1}$
+# and $\beta_{l+1}$ for them. The bound of DP-DFA follows from the squared norm of the term,
 #
-# Both rules get the same batches, the same noise multiplier $z$ and the same $S$, so they have the same $\epsilon$. A
-# record is replaced, so $S$ is twice the bound of the last line. For DP-SGD this means $C = S/2$. For DP-DFA we solve
-# the bound on the right for the $\tau_h$ that gives $S/2$ (the **corrected** sensitivity of {doc}`05_sensitivity`).
+# $$\|u_i\|^2 = \sum_l \|\delta z_i^l\|^2 \big(\|\mathrm{clip}_{\tau_h}(h_i^{l-1})\|^2 + 1\big) .$$
+#
+# In the top layer $\|\delta z_i^L\| \le \tau_e$, and in the layers below
+# $\|\delta z_i^l\| \le \gamma_l \beta_l \tau_e$.
+#
+# Let $S$ be the sensitivity of the sum $\sum_i u_i$: the largest change of this sum if one record is replaced. The
+# mean then has the sensitivity $S / m$, so the noise multiplier $z$ gives the noise $\sigma = z S / m$. (With an
+# index, as in the table, $z_i^l$ is a pre-activation. Without an index, $z$ is the noise multiplier.) Both rules get
+# the same batches, the same noise multiplier $z$ and the same $S$, so they have the same $\epsilon$. A record is
+# replaced, so $S$ is twice the bound of the last row. For DP-SGD this means $C = S/2$. For DP-DFA we solve the bound
+# on the right for the $\tau_h$ that gives $S/2$ (the **corrected** sensitivity of {doc}`05_sensitivity`).
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -109,8 +120,9 @@ def private_dfa(net, B, sigma):
 
 # %% [markdown]
 # First we check that the race is fair. The paper claims the same of its own race
-# ({ref}`lee2020:same-privacy <lee2020-same-privacy>`). Each rule describes what one of its steps releases, and the
-# accountant computes the same number for both.
+# ({ref}`lee2020:same-privacy <lee2020-same-privacy>`). Each rule describes what one of its steps releases. The
+# accountant is the code that computes $\epsilon$ from this description. The next cell prints $m$ times the
+# sensitivity of the mean, which is $S$, and the $\epsilon$ of all steps. Both rules have the same values:
 
 # %%
 streams = noise.Streams(1)
@@ -124,7 +136,7 @@ print(f"tau_h = {private_dfa(net, B, sigma)[0].keywords['tau_h']:.2f}")
 
 # %% [markdown]
 # **Predict before you run**: the picture will have four curves, with and without noise. In which order do they end?
-# Which difference is the largest?
+# Between which neighbours in this order is the largest difference?
 
 
 # %%
@@ -163,40 +175,46 @@ ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %% [markdown]
-# Without noise, DP-DFA is slower at first and comes within about five points of DP-SGD. So it **works** to clip $e$
-# and $h$ in place of gradients. With noise, DP-SGD is more accurate by more than 15 points, in all three seeds.
+# From the most to the least accurate, the order at the end is DP-SGD with clips only, DP-DFA with clips only, DP-SGD
+# with noise, DP-DFA with noise. Without noise, DP-DFA is slower at first and comes within about five points of
+# DP-SGD. So it **works** to clip $e$ and $h$ in place of gradients. The largest difference is between the two rules
+# with noise. There DP-SGD is more accurate by more than 15 points, in all three seeds.
 #
 # A small example does not decide about the paper. We also trained the paper's own network on all of Fashion-MNIST for
-# its 300 epochs. The table has the test accuracies in percent, as the mean of three seeds
-# ({doc}`the report </generated/experiments/lee2020-fig4-paper>`):
+# its 300 epochs. The paper calls DP-SGD DP-BP. The table has the test accuracies in percent, as the mean of three
+# seeds ({doc}`the report </generated/experiments/lee2020-fig4-paper>`). Both $\epsilon$ follow from the noise that
+# the paper states. By itself, a promise of 26.20 is nearly empty (tutorial {doc}`03_privacy`):
 #
 # | rule | clips only | $\sigma = 0.01$, $\epsilon = 26.20$ | $\sigma = 0.05$, $\epsilon = 2.60$ |
 # | --- | ---: | ---: | ---: |
 # | DP-BP | 88.15 | 85.11 | 81.56 |
 # | DP-DFA | 87.78 | 80.84 | 75.19 |
 #
-# The gap is smaller there, and its direction is the same in each seed: 4.3 ± 0.3 and 6.4 ± 3.2 points under noise.
-# The paper's accuracies are in pictures that we have not seen. The paper states $\tau_e = 0.1$ and $\beta = 0.9$, and
-# that $\tau_h$ was set to match the sensitivity of DP-BP. It does not state the formula for $\tau_h$, or the first
-# weights.
+# The gap is smaller there, and its direction is the same in each seed. DP-BP is 4.3 ± 0.3 and 6.4 ± 3.2 points more
+# accurate than DP-DFA under the two noises. The number after ± is half of Student's 95 % interval over the three
+# seeds. The paper's accuracies are in pictures that we have not seen. The paper states $\tau_e = 0.1$ and
+# $\beta = 0.9$, and that $\tau_h$ was set to match the sensitivity of DP-BP. It does not state the formula for
+# $\tau_h$, or the first weights.
 #
 # We tested 44 readings, which are ways to choose what the paper leaves open. After 25 epochs, DP-DFA is more accurate
-# in eight readings. In six of these it proves less than DP-BP. In the other two, DP-DFA has tanh or ReLU and DP-BP
-# has the sigmoid ({doc}`the readings </generated/experiments/lee2020-claim-gain-small>`). After 300 epochs, DP-BP is
-# more accurate in these two as well ({doc}`again </generated/experiments/lee2020-claim-gain-paper>`). So our verdict
-# on {ref}`lee2020:claim-gain <lee2020-claim-gain>` is `unproven`, not `false`.
+# in eight readings. In six of these, the proved guarantee of DP-DFA is weaker than that of DP-BP, so they do not
+# compare at equal privacy. In the other two, DP-DFA has tanh or ReLU and DP-BP has the sigmoid
+# ({doc}`the readings </generated/experiments/lee2020-claim-gain-small>`). After 300 epochs, DP-BP is more accurate in
+# these two as well ({doc}`again </generated/experiments/lee2020-claim-gain-paper>`). So our verdict on
+# {ref}`lee2020:claim-gain <lee2020-claim-gain>` is `unproven`, not `false`.
 #
-# Three more claims of the paper have the same verdict. The first is that DP-DFA is ahead by a wide margin with
-# various activations ({ref}`lee2020:claim-fc <lee2020-claim-fc>`). The second is that DP-DFA needs fewer epochs
+# Three more claims of the paper are `unproven`. The first is that DP-DFA is ahead by a wide margin with various
+# activations ({ref}`lee2020:claim-fc <lee2020-claim-fc>`). The second is that DP-DFA needs fewer epochs
 # ({ref}`lee2020:claim-epochs <lee2020-claim-epochs>`). The third is that DP-BP is far below the network without
-# privacy ({ref}`lee2020:claim-gap <lee2020-claim-gap>`), which we observe too. One claim holds: all layers can be
-# trained from scratch ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
+# privacy ({ref}`lee2020:claim-gap <lee2020-claim-gap>`). We observe the third in our runs, but a few runs do not
+# prove a claim. One claim holds: all layers can be trained from scratch
+# ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
 #
 # ## What reaches the weights
 #
-# What causes the gap? Take one batch and split the release into two parts. The first part is the mean of what the
-# records add. The second part is the noise. The norm of the noise is nearly $\sigma \sqrt{n}$ for $n$ coordinates,
-# whatever the data are.
+# What causes the gap? Take one batch and split the release into two parts. The first part is the signal, the mean of
+# the records' terms. The second part is the noise. The norm of the noise is nearly $\sigma \sqrt{n}$ for $n$
+# coordinates, whatever the data are.
 
 # %%
 xm, ym = x[:m], y[:m]
@@ -213,7 +231,7 @@ def mean_lengths(net, B):
 
 
 def alone(make, count=200):
-    """Norms of the updates of single records. At most S / 2 is allowed."""
+    """Norms of the terms of single records. At most S / 2 is allowed."""
     rule, _ = make(net, B, 0.0)
     rule = partial(rule, m=1)
     found = []
@@ -225,7 +243,7 @@ def alone(make, count=200):
 
 for name, make in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
     one = alone(make)
-    print(f"{name}: a record adds {np.mean(one):.2f} on average, at most {max(one):.2f}")
+    print(f"{name}: the norm of a record's term is {np.mean(one):.2f} on average, at most {max(one):.2f}")
 
 lengths = mean_lengths(net, B)
 of_noise = [sigma * np.sqrt(net.W[l].size) for l in range(1, net.L + 1)]
@@ -245,14 +263,15 @@ for name, values in lengths.items():
     print(f"{name}: signal / noise, layers 1 to {net.L}: {ratios}")
 
 # %% [markdown]
-# The noise has the same size in every coordinate, and layer 1 has by far the most coordinates. Each record of DP-SGD
-# uses the whole norm that it is allowed, $S/2 = 1$. A record of DP-DFA uses about half. The bounds of DP-DFA hold for
-# a worst case, in which the error points where $B$ stretches most and every unit is at its steepest. No image here
-# comes near this case. In DP-DFA, the top layer gets most of the norm. There the mean of DP-DFA has about the same
-# norm as that of DP-SGD, and in the hidden layers it has less than half.
+# The noise has the same size in every coordinate, and layer 1 has by far the most coordinates. In DP-SGD, a record's
+# term has the whole norm that is allowed, $S/2 = 1$. In DP-DFA, it has about half of this norm. The bounds of DP-DFA
+# hold for a worst case, in which the error points where $B$ stretches most and every unit is at its steepest. No
+# image here comes near this case. In DP-DFA, the top layer gets most of the norm. There the mean of DP-DFA has about
+# the same norm as that of DP-SGD, and in the hidden layers it has less than half. So the first disadvantage of DP-DFA
+# is the smaller norm of its signal.
 #
-# A second loss comes from the direction, because DFA's direction is not the gradient. The next cell shows how the two
-# losses add up, layer by layer:
+# The second disadvantage is the direction of its signal, because DFA's direction is not the gradient. The next cell
+# shows, layer by layer, the cosine with the gradient before and after the noise is added:
 
 # %%
 gradient, _ = bp(net, xm, ym)
@@ -307,11 +326,13 @@ plt.show()
 #
 # ## Convolutions
 #
-# In a dense layer, a record's update has a norm of at most $\|\delta z\| \|h\|$. A convolution uses each weight at
-# many places. With a kernel of $k \times k$ at $P$ positions, its weights can move by $k$ times as much. Its biases
-# add up all positions, so they can move by $\sqrt P$ times as much ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`).
-# These bounds are ours, because the paper's derivation is in a supplement that we have not seen. The code computes
-# both factors for each layer:
+# In a dense layer, a record's term has a norm of at most $\|\delta z\| \|h\|$. A convolution uses each weight at many
+# places. Take a kernel of $k \times k$ at $P$ positions. Each pixel lies in at most $k^2$ patches, so all patches
+# together have a norm of at most $k \|h\|$. Therefore the term of the weights can have $k$ times the norm,
+# $k \|\delta z\| \|h\|$. The term of a bias is the sum of $\delta z$ over all positions. A sum of $P$ numbers is at
+# most $\sqrt P$ times their norm, so the term of the biases can have the norm $\sqrt P \, \|\delta z\|$
+# ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`). These bounds are ours, because the paper's derivation is in a
+# supplement that we have not seen. The code computes both factors for each layer:
 
 # %%
 sides = np.arange(6, 33)
@@ -338,10 +359,12 @@ times = corrected_dfa_sensitivity([bound], **one) / of_dense
 print(f"the paper's first convolution, 28 x 28, over a dense layer: {times:.1f} times")
 
 # %% [markdown]
-# The biases, which add up all positions, dominate. The size of the kernel hardly matters. So DFA is not suitable for
-# convolutions, and the paper introduces a **hybrid**. The dense layers learn by DP-DFA. The signal of the lowest
-# dense layer goes down through the convolutions by true backpropagation. In the convolutions, each record's gradient
-# is clipped to $\tau$ ({ref}`lee2020:hybrid-delta <lee2020-hybrid-delta>`,
+# The biases, which add up all positions, dominate. The size of the kernel hardly matters. The bound of the biases
+# does not depend on $\tau_h$. So for the same $S$, a smaller $\tau_h$ helps little, and a smaller $\tau_e$ or $\beta$
+# leaves less signal. The paper gives two reasons for a **hybrid**. One is this large sensitivity. The other is that
+# DFA does not perform well in convolutions without privacy. In the hybrid, the dense layers learn by DP-DFA. The
+# signal of the lowest dense layer goes down through the convolutions by true backpropagation. In the convolutions,
+# each record's gradient is clipped to $\tau$ ({ref}`lee2020:hybrid-delta <lee2020-hybrid-delta>`,
 # {ref}`lee2020:hybrid-conv <lee2020-hybrid-conv>`). With convolutions in the layers $1, \dots, \ell$, lines 4 and 5
 # become
 #
@@ -355,9 +378,11 @@ print(f"the paper's first convolution, 28 x 28, over a dense layer: {times:.1f} 
 # \end{array}$$
 #
 # with $e_i$ clipped as before, $s_l = \gamma_l \beta_l$ and $s_L = 1$. (For a convolution the products stand for the
-# sums over all positions.) Every layer gets the share $S / \sqrt L$, so both bounds are set to $S / (2 \sqrt L)$. The
-# paper asks for thresholds that do this and gives no formula for them. A single $\tau_h$ for all dense layers cannot
-# do this ({ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`).
+# sums over all positions.) The squares of the layers' sensitivities add up. If every layer gets the share
+# $S / \sqrt L$, their sum is $L \, (S / \sqrt L)^2 = S^2$. A record is replaced, so both bounds are set to half of
+# the share, $S / (2 \sqrt L)$. The paper asks for thresholds that do this and gives no formula for them. The bound of
+# a dense layer contains $s_l$, and $s_l$ differs between the hidden layers and the top layer. So a single $\tau_h$
+# cannot give all dense layers this share ({ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`).
 
 
 # %%
@@ -434,8 +459,8 @@ plt.show()
 # - In our runs with noise, DP-SGD is more accurate than DP-DFA. With clips alone, DP-DFA comes within about five
 #   points.
 # - The clip limits the signal, but the norm of the noise grows with the root of the number of weights.
-# - A record of DP-DFA uses about half of its bound, because the bound is for a worst case. A record of DP-SGD uses
-#   all of it.
+# - In DP-DFA, a record's term has about half of the norm that its bound allows, because the bound is for a worst
+#   case. In DP-SGD, it has the whole norm.
 # - Convolutions use each weight at many places, so the hybrid trains them by backpropagation with a clip. It is more
 #   accurate than DP-DFA and less accurate than DP-SGD.
 #
@@ -448,13 +473,13 @@ plt.show()
 #    you gain for DP-DFA? (A search uses the data. This weakens privacy too, and nobody has counted by how much.)
 #    Check: `m * sensitivity` of the rule's `mechanism` must still be 2. With a dozen pairs we gained three points.
 # 3. **Sigmoids.** The paper's network has sigmoids. Replace tanh by `nfa.network.ops.sigmoid` in the race. Explain
-#    how $\tau_h$ and the figure of norms change. Check: $\tau_h$ is then 9.48, as in tutorial 05, and with noise
-#    DP-DFA stays below 20 %.
-# 4. **Identities.** The hybrid with no layer below (`ell=0`) is DFA. With `ell` of $L - 1$ it is backpropagation.
-#    Show with `nfa.rules.hybrid` on a random net that both are bitwise identical. Check: in the clone,
-#    `pytest --eq lee2020:hybrid-delta`.
-# 5. **The real size.** `nfa reproduce lee2020:fig4 --scale small` computes the table above on all of Fashion-MNIST.
-#    It downloads the data and takes about half an hour.
+#    how $\tau_h$ and the figure of norms change. In which layers does the signal become smaller? Check: $\tau_h$ is
+#    then 9.48, as in tutorial 05, and with noise DP-DFA stays below 20 %.
+# 4. **Identities.** The hybrid in which no layer learns by backpropagation (`ell=0`) is DFA. With `ell` of $L - 1$ it
+#    is backpropagation. Show with `nfa.rules.hybrid` on a random net that both are bitwise identical. Check: in the
+#    clone, `pytest --eq lee2020:hybrid-delta`.
+# 5. **The real size.** `nfa reproduce lee2020:fig4 --scale small` computes the first table of this page again, on all
+#    of Fashion-MNIST, with 25 epochs and one seed. It downloads the data and takes about half an hour.
 #
 # ## Three questions
 #
@@ -463,8 +488,8 @@ plt.show()
 # <details><summary>1. Both rules have the same ε. Does it follow that they add the same noise to the same
 # signal?</summary>
 #
-# They add the same noise, but the signal differs. Every record of DP-SGD may use all of $S/2$ and does. A record of
-# DP-DFA uses about half, because its bound is for a worst case that no image comes near.
+# They add the same noise, but the signal differs. In DP-SGD, every record's term may have the norm $S/2$ and does. In
+# DP-DFA, a record's term has about half of this norm, because the bound is for a worst case that no image comes near.
 #
 # </details>
 #
@@ -477,8 +502,9 @@ plt.show()
 #
 # <details><summary>3. Why does the hybrid use backpropagation in the convolutions?</summary>
 #
-# A kernel is used at many places. So one record can move it, and most of all its biases, by far more than a dense
-# layer. In the paper's first layer the factor is 20. A clip of each record's gradient limits this movement to $\tau$.
+# A kernel is used at many places. So the term of one record, and most of all its entries for the biases, can have a
+# far larger norm than in a dense layer. In the paper's first layer the factor is 20. A clip of each record's gradient
+# limits this norm to $\tau$.
 #
 # </details>
 #
