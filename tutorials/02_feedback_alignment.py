@@ -428,7 +428,7 @@ for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
 # 5. **The picture of the paper.** `nfa reproduce ohana2021:fig2 --scale demo` draws the cosine in layer 2 for the
 #    paper's private rule in a minute or two. The picture shows the rule without clips, with clips, and with clips and
 #    noise. By which factor do the clips lower the cosine? By which factor does the noise lower it further? Check: the
-#    cosines are 0.32, 0.15 and 0.03 on average. Do the accuracies, which the command prints as well, fall by the same
+#    cosines are 0.32, 0.14 and 0.03 on average. Do the accuracies, which the command prints as well, fall by the same
 #    factors?
 #
 # ## Three questions

@@ -395,7 +395,59 @@ OF_VERDICTS = [
         with_code,
     ),
 ]
-ENTRIES = {README: OF_README, USAGE: OF_USAGE, VERDICTS: OF_VERDICTS}
+# --- exercise 5 of tutorial 02
+
+
+def pdfa_of_demo():
+    """Of the private rule without clips, with clips, and with clips and noise: mean cosine in layer 2, accuracy."""
+    paths = [RESULTS / "ohana2021-table1-demo" / f"pdfa-{s}-nearest-seed1.json" for s in ("non-private", "0", "0.2")]
+    histories = [json.loads(path.read_text(encoding="utf-8"))["history"] for path in paths]
+    cosines = [mean(entry["alignment"][1] for entry in history) for history in histories]
+    return cosines, [100 * history[-1]["test_accuracy"] for history in histories]
+
+
+def cosines_of_demo():
+    return tuple(f"{cosine:.2f}" for cosine in pdfa_of_demo()[0])
+
+
+def factors_of_demo():
+    first, second, third = pdfa_of_demo()[0]
+    return f"{first / second:.0f}", f"{second / third:.0f}"
+
+
+FEEDBACK = ROOT / "tutorials" / "02_feedback_alignment.py"
+FEEDBACK_SOLVED = ROOT / "tutorials" / "solutions" / FEEDBACK.name
+
+
+def commented(pattern):
+    """The pattern in a comment of several lines: each space may be a line's end."""
+    return pattern.replace(" ", r"[\s#]+")
+
+
+OF_FEEDBACK = [
+    (commented(r"the cosines are ([\d.]+), ([\d.]+) and ([\d.]+) on average"), cosines_of_demo),
+]
+OF_FEEDBACK_SOLVED = [
+    (
+        commented(r"mean cosines are ([\d.]+) without clips, ([\d.]+) with clips and ([\d.]+) with clips and noise"),
+        cosines_of_demo,
+    ),
+    (
+        commented(r"the clips divide the cosine by about (\d), and the noise divides the rest by about (\d)"),
+        factors_of_demo,
+    ),
+    (
+        commented(r"accuracies after the last epoch are ([\d.]+) %, ([\d.]+) % and ([\d.]+) % in our run"),
+        lambda: tuple(f"{accuracy:.1f}" for accuracy in pdfa_of_demo()[1]),
+    ),
+]
+ENTRIES = {
+    README: OF_README,
+    USAGE: OF_USAGE,
+    VERDICTS: OF_VERDICTS,
+    FEEDBACK: OF_FEEDBACK,
+    FEEDBACK_SOLVED: OF_FEEDBACK_SOLVED,
+}
 # test_readme runs the commands and the Python code on both pages, and compares their output.
 CODE = re.compile(
     r"^```(?:sh|python)\n.*?^```$(?:(?:\s+The program prints:)?\s+```text\n.*?^```$)?|(?<!`)`[^`]+`(?!`)|\]\([^)]*\)",

@@ -127,6 +127,7 @@ assert max(cosines) < 0.6
 # %% [markdown]
 # ## 5. The picture of the paper
 #
-# The means are 0.32 without clips, 0.15 with clips and 0.03 with clips and noise. So the clips remove half of the
-# cosine, and the noise removes four fifths of the rest. The accuracies do not follow the cosine of a single step. A
-# direction that is nearly hidden in noise still adds up over many steps, while the noise averages out.
+# The mean cosines are 0.32 without clips, 0.14 with clips and 0.03 with clips and noise. So the clips divide the
+# cosine by about 2, and the noise divides the rest by about 5. The accuracies after the last epoch are 81.8 %, 82.2 %
+# and 77.9 % in our run with one seed. So the accuracies do not fall by the same factors. A direction that is nearly
+# hidden in noise still adds up over many steps, while the noise averages out.
