@@ -1,0 +1,51 @@
+"""No small change to a reference solution gets full marks, unless it changes no result that is asked for."""
+
+import random
+
+import pytest
+
+from nfa.course import problem_sets
+from tests.course.mutants import Mutant, changes, fates, harmless, loaded, mutants
+
+SOME = 12  # changes of a set that every run of the tests tries
+
+
+def unexplained(every):
+    return [f.mutant for f in fates(every) if f.survives and f.mutant[1:4] not in harmless(f.mutant.problems)]
+
+
+@pytest.mark.parametrize("name", problem_sets.names())
+def test_some_changes_lose_points(name):
+    every = mutants(loaded(name))
+    assert unexplained(random.Random(name).sample(every, SOME)) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", problem_sets.names())
+def test_every_change_loses_points(name):
+    every = mutants(loaded(name))
+    assert len(every) > 100
+    assert len(unexplained(every)) <= 0.01 * len(every)
+
+
+def test_the_reference_survives():
+    """What the tool calls a survivor is what gets full marks."""
+    (cell, *_) = (cell for cell in loaded("ps2_dfa").cells if cell.kind == "solution")
+    (fate,) = fates([Mutant("ps2_dfa", cell.name, "", "", cell.source)])
+    assert fate.survives
+
+
+@pytest.mark.parametrize(
+    "source, changed",
+    [
+        ("y = f(a, b)", {"y = f(b, a)", "y = a", "y = b", "pass"}),
+        ("for t in x:\n    g = f(w)\n    w = w - g", {"g = f(w)\nfor t in x:\n    w = w - g"}),
+        ("for t in x:\n    g()", {"for t in x:\n    g()\n    break", "for t in x:\n    pass"}),
+        ("v = a.sum(axis=0)", {"v = a.sum(axis=1)", "v = a.sum()", "v = a", "v = a.mean(axis=0)"}),
+        ("h = z[l]", {"h = z[l - 1]", "h = z[l + 1]"}),
+        ("c = a / b", {"c = a * b", "c = a / (b + 1e-08)", "c = a", "c = b"}),
+        ("n = rng.normal(0, s, k)", {"n = rng.laplace(0, s, k)", "n = rng.normal(s, 0, k)"}),
+    ],
+)
+def test_kinds_of_changes(source, changed):
+    assert changed <= set(changes(source))
