@@ -249,12 +249,15 @@ def check(
         argument(
             metavar="FILE",
             **NAMED,
-            help="File that `nfa course stub` or `nfa course ladder` wrote, or a folder of such files.",
+            help="Notebook of a problem set, file of `nfa course stub` or `nfa course ladder`, or folder of such files.",
         ),
     ],
     json: AsJson = False,
 ) -> None:
-    """Check the functions that you filled in, and print the first failure with the mistake that may have caused it.
+    """Check the functions that you filled in, and print what is wrong with the mistake that may have caused it.
+
+    For the notebook of a problem set, the command runs all checks of the set and prints the sentences that grading
+    would print. The checks have other values than grading has, and nfa keeps no score.
 
     The command checks BP, FA, DFA, DP-SGD and DFA with a joint clip on dense networks first. Then the command checks
     these functions on networks with skips, convolutions and pooling. For the other functions of `nfa course stub`, the
@@ -262,10 +265,14 @@ def check(
     task is right, the command names the next task. The exit code is 1 if a function is wrong.
 
     Example:
+    nfa course check ps2_dfa.ipynb
     nfa course check mine.py
     nfa course check ladder/03_bp.py
     nfa course check ladder
     """
+    if path.suffix == ".ipynb":
+        _practise(path, json)
+        return
     from nfa.course import check as course_check
 
     found = []
@@ -285,6 +292,26 @@ def check(
     elif right:
         _show_way_on(path, found[-1].code, after)
     if not right:
+        raise typer.Exit(FAILED)
+
+
+def _practise(path: Path, json: bool) -> None:
+    """Run the checks of a notebook, and print one line for each check that fails."""
+    from nfa.course import practice
+
+    notebook = practice.notebook(path)
+    found = list(practice.run(notebook))
+    failed = [one for one in found if one.problem]
+    if json:
+        told = [{"check": one.check, "passes": not one.problem, "problem": one.problem} for one in found]
+        print_json({"file": path, "set": notebook.name, "right": not failed, "checks": told})
+    else:
+        passed = len(notebook.graded) - sum(one.check in notebook.graded for one in failed)
+        print(f"{notebook.name}: {passed} of {len(notebook.graded)} checks pass")
+        for one in failed:
+            output().print(f"  {one.check}: {one.problem}")
+        print("These checks have other values than grading has.")
+    if failed:
         raise typer.Exit(FAILED)
 
 

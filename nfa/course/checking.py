@@ -22,6 +22,8 @@ WAIT = 20.0  # seconds by the clock, for one that sleeps; less than nbgrader giv
 LARGEST = 1e150  # what an entry may be, so that its square, too, is a number
 RTOL = 1e-4  # of the largest entry: float32 passes, and no mistake is that small
 
+_practice = False  # whether a student tries the checks, who gets other values than grading has
+
 
 class Nothing:
     """Stands for the None of a function that returned nothing, so that a None inside of an answer is told apart."""
@@ -42,6 +44,27 @@ class Wrong(AssertionError):
     def __init__(self, sentence: str, why: str = "") -> None:
         super().__init__(sentence)
         self.why = why
+
+
+@contextmanager
+def practising() -> Iterator[None]:
+    """Give `rng` and `size` the values of practice, as for a student who tries the checks."""
+    global _practice
+    before, _practice = _practice, True
+    try:
+        yield
+    finally:
+        _practice = before
+
+
+def rng(seed: int) -> np.random.Generator:
+    """Random numbers for a check: always the same for a seed, but in practice others than in grading."""
+    return np.random.default_rng([seed, 1] if _practice else seed)
+
+
+def size(n: int) -> int:
+    """A size of a case, such as a number of records or of units: in practice one more than in grading."""
+    return n + _practice
 
 
 def mismatch(name: str, found: Any, expected: Any = "", hint: str = "") -> Wrong:

@@ -1,0 +1,138 @@
+"""`nfa course check SET.ipynb` and `check_it`: the sentences of grading, with other values, and no score."""
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from nfa.cli import main
+from nfa.course import checking, checks, practice, problem_sets
+from nfa.course.folder import notebook, write
+
+NAMES = problem_sets.names()
+
+
+@pytest.fixture
+def given(tmp_path, monkeypatch):
+    """A function that writes a submission of a set, as a student has it, and returns the path."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_it(name, variant="reference", old="", new=""):
+        problems = problem_sets.load(problem_sets.SETS / name)
+        made = notebook(problems, problems.submissions[variant])
+        for cell in made.cells:
+            cell.source = problem_sets.HIDDEN.sub("", cell.source).replace(old, new) if old else cell.source
+        write(made, tmp_path / f"{name}.ipynb")
+        return tmp_path / f"{name}.ipynb"
+
+    return write_it
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_check_takes_the_names_of_its_hidden_call(name):
+    """So that a notebook without the hidden call can be checked."""
+    problems = problem_sets.load(problem_sets.SETS / name)
+    for cell in problems.cells:
+        if cell.kind == "test":
+            taken = ", ".join(practice.parameters(checks(name), cell.name))
+            assert f'checks("{name}").{cell.name}({taken})' in cell.source
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_right_solutions_pass_with_the_values_of_practice(name):
+    problems = problem_sets.load(problem_sets.SETS / name)
+    for submission in [problems.reference, *problems.solutions]:
+        with checking.practising():
+            told = problem_sets.grade(problems, submission)
+        assert not any(told.values()), submission.name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_solutions_fail_with_the_values_of_practice(name):
+    problems = problem_sets.load(problem_sets.SETS / name)
+    for submission in problems.wrong:
+        if submission.fails and submission.name != "tampered":
+            with checking.practising():
+                told = problem_sets.grade(problems, submission)
+            assert {cell for cell, said in told.items() if said} == set(submission.fails), submission.name
+
+
+def test_the_values_of_practice_are_others():
+    def drawn():
+        return [*checking.rng(3).normal(size=4), checking.size(5)]
+
+    graded = drawn()
+    with checking.practising():
+        tried = drawn()
+    assert not set(graded) & set(tried)
+    assert graded == drawn() == [*np.random.default_rng(3).normal(size=4), 5]
+
+
+def test_the_command_names_what_is_wrong(given, capsys):
+    path = given("ps2_dfa", "forgot_dphi")
+    before = path.read_bytes()
+    assert main.main(["course", "check", path.name]) == 1
+    first, *told, last = capsys.readouterr().out.splitlines()
+    assert first == "ps2_dfa: 12 of 13 checks pass"
+    assert " ".join(told).startswith("  dfa_feedback: the direction of dW[1]")
+    assert "other values than grading" in last
+    assert path.read_bytes() == before
+
+
+def test_a_right_notebook_and_json(given, capsys):
+    path = given("ps2_dfa", "loops")
+    assert main.main(["course", "check", path.name, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["set"], document["right"], len(document["checks"])) == ("ps2_dfa", True, 13)
+
+
+def test_a_blank_notebook_is_not_written_yet(given, capsys):
+    assert main.main(["course", "check", given("ps2_dfa", "blank").name]) == 1
+    told = capsys.readouterr().out
+    assert told.startswith("ps2_dfa: 0 of 13 checks pass")
+    assert told.count("is not written yet") == 13
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("L = len(W) - 1", "L = len(W - 1", "forward: line"),
+        ("    L = len(W) - 1\n    z, h", "    return undefined\n    z, h", "forward raised NameError"),
+        ("def transported(W):", "raise OSError('no')\ndef transported(W):", "transported: the cell raised OSError: no"),
+    ],
+)
+def test_a_cell_that_does_not_run_is_named(given, capsys, old, new, sentence):
+    assert main.main(["course", "check", given("ps2_dfa", old=old, new=new).name]) == 1
+    assert sentence in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"cells": [], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}'])
+def test_what_is_no_notebook_of_a_set_is_refused(tmp_path, monkeypatch, capsys, content):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.ipynb").write_text(content)
+    assert main.main(["course", "check", "mine.ipynb"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("nfa: mine.ipynb")
+
+
+def test_check_it_in_a_notebook(capsys):
+    problems = problem_sets.load(problem_sets.SETS / "ps2_dfa")
+    scope = {"np": np}
+    exec(next(cell.source for cell in problems.cells if cell.name == "cosine"), scope)
+    practice.check_it("ps2_dfa", scope, "cosine_values", "dfa_top")
+    assert capsys.readouterr().out.splitlines() == ["cosine_values: passes", "dfa_top: dfa is not written yet"]
+    with pytest.raises(ValueError, match="no problem set 'ps2_dfb'.*ps2_dfa"):
+        practice.check_it("ps2_dfb", scope)
+    with pytest.raises(ValueError, match="no check 'cosine_value'.*cosine_values"):
+        practice.check_it("ps2_dfa", scope, "cosine_value")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_exercise_of_a_notebook_has_its_checks(name):
+    """After the graded cells of an exercise, a free cell runs their checks, each once."""
+    cells = problem_sets.load(problem_sets.SETS / name).cells
+    called = [cell for before, cell in pairwise(cells) if before.kind == "test" and cell.kind == "free"]
+    said = "\n".join(cell.source for cell in called if "check_it" in cell.source)
+    assert all(said.count(f'"{cell.name}"') == 1 for cell in cells if cell.kind == "test")
