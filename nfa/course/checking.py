@@ -48,7 +48,7 @@ class Wrong(AssertionError):
 
 @contextmanager
 def practising() -> Iterator[None]:
-    """Give `rng` and `size` the values of practice, as for a student who tries the checks."""
+    """Give `seeded` and `size` the values of practice, as for a student who tries the checks."""
     global _practice
     before, _practice = _practice, True
     try:
@@ -57,7 +57,7 @@ def practising() -> Iterator[None]:
         _practice = before
 
 
-def rng(seed: int) -> np.random.Generator:
+def seeded(seed: int) -> np.random.Generator:
     """Random numbers for a check: always the same for a seed, but in practice others than in grading."""
     return np.random.default_rng([seed, 1] if _practice else seed)
 
