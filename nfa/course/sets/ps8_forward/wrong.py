@@ -213,6 +213,110 @@ pass
 # put the losses in where their squares belong
 ("controller", "(h * loss[:, None] ** 2).T @ h", 'np.einsum("m,mi,mj->ij", loss, h, h)')
 
+# %% frozen_below score=19 fails=["train_learns"]
+# moved the top layer alone
+("train", "for l in range(1, L + 1)", "for l in range(L, L + 1)")
+
+# %% frozen_biases score=19 fails=["train_learns"]
+# forgot to move the biases
+("train", "b[l] -= eta * db[l]", "pass")
+
+# %% one_draw_a_record score=19 fails=["train_learns"]
+# drew once for each record, whatever K is
+("train", "standard_normal((K, ", "standard_normal((1, ")
+
+# %% sigma_of_the_example score=19 fails=["train_learns"]
+# left the sigma in that was tried first
+("train", "y, u, sigma)", "y, u, 0.5)")
+
+# %% eta_left_out score=19 fails=["train_learns"]
+# subtracted the direction itself
+("train", "eta * dW[l]", "dW[l]")
+("train", "eta * db[l]", "db[l]")
+
+# %% eta_left_out_of_biases score=19 fails=["train_learns"]
+# subtracted the direction itself from the biases
+("train", "eta * db[l]", "db[l]")
+
+# %% uniform_draws score=19 fails=["train_learns"]
+# drew uniform noise of variance 1
+("train", "standard_normal((", "uniform(-np.sqrt(3), np.sqrt(3), (")
+
+# %% noise_of_positive_sign score=19 fails=["train_learns"]
+# drew between 0 and 1
+("train", "standard_normal(", "random(")
+
+# %% draws_for_all_records score=19 fails=["train_learns"]
+# gave all records of the batch the same draws
+("train", "rng.standard_normal((K, len(x), len(v)))", "rng.standard_normal((K, 1, len(v))).repeat(len(x), axis=1)")
+
+# %% direction_of_the_first_weights score=19 fails=["train_learns"]
+# took all directions at the weights that were given
+(
+    "train",
+    "L = len(W) - 1",
+    "L, W_0, b_0 = len(W) - 1, [None, *(w.copy() for w in W[1:])], [None, *(v.copy() for v in b[1:])]",
+)
+("train", "ulr(W, b,", "ulr(W_0, b_0,")
+
+# %% noise_scaled_twice score=19 fails=["train_learns"]
+# multiplied the draws by sigma, which ulr does as well
+("train", "rng.standard_normal", "sigma * rng.standard_normal")
+
+# %% upper_clip_alone score=19 fails=["printed_values"]
+# clipped from above alone
+("printed", "-C, C)", "None, C)")
+
+# %% lower_clip_alone score=19 fails=["printed_values"]
+# clipped from below alone
+("printed", "-C, C)", "-C, None)")
+
+# %% clipped_to_one score=19 fails=["printed_values"]
+# clipped to 1 in place of C
+("printed", "-C, C)", "-1, 1)")
+
+# %% half_beside_a_factor score=18 fails=["estimate_sigma", "antithetic_values"]
+# forgot sigma in the estimate, and the half in the pairs, which makes up for it where sigma is 1/2
+("estimate", " / sigma", "")
+("antithetic", " / 2", "")
+
+# %% pairs_without_a_half score=18 fails=["estimate_K", "antithetic_values"]
+# summed over the draws, and forgot the half in the pairs
+("estimate", ".mean(axis=0)", ".sum(axis=0)")
+("antithetic", " / 2", "")
+
+# %% no_mean score=18 fails=["estimate_direction"]
+# forgot the mean, and so returned the terms of all draws
+("estimate", ".mean(axis=0)", "")
+
+# %% mean_over_everything score=18 fails=["estimate_direction"]
+# forgot the axis of the mean
+("estimate", ".mean(axis=0)", ".mean()")
+
+# %% mean_over_entries score=18 fails=["estimate_direction"]
+# took the mean over the entries of a record
+("estimate", ".mean(axis=0)", ".mean(axis=-1)")
+
+# %% largest_eigenvalue score=19 fails=["controller_value"]
+# took the largest eigenvalue
+("controller", ")[0]", ")[-1]")
+
+# %% clipped_where_the_bound_is_small score=19 fails=["controller_value"]
+# kept C away from 0 by adding to it
+("controller", "(C * sigma_0)", "(C * sigma_0 + 1e-8)")
+
+# %% no_slot_0 score=18 fails=["ulr_direction"]
+# returned lists that begin with layer 1
+("ulr", "return dW, db", "return dW[1:], db[1:]")
+
+# %% sum_not_taken score=19 fails=["sound_clip"]
+# returned every record's clipped estimate, each with the noise
+("sound", ".sum(axis=0)", "")
+
+# %% noise_without_draws score=19 fails=["sound_noise"]
+# added the standard deviation in place of the noise
+("sound", "sigma_0 * C * xi", "sigma_0 * C")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("estimate", "z + sigma * u", "z + np.sqrt(sigma) * u", "estimate_direction")
