@@ -278,8 +278,8 @@ checks("ps7_span").recover_dead(recover_one)
 # %% [markdown]
 # With **two** records the rows of `dW` are mixtures of two vectors, and nobody tells in which proportions. But suppose
 # the two are black and white: all entries of h are 0 or 1, and the records differ. How many mixtures of the two have a
-# 1 at the end and nothing but 0 and 1 before it? Return the two records, in any order. There may be hundreds of pixels;
-# no unit is dead, and the rank is 2.
+# 1 at the end and nothing but 0 and 1 before it? Return the two records, in any order. There may be hundreds of pixels.
+# No unit is dead, and no two rows of `dW` are proportional.
 
 
 # %% recover_two solution=true
