@@ -631,7 +631,13 @@ def sensitivity_value(sensitivity):
 
 def noise_value(noise_needed):
     """The epsilon that this s gives, by a search over the orders."""
-    for epsilon, delta, Delta in ((8.0, 1e-5, 1.0), (1.0, 1e-6, 0.25), (0.1, 1e-5, 2.0), (20.0, 0.01, 1.0), (2.0, 1e-10, 1.0)):
+    for epsilon, delta, Delta in (
+        (8.0, 1e-5, 1.0),
+        (1.0, 1e-6, 0.25),
+        (0.1, 1e-5, 2.0),
+        (20.0, 0.01, 1.0),
+        (2.0, 1e-10, 1.0),
+    ):
         s = number(call(noise_needed, epsilon, delta, Delta), "the noise")
         if not s > 0:
             raise mismatch("the standard deviation of the noise", s, "a positive number")

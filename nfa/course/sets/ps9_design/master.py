@@ -272,7 +272,8 @@ checks("ps9_design").attains_C(attain)
 
 # %% [markdown]
 # Now the other number, for a network with **two** classes, where C is at most 0.4: construct an x such that the sum
-# moves by exactly 2 C when its label is changed from 0 to 1. How must the two clipped directions lie? Which of the two
+# moves by exactly 2 C when its label is changed from 0 to 1. Either class is the likelier one for many inputs with
+# entries of about 1, but its biases may be large. How must the two clipped directions lie? Which of the two
 # errors can become too short?
 
 

@@ -78,9 +78,28 @@ def attain(W, b, B, C):
 
 
 # %% opposite
+def lead(W, b, B, x):
+    p = signals(W, b, B, [x], [[1.0, 0.0]])[1][-1][0]
+    return p[0] - p[1]
+
+
 def opposite(W, b, B, C):
-    # small biases and no input: the two probabilities are near 1/2
-    return [0.0] * len(W[1][0])
+    # between two inputs of different classes there is one to which both classes are as likely
+    n, ends, size = len(W[1][0]), {}, 1.0
+    while len(ends) < 2 and size < 1e6:
+        for i in range(2 * n):
+            x = [0.0] * n
+            x[i // 2] = size if i % 2 else -size
+            ends.setdefault(bool(lead(W, b, B, x) > 0), x)
+        size *= 1.5
+    low, high = ends[False], ends[True]
+    for _ in range(60):
+        middle = [(u + v) / 2 for u, v in zip(low, high)]
+        if lead(W, b, B, middle) > 0:
+            high = middle
+        else:
+            low = middle
+    return low
 
 
 # %% pair_layers
@@ -194,10 +213,11 @@ def attain(W, b, B, C):
 
 # %% opposite
 def opposite(W, b, B, C):
-    x = np.zeros((1, W[1].shape[1]), dtype=np.float32)
-    p = signals(W, b, B, x, 0)[1][-1][0]
-    assert np.sqrt(2) * p.min() >= C
-    return x[0]
+    x = 2 * np.random.default_rng(5).normal(size=(2000, W[1].shape[1])).astype(np.float32)
+    p = signals(W, b, B, x, 0)[1][-1]
+    best = x[p.min(axis=1).argmax()]
+    assert np.sqrt(2) * p.min(axis=1).max() >= C
+    return best
 
 
 # %% pair_layers

@@ -315,6 +315,46 @@ def joint_sum(dz, h, C):
 # had the sensitivity of a record that is replaced in the noise
 ("noise_std", '"add-remove"', '"replace-one"')
 
+
+# %% no_input score=19 fails=["attains_2C"]
+# took no input, where both classes are as likely only if the biases are small
+# %% opposite
+def opposite(W, b, B, C):
+    return np.zeros(W[1].shape[1])
+
+
+# %% longest_of_one_label score=19 fails=["attains_2C"]
+# looked at one of the two labels
+("opposite", "for label in (0, 1)", "for label in (1, 1)")
+
+# %% longer_of_two score=19 fails=["attains_2C"]
+# made the longer of the two terms long
+("opposite", "np.minimum", "np.maximum")
+
+# %% starts_too_high score=19 fails=["noise_spare"]
+# searched from 0.6 on
+("least_noise", "0.3, 30.0", "0.6, 30.0")
+
+# %% top_layer_forgotten score=19 fails=["norms_values"]
+# left the top layer out of the norm, by a range that ends too early
+("norms", "range(1, L + 1)", "range(1, L)")
+
+# %% wrong_axis score=19 fails=["norms_values"]
+# added over the records in one of the two factors
+("norms", "(dz[l] ** 2).sum(axis=1)", "(dz[l] ** 2).sum(axis=0)")
+
+# %% a_layer_less score=19 fails=["sum_direction"]
+# left the top layer out of the sum
+("joint_sum", "range(1, L + 1)", "range(1, L)")
+
+# %% times_for_over score=19 fails=["sum_direction"]
+# multiplied by the norm
+("joint_sum", "C / np.maximum", "C * np.maximum")
+
+# %% norm_and_a_bit score=19 fails=["sum_length"]
+# added a little to the norm, which is much for a small C
+("joint_sum", "np.maximum(long[fine], C)", "(np.maximum(long[fine], C) + 1e-8)")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("norms", "np.sqrt(sum(", "(sum(", "norms_values")
