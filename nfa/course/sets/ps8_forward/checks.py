@@ -245,7 +245,7 @@ def follows(f, right, of, hint):
                 try:  # a factor that was wrong before is not charged twice
                     if common_factor(estimates(own, loss, z, u, sigma), by_loops(loss, z, u, sigma)) is None:
                         raise told
-                    close(got, of(lambda *given: estimates(own, *given), loss, z, u, sigma), "the estimate")
+                    close(got, of(lambda *given, own=own: estimates(own, *given), loss, z, u, sigma), "the estimate")
                 except Wrong:
                     raise told from None
 
@@ -458,8 +458,7 @@ class Run(NamedTuple):
 def copies():
     """A small network of steps, and two records, each four times: their noise is independent, their gradients are not.
 
-    Of the seeds that were tried, this one has the largest gradients compared with what the noise makes of them, in every
-    layer.
+    Of the seeds that were tried, this one has the largest gradients in every layer, compared with their noise.
     """
     W, b, x, y, _ = net_case(101, m=2, sizes=(2, 3, 2, 3))
     return W, b, np.repeat(x, 4, axis=0), np.repeat(y, 4, axis=0)
@@ -532,8 +531,8 @@ def trains(train, run, seed):
 
 MOST = 40.0  # a squared distance over its mean. A Gaussian vector exceeds it with probability 3e-10 at most
 FAR = (
-    "every step subtracts eta times the direction from the weights and the biases of every layer; the draws are standard "
-    "normal, and eta, sigma and K are those that are given"
+    "every step subtracts eta times the direction from the weights and the biases of every layer; the draws are "
+    "standard normal, and eta, sigma and K are those that are given"
 )
 ONCE = Run(1, 0.25, 0.8, 300)
 TINY = Run(3, 1e-3, 0.8, 6)
@@ -679,8 +678,8 @@ def printed_values(printed):
         ):
             got = array(call(printed, losses, draws, K, C, 1.2), draws.shape[:1], "the released sums")
             hint = (
-                "one sigma for the batch, by all its losses; each record's estimate is clipped to [-C, C], and then they "
-                "are added"
+                "one sigma for the batch, by all its losses; each record's estimate is clipped to [-C, C], and then "
+                "they are added"
             )
             close(got, right_printed(losses, draws, K, C, 1.2), "the released sum", hint)
 

@@ -416,7 +416,9 @@ def attains_C(attain):
 
     def check():
         for (sizes, seed), (gain, what), C in product(NETS, GAINS, (0.1, 20.0, 1000.0)):
-            net = network(sizes, seed, gain)
+            W, b, B = net = network(sizes, seed, gain)
+            if seed == 41:  # class 0 is the likelier one for all long inputs, so that its error is always short
+                net = [*W[:-1], np.array([[1.0], [-1.0]]) * abs(W[-1])], b, B
             x, label = pair(call(attain, *net, C), "x and label")
             x, label = read_vector(x, sizes[0], "x"), number(label, "the label")
             if label not in range(sizes[-1]):
