@@ -278,6 +278,38 @@ pass
 ("clopper_pearson", "k, n - k + 1)", "k + 1, n - k + (k == n))")
 ("clopper_pearson", "k + 1, n - k) if k < n", "max(k, 1), n - k + 1) if k < n")
 
+# %% no_noise_on_errors score=19 fails=["hits_game"]
+# left the noise on the errors out
+("hits", "rng.normal(0, sigma, size=(k, units))", "0")
+
+# %% one_draw_for_all_errors score=19 fails=["hits_game"]
+# drew one number for all errors of a trial
+("hits", "rng.normal(0, sigma, size=(k, units))", "rng.normal(0, sigma)")
+
+# %% laplace_noise score=19 fails=["hits_game"]
+# drew Laplace noise for the update
+("hits", "rng.normal(0, s, ", "rng.laplace(0, s, ")
+
+# %% unit_by_first_pixel score=19 fails=["recover_dead"]
+# chose the unit by its first weight, which is 0 for a black pixel
+("recover_one", "dW[:, -1]", "dW[:, 0]")
+
+# %% along_without_size score=19 fails=["recover_mixed"]
+# looked for the largest entry, as if it were positive
+("recover_two", "np.abs(along)", "along")
+
+# %% axes_exchanged score=19 fails=["update_value"]
+# multiplied in the other order
+("update", "((u + g) * dphi).T @ read", "read @ ((u + g) * dphi).T")
+
+# %% all_vectors score=19 fails=["span_rows"]
+# took all right singular vectors, also those without a singular value
+("span", ", full_matrices=False", "")
+
+# %% coordinates_for_projection score=19 fails=["residuals_members"]
+# subtracted the coordinates in the basis in place of the projection
+("residuals", "(read @ basis.T) @ basis", "read @ basis.T")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("update", "read = np.hstack([h, np.ones((len(h), 1))])", "read = h", "update_value")

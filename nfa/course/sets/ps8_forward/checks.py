@@ -452,7 +452,8 @@ class Run(NamedTuple):
     K: int
 
     def __str__(self) -> str:
-        return f"{self.steps} step{'s' * (self.steps > 1)} with eta = {self.eta:g}, sigma = {self.sigma:g} and K = {self.K}"
+        steps = f"{self.steps} step{'s' * (self.steps > 1)}"
+        return f"{steps} with eta = {self.eta:g}, sigma = {self.sigma:g} and K = {self.K}"
 
 
 def copies():
