@@ -7,6 +7,7 @@ something independent: differences, a loop, a library. Whatever is not right is 
 
 import copy
 import inspect
+import re
 import signal
 import threading
 import warnings
@@ -132,8 +133,13 @@ def raiser(error: BaseException) -> str:
 
 
 def shortened(error: BaseException, length: int = 200) -> str:
-    """An error's text in one line that is not too long."""
+    """An error's text in one line that is not too long; shapes that do not fit in plain words."""
     text = " ".join(str(error).split())
+    if product := re.search(r"mismatch in its core dimension 0, .*size (\d+) is different from (\d+)", text):
+        rows, columns = product.groups()
+        text = f"the shapes in a matrix product do not fit: {columns} columns on the left and {rows} rows on the right"
+    elif shapes := re.search(r"could not be broadcast together with .*?(\([\d,]*\)) (\([\d,]*\))", text):
+        text = "shapes do not fit entry by entry: {} and {}".format(*shapes.groups())
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
@@ -390,6 +396,24 @@ def unless_lost(check: Callable[[], None], lenient: Callable[[], None], *earlier
         check()
     except Wrong:
         if all(map(passes, earlier)) or not passes(lenient):
+            raise
+
+
+def charged_once(at: int, cells: Sequence[tuple[Callable[[], None], Callable[[], None]]]) -> None:
+    """Run the check of one of the cells of an exercise, of which one mistake must cost one.
+
+    Each cell has its check and a lenient one, such as layers of one size, in which most products can be formed. Where
+    the check fails and the lenient one passes, the cell loses its points if no other cell does: no earlier one that
+    fails its check, and no later one that fails both.
+    """
+    check, lenient = cells[at]
+    try:
+        check()
+    except Wrong as told:
+        if told.why == "time" or not passes(lenient):
+            raise
+        earlier = any(not passes(other) for other, _ in cells[:at])
+        if not earlier and all(passes(other) or passes(mild) for other, mild in cells[at + 1 :]):
             raise
 
 

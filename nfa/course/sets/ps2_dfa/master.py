@@ -93,6 +93,9 @@ from nfa.course import checks
 
 checks("ps2_dfa").forward_softmax(forward)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 W, b, B = small_net([4, 5, 3], seed=0)
 x, y = small_batch(6, 4, 3, seed=1)
 assert np.allclose(np.sum(forward(W, b, x)[1][2], axis=1), 1), "the outputs of a record sum to 1"

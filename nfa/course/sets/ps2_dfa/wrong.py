@@ -163,10 +163,68 @@ pass
 # took the transpose of the next layer alone below the last
 ("transported", "W[l + 1].T @ B[l + 1]", "W[l + 1].T")
 
+# %% cosines_with_the_first_gradient score=19 fails=["train_cosines"]
+# took the gradient once, before the loop
+("train", "        g = gradient(W, b, x, y)\n", "")
+("train", "    for t in", "    g = gradient(W, b, x, y)\n    for t in")
+
+# %% cosine_with_a_floor score=19 fails=["cosine_values"]
+# added a small number to the norms, lest they be 0
+("cosine", "np.linalg.norm(b))", "np.linalg.norm(b) + 1e-8)")
+
+# %% feedback_not_transposed score=17 fails=["dfa_feedback"]
+# multiplied by B[l] where its transpose belongs, which raises where layers differ in size
+("dfa", "e @ B[l].T", "e @ B[l]")
+
+# %% feedback_of_the_paper score=17 fails=["dfa_feedback"]
+# took the paper's superscript for the index, so that layer L - 1 has no matrix
+("dfa", "e @ B[l].T", "e @ B[l + 1].T")
+
+# %% lists_without_slot_0 score=19 fails=["dfa_top"]
+# returned lists that begin with layer 1
+("dfa", "return dW, db", "return dW[1:], db[1:]")
+
+# %% weights_not_transposed score=18 fails=["forward_hidden"]
+# multiplied by W[l] where its transpose belongs, which raises where layers differ in size
+("forward", "W[l].T", "W[l]")
+
+# %% input_left_out score=18 fails=["forward_hidden"]
+# returned a list h whose slot 0 is None
+("forward", "return z, h\n", "return z, [None, *h[1:]]\n")
+
+# %% tanh_at_the_top score=18 fails=["forward_softmax"]
+# forgot that the top layer has a softmax
+("forward", " if l < L else softmax(z[l])", "")
+
+# %% softmax_keeps_no_axis score=18 fails=["forward_softmax"]
+# forgot keepdims, so that the sums belong to other rows or fit none
+("forward", "z.max(axis=1, keepdims=True)", "z.max(axis=1)")
+("forward", "powers.sum(axis=1, keepdims=True)", "powers.sum(axis=1)")
+
+# %% matrices_one_slot_off score=19 fails=["transported_last"]
+# put every matrix where the paper prints it, one slot higher
+("transported", "return B", "return [None, *B[:-1]]")
+
+# %% nothing_transposed score=19 fails=["transported_last"]
+# left all transposes out
+("transported", "W[L].T if l == L - 1 else W[l + 1].T @ B[l + 1]", "W[L] if l == L - 1 else B[l + 1] @ W[l + 1]")
+
+# %% returns_what_was_given score=19 fails=["train_steps"]
+# trained the copies, and returned the weights that were given
+("train", "    W, b = [None", "    given = W, b\n    W, b = [None")
+("train", "return W, b, cosines", "return *given, cosines")
+
+# %% cosines_in_rows score=19 fails=["train_cosines"]
+# returned a row for each layer
+("train", "return W, b, cosines", "return W, b, cosines.T")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("forward", "np.tanh(z[l])", "1 / (1 + np.exp(-z[l]))", "forward_hidden")
 ("forward", "powers / powers.sum(axis=1, keepdims=True)", "powers", "forward_softmax")
+("forward", "z.max(axis=1, keepdims=True)", "z.max(axis=1)", "forward_softmax")
+("dfa", "dz.T @ h", "dz @ h", "dfa_feedback")
+("dfa", "dz.sum(axis=0)", "dz.sum(axis=1)", "dfa_feedback")
 ("dfa", "np.tanh(z[l]) ** 2", "np.tanh(z[l])", "dfa_feedback")
 ("dfa", "dz.sum(axis=0) / m", "dz.sum(axis=0)", "dfa_m")
 ("transported", "B[l] = W[L].T if", "B[l] = W[L] if", "transported_last")
