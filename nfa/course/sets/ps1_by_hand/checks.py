@@ -6,17 +6,21 @@ import math
 import numpy as np
 
 from nfa.course.checking import (
+    Wrong,
     array,
     arrays,
     call,
+    charged_once,
     close,
     common_factor,
     entries,
     fair,
     fitting,
+    layers,
     misfit,
     mismatch,
     number,
+    numbers,
     pair,
     passes,
     same_line,
@@ -198,9 +202,9 @@ def topmost(value, shape, name):
 SQUARE = [4, 4, 4, 4]  # for lenient checks: what is turned or of a layer beside can be computed with
 
 
-def forward_hidden(forward):
-    """z of all layers, h of those below the top."""
-    for k, sizes in ((1, SIZES), (5, SIZES), (4, [3, 2])):
+def hidden_values(forward, *cases):
+    """z of all layers, h of those below the top, for numbers of records and sizes."""
+    for k, sizes in cases:
         W, b = net(10 + k, sizes)
         x, _ = batch(k, 20, sizes)
         z, h = lists(forward, W, b, x)
@@ -212,46 +216,88 @@ def forward_hidden(forward):
                 close(h[l], want_h[l], f"h[{l}]", f"it is the sigmoid of z[{l}]")
 
 
-def forward_softmax(forward):
-    """The output of the top layer, given its z; where hidden layers have lost their point, whatever stands below."""
+def softmaxed(z, h, name):
+    """Rows of h are the softmax of rows of z."""
+    rows = np.array([[1 / math.fsum(math.exp(s - t) for s in row) for t in row] for row in z])
+    close(h, rows, name, "the top has no sigmoid: it is the softmax of each row of z[L], a row a record")
 
-    def softmaxed(z, h, L):
-        rows = np.array([[1 / math.fsum(math.exp(s - t) for s in row) for t in row] for row in z])
-        close(h, rows, f"h[{L}]", "the top has no sigmoid: it is the softmax of each row of z[L], a row a record")
 
-    def check():
-        for k, sizes in ((5, SIZES), (4, [3, 2])):
-            W, b = net(12, sizes)
-            z, h = lists(forward, W, b, batch(k, 21, sizes)[0])
-            softmaxed(z[-1], h[-1], len(W) - 1)
+def softmax_values(forward, *cases):
+    """The output of the top layer, given its z."""
+    for k, sizes in cases:
+        W, b = net(12, sizes)
+        z, h = lists(forward, W, b, batch(k, 21, sizes)[0])
+        softmaxed(z[-1], h[-1], f"h[{len(W) - 1}]")
 
-    def last(turned):
-        both = pair(call(forward, *net(12, SQUARE), batch(5, 21, SQUARE)[0]), "z and h")
-        z, h = (topmost(value, (5, 4), "z and h") for value in (both[::-1] if turned else both))
-        softmaxed(z, h, 3)
 
-    unless_lost(
-        check, lambda: last(turned=False) if passes(last, False) else last(turned=True), lambda: forward_hidden(forward)
+def softmax_alone(forward):
+    """The same of the last entries of both lists, whichever comes first."""
+    both = pair(call(forward, *net(12, SQUARE), batch(4, 21, SQUARE)[0]), "z and h")
+    z, h = (topmost(value, (4, 4), "z and h") for value in both)
+    softmaxed(*((z, h) if passes(softmaxed, z, h, "h") else (h, z)), "h[L]")
+
+
+def of_forward(forward):
+    """The checks of its two cells, each with a lenient one."""
+    return (
+        (
+            lambda: hidden_values(forward, (1, SIZES), (5, SIZES), (4, [3, 2])),
+            lambda: hidden_values(forward, (4, SQUARE)),
+        ),
+        (lambda: softmax_values(forward, (5, SIZES), (4, [3, 2])), lambda: softmax_alone(forward)),
     )
 
 
+def forward_hidden(forward):
+    """z of all layers, h of those below the top."""
+    try:
+        charged_once(0, of_forward(forward))
+    except Wrong as told:
+        raise forward_turned(forward) or told from None
+
+
+def forward_turned(forward):
+    """What is raised where forward forms h W[l], which only layers of one size allow; else None."""
+
+    def check():
+        W, b = net(14, SQUARE)
+        x, _ = batch(4, 20, SQUARE)
+        z, _ = pair(call(forward, W, b, x), "z and h")
+        close(array(z[1], (4, 4), "z[1]"), x @ W[1] + b[1], "z[1]")
+
+    if passes(call, forward, *net(14), batch(5, 20)[0]) or not passes(check):
+        return None
+    shapes = (SIZES[1], SIZES[0]), (SIZES[0], SIZES[1])
+    return mismatch("the shape of what forward multiplies h[0] by, from the right", *shapes, "W[1] is transposed")
+
+
+def forward_softmax(forward):
+    """The output of the top layer, given its z; where hidden layers have lost their point, whatever stands below."""
+    charged_once(1, of_forward(forward))
+
+
 def loss_values(loss):
-    """A loop over records."""
-    for k, classes in ((1, 2), (1, 4), (6, 3), (5, 4)):
+    """A loop over records, some of which are sure and wrong."""
+    for k, classes, least in ((1, 2, None), (1, 4, None), (6, 3, None), (5, 4, None), (1, 2, 2e-5), (3, 3, 5e-4)):
         rng = np.random.default_rng(70 + k)
         y_hat = rng.dirichlet(np.ones(classes), size=k)
         labels = rng.integers(classes, size=k)
+        if least:
+            y_hat[0] = (1 - least) / (classes - 1)
+            y_hat[0, labels[0]] = least
         want = math.fsum(-math.log(y_hat[i, labels[i]]) for i in range(k)) / k
         got = number(call(loss, y_hat, np.eye(classes)[labels]), "the loss")
         name = f"the loss of {k} record{'s' if k > 1 else ''} with {classes} classes"
+        if least:
+            name += f", where y_hat of the right class is {least:g}"
         close(got, want, name, "sum over the classes, take the mean over the records")
 
 
 # --- 3. slopes
 
 
-def numerical_values(numerical_gradient):
-    """Smooth functions, whose slopes come from a step into the complex plane."""
+def values_of_gradient(numerical_gradient, factor=False):
+    """Smooth functions, whose slopes come from a step into the complex plane; up to a factor if so asked."""
     for shape in ((3,), (1,), (2, 3), (2, 1, 2)):
         rng = np.random.default_rng(80 + len(shape))
         v, c = rng.normal(size=shape), rng.normal(size=shape)
@@ -271,18 +317,32 @@ def numerical_values(numerical_gradient):
         if not np.abs(got).max() > 0:
             hint = "are the two points that you compare really two?"
             raise mismatch(name, "0 everywhere", "other numbers", hint)
-        close(got, want, name, "move one entry at a time, and put it back; how far apart are the two points?")
+        hint = "move one entry at a time, and put it back; how far apart are the two points?"
+        (same_line if factor else close)(got, want, name, hint)
         if not np.allclose(given, v, rtol=0, atol=1e-9):
             raise mismatch("the array given to numerical_gradient", "other numbers in it afterwards", "the same")
 
 
+def of_numerical(numerical_gradient):
+    """The checks of its two cells, each with a lenient one: up to a factor, and with arrays of one entry."""
+
+    def of_one():
+        central_of_one(numerical_gradient, 0.5 if passes(central_of_one, numerical_gradient, 0.5) else 1.0)
+
+    return (
+        (lambda: values_of_gradient(numerical_gradient), lambda: values_of_gradient(numerical_gradient, factor=True)),
+        (lambda: central_of_four(numerical_gradient), of_one),
+    )
+
+
+def numerical_values(numerical_gradient):
+    """Smooth functions with a small step. Where one side alone is moved, the factor that this makes costs below."""
+    charged_once(0, of_numerical(numerical_gradient))
+
+
 def numerical_central(numerical_gradient):
     """With a large step: the difference of v[i]^3 + ... as the definition gives it, summed up exactly."""
-    unless_lost(
-        lambda: central_of_four(numerical_gradient),
-        lambda: central_of_one(numerical_gradient, 0.5 if passes(central_of_one, numerical_gradient, 0.5) else 1.0),
-        lambda: numerical_values(numerical_gradient),
-    )
+    charged_once(1, of_numerical(numerical_gradient))
 
 
 def central_of_one(numerical_gradient, at):
@@ -444,24 +504,46 @@ def gradient_direction(gradient):
     fair(check, gradient, **RIGHT)
 
 
+def listed(value, L, name):
+    """A list of layers; also one that begins with layer 1 or is too long, which costs in the cell of the direction."""
+    if isinstance(value, list | tuple) and len(value) >= L:
+        value = [None, *value] if len(value) == L else value[: L + 1]
+    return layers(value, 1, L, name)
+
+
 def gradient_scale(gradient):
     """Length and sign of every direction that is right but for these, or for rows and columns that are exchanged.
 
-    Where it cannot be called so, with as many records as units: then most products can be formed.
+    Where it cannot be called so, with as many records as units: then most products can be formed. Where no direction is
+    right, a mean is what does not change if every record comes twice.
     """
+
+    def both(W, b, x, y):
+        dW, db = pair(call(gradient, W, b, x, y), "dW and db")
+        return listed(dW, len(W) - 1, "dW"), listed(db, len(W) - 1, "db")
 
     def check(*cases):
         for k, sizes in cases:
             W, b, x, y = case(36, k, sizes)
-            dW, db = pair(call(gradient, W, b, x, y), "dW and db")
+            dW, db = both(W, b, x, y)
             want_W, want_b = loss_slopes(W, b, x, y)
             found = {**fitting(dW, want_W, "dW"), **fitting(db, want_b, "db")}
             turned = "it is the gradient, along which the loss rises"
             same_scale(found, f"of {k} record{'s' if k > 1 else ''}", "a mean over the records, taken once", turned)
 
+    def twice():
+        W, b, x, y = case(36)
+        once, again = both(W, b, x, y), both(W, b, np.concatenate([x, x]), np.concatenate([y, y]))
+        other = both(W, b, -x, np.roll(y, 1, axis=1))
+        for mine, same, new in zip(*(two[0][1:] + two[1][1:] for two in (once, again, other)), strict=True):
+            mine, same, new = numbers(mine, "dW or db"), numbers(same, "dW or db"), numbers(new, "dW or db")
+            close(same, mine, "dW or db where every record comes twice")
+            if np.array_equal(mine, new):
+                raise mismatch("dW or db of other records", "the same", "others")
+
     def either():
         cases = ((7, SIZES), (1, SIZES)) if passes(call, gradient, *case(36)) else ((len(SQUARE), SQUARE),)
-        check(*cases)
+        unless_lost(lambda: check(*cases), twice, lambda: gradient_direction(gradient))
 
     fair(either, gradient, **RIGHT)
 
@@ -501,11 +583,16 @@ def lengths_both(lengths):
             close(array(both, (k,), name), want, name, hint)
 
     def of_one():
-        for d, t in ((2.0, 0.5), (-0.5, 3.0)):
-            _, both = pair(call(lengths, np.array([[d]]), np.array([[t]])), "the two lengths")
+        for d, t in ((2.0, 0.5), (0.5, 3.0)):
+            one, both = pair(call(lengths, np.array([[d]]), np.array([[t]])), "the two lengths")
             square = d**2 * (t**2 + 1)
-            got = number(both, "the length")
+            one, got = number(one, "the length"), number(both, "the length")
+            if one != got and any(passes(relation, one**p, got**p, d, t) for p in (1, 2)):
+                continue  # by your first length
             close(got, nearest(got, square, math.sqrt(square)), "the length for one unit and one input")
+
+    def relation(one, both, d, t):
+        close(both, nearest(both, one * (1 + 1 / t**2), one + d**2), "the square of the length")
 
     unless_lost(check, of_one, lambda: lengths_W(lengths))
 

@@ -225,6 +225,9 @@ from nfa.course import checks
 
 checks("ps1_by_hand").numerical_values(numerical_gradient)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 assert np.allclose(numerical_gradient(lambda v: v[0] * v[1], np.array([2.0, 3.0]), 0.01), [3, 2])
 
 # %% numerical_central points=1

@@ -226,6 +226,39 @@ pass
 # took the mean over the classes as well
 ("loss", "np.sum(y * np.log(y_hat)) / len(y)", "np.mean(np.where(y > 0, np.log(y_hat), 0.0))")
 
+# %% loss_clipped score=19 fails=["loss_values"]
+# kept the logarithm from minus infinity by clipping y_hat at a hundredth
+("loss", "np.log(y_hat)", "np.log(np.clip(y_hat, 0.01, 1))")
+
+# %% loss_with_a_floor score=19 fails=["loss_values"]
+# added a small number to every y_hat before the logarithm
+("loss", "np.log(y_hat)", "np.log(y_hat + 1e-5)")
+
+# %% softmax_keeps_no_axis score=19 fails=["forward_softmax"]
+# forgot keepdims, so that the sums belong to other rows or fit none
+("forward", "z.max(axis=1, keepdims=True)", "z.max(axis=1)")
+("forward", "powers.sum(axis=1, keepdims=True)", "powers.sum(axis=1)")
+
+# %% input_left_out score=19 fails=["forward_hidden"]
+# returned a list h whose slot 0 is None
+("forward", "return z, h\n", "return z, [None, *h[1:]]\n")
+
+# %% one_side_stays score=19 fails=["numerical_central"]
+# moved one of the two points alone, and divided by twice the step
+("numerical_gradient", "        down[i] -= step\n", "")
+
+# %% lists_without_slot_0 score=19 fails=["gradient_direction"]
+# returned lists that begin with layer 1
+("gradient", "return dW, db", "return dW[1:], db[1:]")
+
+# %% deltas_of_h_and_z score=19 fails=["gradient_direction"]
+# exchanged z and h in the call of deltas
+("gradient", "deltas(W, z, h, y)", "deltas(W, h, z, y)")
+
+# %% entries_not_squared score=19 fails=["lengths_W"]
+# added up the entries of dz without squaring them
+("lengths", "np.sum(dz**2, axis=1)", "np.sum(dz, axis=1)")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("by_hand", '"z1": [c, 0]', '"z1": [0, -c]', "hand_forward")
