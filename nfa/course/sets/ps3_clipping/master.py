@@ -501,6 +501,9 @@ from nfa.course import checks
 
 checks("ps3_clipping").bound_top(dfa_bound)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 assert np.shape(dfa_bound([None, 0.25], [None, 0.9], 0.1, [None, 2.0, 3.0])) == (), "a number"
 
 # %% bound_hidden points=1

@@ -217,6 +217,58 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 # added the 1 of the bias outside the square
 ("norms", "((h[l - 1] ** 2).sum(axis=1) + 1)", "(1 + np.linalg.norm(h[l - 1], axis=1)) ** 2")
 
+# %% weight_with_a_floor score=19 fails=["weights_values"]
+# added a small number to the norm, lest it be 0
+("clip_weights", "np.maximum(norms, C)", "np.maximum(norms + 1e-6, C)")
+
+# %% dz_left_out score=19 fails=["norms_values"]
+# took the norm of the inputs alone
+("norms", "(dz[l] ** 2).sum(axis=1) * ", "")
+
+# %% entries_not_squared score=19 fails=["norms_values"]
+# added up the entries of dz without squaring them
+("norms", "(dz[l] ** 2).sum(axis=1)", "dz[l].sum(axis=1)")
+
+# %% layer_left_out score=19 fails=["norms_values"]
+# ended the loop a layer too early
+("norms", "range(1, L + 1)", "range(1, L)")
+
+# %% lists_without_slot_0 score=18 fails=["clipped_values"]
+# returned lists that begin with layer 1
+("clipped_mean", "return dW, db", "return dW[1:], db[1:]")
+
+# %% biases_of_plain_records score=18 fails=["clipped_values"]
+# forgot weights and m in the biases
+("clipped_mean", "(share * dz[l]).sum(axis=0)", "dz[l].sum(axis=0)")
+
+# %% bias_not_summed score=18 fails=["clipped_values"]
+# returned every record's part of db
+("clipped_mean", "(share * dz[l]).sum(axis=0)", "share * dz[l]")
+
+# %% weighted_by_norms score=18 fails=["clipped_values"]
+# multiplied each gradient by its norm in place of the weight of the clip
+("clipped_mean", "clip_weights(joint_norms(dz, h), C)", "joint_norms(dz, h)")
+
+# %% constant_noise score=19 fails=["step_noise"]
+# added the standard deviation itself to every weight
+("private_step", "d + std * n for d, n in zip(dW", "d + std for d, n in zip(dW")
+
+# %% step_without_slot_0 score=19 fails=["step_noise"]
+# returned lists that begin with layer 1
+("private_step", "return dW, [None] + [", "return dW[1:], [")
+
+# %% gamma_of_the_paper score=19 fails=["bound_hidden"]
+# took the paper's index for beta, which has no such entry
+("dfa_bound", "gamma[l] * beta[l] for", "gamma[l] * beta[l + 1] for")
+
+# %% bound_without_feedback score=19 fails=["bound_hidden"]
+# bounded every layer's dz by tau_e
+("dfa_bound", "slopes[l] ** 2 * (", "(")
+
+# %% batches_of_matrices score=19 fails=["neighbours_break"]
+# returned a batch with three axes
+("neighbours", "np.vstack([first, [[-2 * m * C, 0.0]]])", "[first, [[-2 * m * C, 0.0]]]")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("norms", "np.sqrt(np.stack(squares, axis=1))", "np.stack(squares, axis=1)", "norms_values")
