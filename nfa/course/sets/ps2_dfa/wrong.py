@@ -218,6 +218,18 @@ pass
 # returned a row for each layer
 ("train", "return W, b, cosines", "return W, b, cosines.T")
 
+# %% mean_subtracted score=19 fails=["forward_large"]
+# subtracted the mean of each row, above which entries can be large
+("forward", "z - z.max(", "z - z.mean(")
+
+# %% eta_of_the_example score=19 fails=["train_steps"]
+# took the learning rate of the example for every run
+("train", "W[l] -= eta *", "W[l] -= 0.5 *")
+
+# %% cosines_without_sign score=19 fails=["train_cosines"]
+# took cosines between lines
+("train", "return W, b, cosines", "return W, b, np.abs(cosines)")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("forward", "np.tanh(z[l])", "1 / (1 + np.exp(-z[l]))", "forward_hidden")

@@ -269,6 +269,18 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 # returned a batch with three axes
 ("neighbours", "np.vstack([first, [[-2 * m * C, 0.0]]])", "[first, [[-2 * m * C, 0.0]]]")
 
+# %% norm_with_a_floor score=19 fails=["norms_values"]
+# added a small number before the root
+("norms", "np.sqrt(np.stack(squares, axis=1))", "np.sqrt(np.stack(squares, axis=1) + 1e-6)")
+
+# %% larger_of_m_and_batch score=19 fails=["clipped_m"]
+# let m not be less than the number of records
+("clipped_mean", " / m\n", " / max(m, len(dz[1]))\n")
+
+# %% interval_guessed score=19 fails=["stationary_values"]
+# halved an interval that need not have the place in it
+("stationary_point", "low, high = min(x), max(x)", "low, high = -100.0, 100.0")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("norms", "np.sqrt(np.stack(squares, axis=1))", "np.stack(squares, axis=1)", "norms_values")
