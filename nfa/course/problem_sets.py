@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from nfa.course import MASTERS, SETS
 
+SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 STUB = "# YOUR CODE HERE\nraise NotImplementedError"
 SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION[ \t]*$", re.DOTALL | re.MULTILINE)
 HIDDEN = re.compile(r"^[ \t]*### BEGIN HIDDEN TESTS\n(.*?)^[ \t]*### END HIDDEN TESTS[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -272,6 +273,7 @@ def grade(problems: ProblemSet, submission: Submission) -> dict[str, str]:
     """
     scope: dict[str, Any] = {"__name__": "__main__"}
     told = {}
+    broken: dict[str, str] = {}  # what is said of functions whose cell is no valid Python
     before = os.environ.get(MASTERS)
     os.environ[MASTERS] = str(problems.folder.parent)
     try:
@@ -279,7 +281,11 @@ def grade(problems: ProblemSet, submission: Submission) -> dict[str, str]:
             if cell.kind in ("given", "solution", "test"):
                 problem = _run(source if cell.kind == "solution" else cell.source, cell.name, scope)
                 if cell.kind == "test":
-                    told[cell.name] = problem
+                    missing = re.match(r"NameError: name '(\w+)' is not defined", problem)
+                    told[cell.name] = broken.get(missing[1], problem) if missing else problem
+                elif cell.kind == "solution" and problem.startswith(SYNTAX):
+                    said = f"Wrong: the cell {cell.name}: found a syntax error, expected valid Python; {problem}"
+                    broken |= dict.fromkeys(re.findall(r"(?m)^def (\w+)", cell.source), said)
                 elif problem and cell.kind == "given":
                     raise ValueError(f"the given cell {cell.name} of {problems.name} fails: {problem}")
     finally:

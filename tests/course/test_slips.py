@@ -47,6 +47,15 @@ def test_one_slip_costs_in_one_cell(name):
         assert all(TOLD.fullmatch(text) or RAISED.fullmatch(text) for text in failed.values()), failed
 
 
+def test_a_syntax_error_is_named_as_one():
+    """In the cells of its own exercise, which cannot be judged; later exercises have right versions."""
+    failed = slipped(problem_set("ps2_dfa"), "transported", ("def transported(W):", "def transported(W:"))
+    assert set(failed) == {"transported_last", "transported_all"}
+    for text in failed.values():
+        assert TOLD.fullmatch(text)
+        assert "the cell transported: found a syntax error, expected valid Python; SyntaxError: " in text
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_two_slips_cost_in_two_cells(name):

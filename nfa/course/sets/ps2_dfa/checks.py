@@ -471,46 +471,58 @@ def matrices(transported, W):
     return B
 
 
+def of_transported(transported):
+    """The checks of its two cells, each with a lenient one."""
+
+    def last(sizes):
+        W, _, _ = net(40, sizes)
+        L = len(W) - 1
+        B = matrices(transported, W)
+        found = array(B[L - 1] if len(B) >= L else None, suffix(W, L - 1).shape, f"B[{L - 1}]")
+        hint = f"compare Equation 2 at l = {L - 1}, where the next layer's dz is e"
+        close(found, suffix(W, L - 1), f"B[{L - 1}]", hint)
+
+    return (
+        (lambda: last([4, 5, 3]), lambda: last(SIZES)),
+        (lambda: every_matrix(transported), lambda: of_the_last(transported)),
+    )
+
+
 def transported_last(transported):
-    """The layer below the top."""
-    W, _, _ = net(40, [4, 5, 3])  # what is wrong farther down costs there
-    L = len(W) - 1
-    B = matrices(transported, W)
-    found = array(B[L - 1] if len(B) >= L else None, suffix(W, L - 1).shape, f"B[{L - 1}]")
-    close(found, suffix(W, L - 1), f"B[{L - 1}]", f"compare Equation 2 at l = {L - 1}, where the next layer's dz is e")
+    """The layer below the top, of two layers; what is wrong farther down costs there."""
+    charged_once(0, of_transported(transported))
+
+
+def every_matrix(transported):
+    """B[l] e is the slope of <z[L], e> by h[l] in a linear network."""
+    for sizes in (SIZES, [3, 4, 2], [5, 2, 7, 3, 4, 2]):
+        W, _, _ = net(41, sizes)
+        L = len(W) - 1
+        B = matrices(transported, W)
+        if len(B) not in (L, L + 1):
+            raise mismatch("the length of what transported returns", len(B), L + 1, f"it has slots 0 to {L}")
+        for l in range(1, L):
+            found = array(B[l], (sizes[l], sizes[L]), f"B[{l}]")
+            close(found, suffix(W, l), f"B[{l}] of {L} layers", "apply Equation 2 again and again, with phi' = 1")
+
+
+def of_the_last(transported):
+    """What is made of the student's own last matrix where layers have one size, in any slots, or without transposes."""
+    W, _, _ = net(41, [3, 3, 3, 3, 3])
+    B = [a for a in matrices(transported, W) if a is not None]
+    found = [array(a, (3, 3), "an entry of what transported returns") for a in B]
+    for at in range(2, len(found)):
+        two, last = found[at - 2 : at], found[at]
+        upright = W[2].T @ W[3].T @ last, W[3].T @ last
+        others = (W[2] @ W[3] @ last, W[3] @ last), (last @ W[3] @ W[2], last @ W[3])
+        if np.abs(last).max() > 0 and any(passes(close, two, np.array(one), "") for one in (upright, *others)):
+            return
+    raise mismatch("what transported returns", "something else", "products of the last of its matrices")
 
 
 def transported_all(transported):
-    """Every layer: B[l] e is the slope of <z[L], e> by h[l] in a linear network.
-
-    Where B[L-1] has lost its points, what is made of the student's own, in a network whose layers have one size, in any
-    slots; or the same without any transpose.
-    """
-
-    def check():
-        for sizes in (SIZES, [3, 4, 2], [5, 2, 7, 3, 4, 2]):
-            W, _, _ = net(41, sizes)
-            L = len(W) - 1
-            B = matrices(transported, W)
-            if len(B) not in (L, L + 1):
-                raise mismatch("the length of what transported returns", len(B), L + 1, f"it has slots 0 to {L}")
-            for l in range(1, L):
-                found = array(B[l], (sizes[l], sizes[L]), f"B[{l}]")
-                close(found, suffix(W, l), f"B[{l}] of {L} layers", "apply Equation 2 again and again, with phi' = 1")
-
-    def own():
-        W, _, _ = net(41, [3, 3, 3, 3, 3])
-        B = [a for a in matrices(transported, W) if a is not None]
-        found = [array(a, (3, 3), "an entry of what transported returns") for a in B]
-        for last in range(2, len(found)) if len(found) > 2 else ():
-            three = found[last - 2 : last + 1]
-            steps = (W[2].T @ W[3].T @ three[2], W[3].T @ three[2]), (W[2] @ W[3] @ three[2], W[3] @ three[2])
-            steps += ((three[2] @ W[3] @ W[2], three[2] @ W[3]),)
-            if np.abs(three[2]).max() > 0 and any(passes(close, three[:2], np.array(two), "") for two in steps):
-                return
-        raise mismatch("what transported returns", "something else", "products of the last of its matrices")
-
-    unless_lost(check, own, lambda: transported_last(transported))
+    """Every layer. Where B[L-1] has lost its points, what is made of the student's own will do."""
+    charged_once(1, of_transported(transported))
 
 
 # --- 4. alignment
