@@ -201,6 +201,30 @@ print("all checks passed")
 # never came to the empty data set
 ("neighbours", "[rest] if", "[rest] * (len(D) > 1) if")
 
+# %% largest_size_alone score=19 fails=["sensitivity_values"]
+# tried the data sets of the largest size, and not those of the others
+("sensitivity", "for n in sizes:", "for n in [max(sizes)]:")
+
+# %% starts_at_one score=19 fails=["sensitivity_values"]
+# began the search at 1, which is too much where all distances are smaller
+("sensitivity", "largest = 0.0", "largest = 1.0")
+
+# %% sizes_between score=19 fails=["sensitivity_values"]
+# took the list of sizes for a range
+("sensitivity", "len(other) in sizes", "min(sizes) <= len(other) <= max(sizes)")
+
+# %% no_record_twice score=19 fails=["sensitivity_values"]
+# tried no data set in which a record is there twice
+("sensitivity", "itertools.product(domain, repeat=n)", "itertools.combinations(domain, n)")
+
+# %% output_counted_twice score=19 fails=["bound_of_total"]
+# counted the output layer among the hidden ones too
+("bound_total", "(L - 1)", "L")
+
+# %% neighbours_of_the_domain score=19 fails=["neighbours_replace"]
+# added a record to D where another should replace one of its records
+("neighbours", '    if relation == "add-remove":', '    if relation != "add-remove":')
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("neighbours", '[rest] if relation == "add-remove"', '[rest] if relation == "replace-one"', "neighbours_replace")
