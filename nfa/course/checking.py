@@ -181,7 +181,8 @@ def array(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     if found is None:
         raise misfit(name, value, f"an array of shape {shape}" if shape else "a number")
     if found.shape != shape:
-        raise mismatch(f"the shape of {name}", found.shape, shape)
+        exchanged = len(shape) == 2 and found.shape == shape[::-1]
+        raise mismatch(f"the shape of {name}", found.shape, shape, exchanged * "rows and columns are exchanged")
     for at in np.argwhere(~(np.abs(found) < LARGEST)):
         number(found[tuple(at)], f"{name}{place(at)}")  # which raises
     return found

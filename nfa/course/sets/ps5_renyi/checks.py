@@ -37,6 +37,14 @@ def divergence(value, name):
     return number(value, name, finite=False)
 
 
+def infinite(value, name, hint=""):
+    """Wrong unless the value is infinity; nan, too, is told beside the infinity that is expected."""
+    nan = isinstance(value, float | np.floating | np.ndarray) and np.size(value) == 1 and value != value
+    got = math.nan if nan else divergence(value, name)
+    if got != math.inf:
+        raise mismatch(name, got, "infinity", hint)
+
+
 def agree(got, want, name, hint, cases=(), rtol=RTOL):
     """Hold several numbers against what they should be, each by its own size; a common factor is named.
 
@@ -52,7 +60,7 @@ def agree(got, want, name, hint, cases=(), rtol=RTOL):
     i = int(off.argmax())
     where = cases[i] if cases else name
     if isinstance(where, tuple):
-        where = f"{name}({', '.join(f'{arg:.4g}' for arg in where)})"
+        where = f"{name}({', '.join(f'{arg:.7g}' for arg in where)})"
     raise mismatch(where, got[i], want[i], hint)
 
 
@@ -165,6 +173,12 @@ def renyi_values(renyi):
     if np.allclose(got, turned, rtol=RTOL):
         hint = "which of the two laws is in the denominator?"
         raise mismatch("renyi(p, q, alpha)", "the divergence of q from p", "that of p from q", hint)
+    # an outcome that is rare in the second law: 0.25 / 1e-7 + 0.25 / (1 - 1e-7)
+    p, q = np.array([0.5, 0.5]), np.array([1e-7, 1 - 1e-7])
+    cases.append(f"renyi({p.tolist()}, {q.tolist()}, 2)")
+    got.append(divergence(call(renyi, p, q, 2), cases[-1]))
+    want.append(math.log(0.25 / 1e-7 + 0.25 / (1 - 1e-7)))
+    turned.append(math.log(2e-14 + 2 * (1 - 1e-7) ** 2))
     hint = "the ratio to the power alpha is averaged over q; then come a natural logarithm and a factor"
     agree(got, want, "renyi(p, q, alpha)", hint, cases)
 
@@ -179,11 +193,19 @@ def exchanged(renyi):
 
 
 def renyi_zeros(renyi):
-    """What is finite with zeros is continuous in them, or finite where values have lost their point."""
-    unless_lost(lambda: zeros(renyi, 1e-3), lambda: zeros(renyi, math.inf), lambda: renyi_values(renyi))
+    """What is finite with zeros is continuous in them.
+
+    Where values have lost their point, it is finite, and may be a sum that was forgotten.
+    """
+    orders = (2, 4.5, 1) if passes(renyi_one, renyi) else (2, 4.5)
+
+    def lenient():
+        zeros(lambda *laws: np.sum(renyi(*laws)), (3.5, 4.5), near_by=math.inf)
+
+    unless_lost(lambda: zeros(renyi, orders), lenient, lambda: renyi_values(renyi))
 
 
-def zeros(renyi, near_by):
+def zeros(renyi, orders, near_by=1e-3):
     """What is finite with zeros is so near to its limit, and what is infinite is infinite."""
     given = renyi
     if exchanged(renyi):
@@ -192,22 +214,24 @@ def zeros(renyi, near_by):
             return given(q, p, alpha)
 
     full, some, tiny = np.array([0.25, 0.25, 0.5]), np.array([0.4, 0.6, 0.0]), np.array([0.4 - 1e-7, 0.6, 1e-7])
-    for alpha in (2, 4.5):
-        name = "the divergence where p has a 0 and q has not"
+    for alpha in orders:
+        name = f"the divergence of order {alpha} where p has a 0 and q has not"
         got = divergence(call(renyi, some, full, alpha), name)
-        near = divergence(call(renyi, tiny, full, alpha), "the divergence where p is 1e-7 somewhere")
+        near = divergence(call(renyi, tiny, full, alpha), f"the divergence of order {alpha} where p is 1e-7 somewhere")
         if not (math.isfinite(got) and abs(got - near) <= near_by):
-            raise mismatch(name, got, f"{near:.4g}, as at p = 1e-7", "an outcome with p = 0 adds nothing")
-        name = "the divergence where q has a 0 and p has not"
-        got = divergence(call(renyi, full, some, alpha), name)
-        if got != math.inf:
-            raise mismatch(name, got, "infinity")
+            expected = f"{near:.4g}, as at p = 1e-7" if math.isfinite(near) else "a finite number"
+            raise mismatch(name, got, expected, "an outcome with p = 0 adds nothing")
+        infinite(call(renyi, full, some, alpha), f"the divergence of order {alpha} where q has a 0 and p has not")
         both = [np.array([0.4, 0.6]), np.array([0.7, 0.3])]
-        want = divergence(call(renyi, *both, alpha), "the divergence of two coins")
-        name = "the divergence where p = q = 0 once"
+        want = divergence(call(renyi, *both, alpha), f"the divergence of order {alpha} of two coins")
+        name = f"the divergence of order {alpha} where p = q = 0 once"
         got = divergence(call(renyi, *(np.append(law, 0) for law in both), alpha), name)
         if not abs(got - want) <= 1e-3:
             raise mismatch(name, got, f"{want:.4g}, as without it", "an outcome with p = q = 0 adds nothing")
+        name = f"the divergence of order {alpha} where p = q = 1 once"
+        got = divergence(call(renyi, np.array([0.0, 1.0]), np.array([0.0, 1.0]), alpha), name)
+        if got == math.inf or not abs(got) <= max(near_by, 1e-3):
+            raise mismatch(name, got, 0, "the two laws are the same")
 
 
 def renyi_one(renyi):
@@ -221,7 +245,8 @@ def renyi_one(renyi):
             near = [divergence(call(renyi, p, q, 1 + h), "renyi(p, q, 1.02)") for h in (0.02, 0.04, 0.06)]
             if near[0] == near[2] or not abs(got - (3 * near[0] - 3 * near[1] + near[2])) <= 2e-3 * want:
                 hint = "it is an average over one of the two laws, the one left in front when alpha goes to 1"
-                raise mismatch("renyi(p, q, 1)", got, f"about {near[0]:.4g}, as at the order 1.02", hint)
+                expected = f"about {near[0]:.4g}, as at the order 1.02" if math.isfinite(near[0]) else "a finite number"
+                raise mismatch("renyi(p, q, 1)", got, expected, hint)
 
 
 # --- 2. renyi_gauss
@@ -247,7 +272,13 @@ def gauss_same(renyi_gauss):
     unless_lost(check, of_distance, lambda: spreads(renyi_gauss, UNSQUARED))
 
 
-SPREADS = [(0.3, 1.1, -0.4, 1.4, 1.7), (0.0, 1.0, 1.0, 2.0, 4), (0.5, 1.2, 0.0, 1.0, 2), (0.0, 1.0, 0.0, 1.5, 6)]
+SPREADS = [
+    (0.3, 1.1, -0.4, 1.4, 1.7),
+    (0.0, 1.0, 1.0, 2.0, 4),
+    (0.5, 1.2, 0.0, 1.0, 2),
+    (0.0, 1.0, 0.0, 1.5, 6),
+    (0.0, 11 / 1024, 1 / 128, 1 / 128, 2),  # small ones, exact in float32
+]
 # means that are equal, and stds for which alpha std_q + (1 - alpha) std_p is the same without squares
 UNSQUARED = [
     (0.3, 0.5 + math.sqrt(0.25 - alpha / (alpha - 1) * std_q * (1 - std_q)), 0.3, std_q, alpha)
@@ -256,12 +287,31 @@ UNSQUARED = [
 
 
 def gauss_spread(renyi_gauss):
-    """Two standard deviations; where one has lost its point, of laws that its mistakes leave alone."""
-    unless_lost(
-        lambda: spreads(renyi_gauss, SPREADS),
-        lambda: spreads(renyi_gauss, UNSQUARED),
-        lambda: gauss_same(renyi_gauss),
-    )
+    """Two standard deviations; where one has lost its point, what its mistakes leave alone.
+
+    That is laws of equal means; or laws of which the student has another variance of the integrand, if that enters as
+    it should; or variances in place of standard deviations.
+    """
+
+    def of_own_variance():
+        found = []
+        for alpha, std_p, std_q in itertools.product((0.5, 1.3, 2, 5), (0.8, 1.4), (1.1, 2.3)):
+            alone, moved = (gauss(renyi_gauss, (mean, std_p, 0.0, std_q, alpha)) for mean in (0.0, 1.0))
+            if math.isfinite(alone) and math.isfinite(moved) and moved - alone != 0 and alpha / (moved - alone) > 0:
+                logs = math.log(alpha / (2 * (moved - alone))) / 2 - (1 - alpha) * math.log(std_p)
+                found.append((alone, -(logs - alpha * math.log(std_q)) / (alpha - 1)))
+        if len(found) < 3:
+            raise mismatch("the finite divergences", len(found), "3 or more")
+        agree(*zip(*found, strict=True), "renyi_gauss", "")
+
+    def of_variances():
+        spreads(lambda mp, sp, mq, sq, alpha: renyi_gauss(mp, sp**2, mq, sq**2, alpha), SPREADS[:4])
+
+    def lenient():
+        if not passes(spreads, renyi_gauss, UNSQUARED) and not passes(of_own_variance):
+            of_variances()
+
+    unless_lost(lambda: spreads(renyi_gauss, SPREADS), lenient, lambda: gauss_same(renyi_gauss))
 
 
 def spreads(renyi_gauss, cases):
@@ -275,29 +325,42 @@ def spreads(renyi_gauss, cases):
     agree(got, want, "renyi_gauss", hint, cases)
 
 
-EDGES = ((0.0, 1.0, 0.0, math.sqrt(0.75), 4.5), (0.5, 2.0, -0.5, 1.0, 2), (0.0, 1.5, 3.0, 1.4, 20))
+EDGES = (  # at the last the integrand's quadratic is a line
+    (0.0, 1.0, 0.0, math.sqrt(0.75), 4.5),
+    (0.5, 2.0, -0.5, 1.0, 2),
+    (0.0, 1.5, 3.0, 1.4, 20),
+    (0.0, 3.0, 1.0, 1.0, 1.125),
+)
 
 
 def gauss_infinite(renyi_gauss):
     """The exponent's quadratic opens upwards.
 
-    Where finite values have lost a point, for laws far from the edge, perhaps exchanged, and any finite number will do.
+    Where finite values have lost a point, for laws far from the edge, perhaps exchanged, and any finite number will do;
+    or the student's own variance of the integrand has an edge somewhere, at orders that nobody needs too.
     """
 
     def check(cases=EDGES, turned=False, least=0.0):
         for case in cases:
             name = "the divergence of N({}, {:.3g}^2) from N({}, {:.3g}^2) at alpha = {}".format(*case)
             both = case, (*case[2:4], *case[:2], case[4])
-            got, finite = (gauss(renyi_gauss, laws) for laws in (both[::-1] if turned else both))
-            if got != math.inf:
-                raise mismatch(name, got, "infinity", "the integrand grows without end for large x")
+            first, second = both[::-1] if turned else both
+            infinite(call(renyi_gauss, *first), name, "the integrand grows without end for large x")
+            finite = gauss(renyi_gauss, second)
             if not least <= finite < math.inf:
                 raise mismatch(f"{name}, the two exchanged", finite, "a finite number that is not negative")
 
+    def somewhere():
+        stds = (0.6, 2.0), (2.0, 0.6)
+        every = itertools.product((-20, -3, 0.5, 1.5, 3, 8), stds)
+        found = [gauss(renyi_gauss, (0.5, std_p, 0.0, std_q, alpha)) for alpha, (std_p, std_q) in every]
+        if all(map(math.isfinite, found)) or not any(map(math.isfinite, found)):
+            raise mismatch("the divergences that are infinite", "all or none", "some")
+
     def lenient():
         far = (0.5, 3.0, -0.5, 0.25, 3), (0.0, 2.0, 1.0, 0.5, 6)
-        if not passes(check, far, False, -math.inf):
-            check(far, True, -math.inf)
+        if not passes(check, far, False, -math.inf) and not passes(check, far, True, -math.inf):
+            somewhere()
 
     unless_lost(check, lenient, lambda: gauss_same(renyi_gauss), lambda: gauss_spread(renyi_gauss))
 
@@ -320,40 +383,37 @@ def step_values(step_cost):
 
 
 def step_large(step_cost):
-    """Terms that no float holds; where smaller ones have lost their points, what these lead to, by a parabola."""
+    """Terms that no float holds; where smaller ones have lost their points, any number, if not always the same."""
 
     def check():
         cases = [(256, 0.01, 0.5), (200, 0.3, 0.3), (100, 0.001, 0.25), (256, 0.001, 3.0)]
         hint = "keep logarithms, and take the largest out of the sum"
         agree(*steps(step_cost, cases), "step_cost", hint, cases, rtol=0.05)
 
-    def continued():
-        orders = np.array([6, 12, 18, 256])
-        costs = np.array(steps(step_cost, [(int(order), 0.3, 0.5) for order in orders])[0])
-        (more,) = steps(step_cost, [(256, 0.3, 0.4)])[0]
-        if not 0 < 10 * costs[0] < costs[3] < more:
-            raise mismatch("step_cost", costs[3], "a number that grows with the order and falls with the noise")
-        for before in (1, orders, orders - 1):  # the logarithm of the sum, whatever it is divided by
-            logs = costs * before
-            if abs(np.polyval(np.polyfit(orders[:3], logs[:3], 2), 256) / logs[3] - 1) < 0.05:
-                return
-        raise mismatch("step_cost(256, 0.3, 0.5)", costs[3], "what smaller orders lead to")
+    def numbers_at_all():
+        found = steps(step_cost, [(256, 0.3, 0.5), (256, 0.3, 0.01), (100, 0.3, 0.01)])[0]
+        if len(set(found)) == 1:
+            raise mismatch("step_cost at the orders 100 and 256", "the same", "different numbers")
 
-    unless_lost(check, continued, lambda: step_values(step_cost))
+    unless_lost(check, numbers_at_all, lambda: step_values(step_cost))
 
 
 # --- 4. conversions and runs
 
 COSTS = [(0.3, 12, 1e-5), (1.0, 2, 1e-3), (2.5, 4, 1e-6), (0.05, 30, 1e-5), (4.0, 1.5, 1e-5)]
+NEAR_ONE = [(2.0, 1 + 2**-16, 1e-4), (0.5, 1 + 2**-14, 1e-6)]  # orders that are exact in float32
 
 
 def mironov_values(mironov):
     """Markov's inequality: the chance of a loss above epsilon is at most e^((alpha - 1) (cost - epsilon))."""
-    got = [number(call(mironov, *case), "mironov(cost, alpha, delta)") for case in COSTS]
-    want = [
-        optimize.brentq(lambda e, c=c, a=a, d=d: math.exp((a - 1) * (c - e)) / d - 1, c, c + 60) for c, a, d in COSTS
-    ]
-    agree(got, want, "mironov", "a small delta must make epsilon larger, by its logarithm over alpha - 1", COSTS)
+    hint = "a small delta must make epsilon larger, by its logarithm over alpha - 1"
+    for cases in (COSTS, NEAR_ONE):
+        got = [number(call(mironov, *case), "mironov(cost, alpha, delta)") for case in cases]
+        want = [
+            optimize.brentq(lambda e, c=c, a=a, d=d: math.exp((a - 1) * (c - e)) / d - 1, c, c + 30 / (a - 1))
+            for c, a, d in cases
+        ]
+        agree(got, want, "mironov", hint, cases)
 
 
 def better_values(better):
@@ -364,9 +424,10 @@ def better_values(better):
         worst = (np.log(-np.expm1(-loss)) - (alpha - 1) * loss).max()
         return worst + (alpha - 1) * (cost - epsilon) - math.log(delta)
 
-    got = [number(call(better, *case), "better(cost, alpha, delta)") for case in COSTS]
-    want = [optimize.brentq(excess, -20, 60, args=case) for case in COSTS]
-    agree(got, want, "better", "compare it with the formula term by term", COSTS)
+    for cases in (COSTS, NEAR_ONE):
+        got = [number(call(better, *case), "better(cost, alpha, delta)") for case in cases]
+        want = [optimize.brentq(excess, -20, 30 + 30 / (case[1] - 1), args=case) for case in cases]
+        agree(got, want, "better", "compare it with the formula term by term", cases)
     for case in ((0.001, 300, 1e-2), (0.0, 2, 0.5)):
         got = number(call(better, *case), "better(cost, alpha, delta)")
         if not abs(got) <= 1e-12:
@@ -393,19 +454,20 @@ def run_value(run_epsilon):
     """Gaussians without sampling, whose best real order is known in closed form, and a caption."""
 
     def check():
-        delta, orders = 1e-5, 1 + np.geomspace(0.05, 200, 1500)
-        for z, steps in ((2.0, 1), (20.0, 100), (5.0, 1000)):
+        orders = 1 + np.geomspace(0.05, 200, 1500)
+        for z, steps, delta in ((2.0, 1, 1e-5), (20.0, 100, 1e-5), (5.0, 1000, 1e-5), (10.0, 50, 1e-3)):
             rate = steps / (2 * z * z)
             epsilon, order = two(call(run_epsilon, orders / (2 * z * z), orders, steps, delta))
             best = 1 + math.sqrt(math.log(1 / delta) / rate)
             want = rate + 2 * math.sqrt(rate * math.log(1 / delta))
             hint = "the costs of all steps add up, each order then gives an epsilon, and the smallest counts"
-            agree([epsilon], [want], f"the epsilon of T = {steps} without sampling", hint, rtol=3e-4)
+            name = f"the epsilon of T = {steps} without sampling at delta = {delta:g}"
+            agree([epsilon], [want], name, hint, rtol=3e-4)
             if not abs(order / best - 1) < 0.02:
                 name = f"the order that gives the epsilon of T = {steps}, which is right"
                 raise mismatch(name, order, f"about {best:.3g}")
         costs = subsampling.without_replacement_gaussian(ORDERS, sampling_rate=512 / 60_000, noise_multiplier=128 / 75)
-        epsilon, order = two(call(run_epsilon, costs, ORDERS, 5850, delta))
+        epsilon, order = two(call(run_epsilon, costs, ORDERS, 5850, 1e-5))
         agree(
             [epsilon],
             [4.43868243865],
@@ -419,22 +481,32 @@ def run_value(run_epsilon):
     fair(check, run_epsilon, mironov=right_mironov)
 
 
-def run_end(run_epsilon):
-    """The best order inside the grid, first and last: of one step, and with the largest at the same kind of place."""
+ENDS = (
+    ([1.0, 0.01, 2.0, 1.0], False, "inside the grid"),
+    ([0.01, 1.0, 0.5, 2.0], True, "the first of the grid"),
+    ([1.0, 2.0, 0.01, 1.0], False, "inside the grid"),
+    ([2.0, 0.5, 1.0, 0.01], True, "the last of the grid"),
+)
 
-    def check():
-        orders = np.array([100.0, 101.0, 102.0, 103.0])
-        for costs, at_end, where in (
-            ([1.0, 0.01, 2.0, 1.0], False, "inside the grid"),
-            ([0.01, 1.0, 0.5, 2.0], True, "the first of the grid"),
-            ([2.0, 0.5, 1.0, 0.01], True, "the last of the grid"),
-            ([1.0, 2.0, 0.01, 1.0], False, "inside the grid"),
-        ):
-            _, _, told = three(call(run_epsilon, np.array(costs), orders, 1, 1e-5))
-            if told != at_end:
+
+def run_end(run_epsilon):
+    """The best order inside the grid, first and last: of one step, and with the largest at the same kind of place.
+
+    Where the value has lost its point, that of the order that is returned, or without a last order that raises.
+    """
+    orders = np.array([100.0, 101.0, 102.0, 103.0])
+
+    def check(cases=ENDS, own=False):
+        for costs, at_end, where in cases:
+            _, order, told = three(call(run_epsilon, np.array(costs), orders, 1, 1e-5))
+            if told != (order in (orders[0], orders[-1]) if own else at_end):
                 raise mismatch(f"the third thing returned where the best order is {where}", str(told), str(at_end))
 
-    fair(check, run_epsilon, mironov=right_mironov)
+    def lenient():
+        if not passes(check, ENDS[:3]):
+            check(own=True)
+
+    fair(lambda: unless_lost(check, lenient, lambda: run_value(run_epsilon)), run_epsilon, mironov=right_mironov)
 
 
 def misprint_found(misprint):
@@ -461,10 +533,20 @@ def epsilon_by_quadrature(z, q, steps, delta):
 
 
 def noise_least(noise_for):
-    """The noise gives the target, and a little less noise gives more: no solver, only the two sides."""
+    """The noise gives the target, and a little less noise gives more: no solver, only the two sides.
+
+    For noise near both ends of the interval and between them.
+    """
 
     def check():
-        for target, q, steps, delta in ((3.0, 0.1, 200, 1e-5), (1.5, 0.02, 2000, 1e-6)):
+        for target, q, steps, delta in (
+            (3.0, 0.1, 200, 1e-5),
+            (1.5, 0.02, 2000, 1e-6),
+            (14.0, 1e-3, 10, 1e-5),
+            (2.0, 0.3, 50_000, 1e-5),
+            (0.6, 0.01, 300, 1e-4),
+            (8.0, 0.05, 1000, 1e-7),
+        ):
             z = number(call(noise_for, target, q, steps, delta), "the noise multiplier")
             if not 0.2 <= z <= 200:
                 raise mismatch("the noise multiplier", z, "a number from 0.2 to 200")
@@ -503,21 +585,25 @@ def doubled_full(doubled):
 
 
 def doubled_sampled(doubled):
-    """Whether the factor for full steps is more than enough."""
+    """Whether the factor for full steps is more than enough; where that is lost, the student's own factor."""
 
-    def check():
+    def check(own=False):
         told = answer(doubled, 1)
         word = told.strip().lower() if isinstance(told, str) else told
         if word not in ("less", "equal", "more"):
             raise mismatch("the second thing returned", f"{told!r:.80}", 'one of "less", "equal" and "more"')
         z, q = 128 / 75, 512 / 60_000
+        factor = number(answer(doubled, 0), "the factor") if own else math.sqrt(2)
         before = epsilon_by_quadrature(z, q, 5850, 1e-5)
-        after = epsilon_by_quadrature(math.sqrt(2) * z, q, 11_700, 1e-5)
+        after = epsilon_by_quadrature(factor * z, q, 11_700, 1e-5)
         if word != ("less" if after < before else "more"):
             hint = "give 11700 steps the noise of question 1 and compare their epsilon with that of 5850 steps"
             raise mismatch("the second thing returned", f'"{word}"', "another word", hint)
 
-    fair(check, doubled, **RIGHT)
+    def either():
+        unless_lost(check, lambda: check(own=True), lambda: doubled_full(doubled))
+
+    fair(either, doubled, **RIGHT)
 
 
 # --- 6. shuffled batches

@@ -131,6 +131,9 @@ from nfa.course import checks
 
 checks("ps5_renyi").gauss_same(renyi_gauss)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 assert np.isclose(renyi_gauss(1.0, 1.0, 0.0, 1.0, 2), 1.0, rtol=1e-4), "the number of [lee2020:def2] in nfa's ledger"
 
 # %% gauss_spread points=1

@@ -194,6 +194,58 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 # chose k out of alpha - 1
 ("step_cost", "math.comb(alpha, k)", "max(math.comb(alpha - 1, k), 1)")
 
+# %% order_one_with_zeros score=19 fails=["renyi_zeros"]
+# averaged log(p / q) at the order 1 before the outcomes with p = 0 were left out
+(
+    "renyi",
+    "    if ((p > 0) & (q == 0)).any():",
+    "    if alpha == 1:\n        return (p * np.log(p / q)).sum()\n    if ((p > 0) & (q == 0)).any():",
+)
+
+# %% certain_is_infinite score=19 fails=["renyi_zeros"]
+# returned infinity where an outcome has the probability 1 in the second law
+("renyi", "(q == 0)", "((q == 0) | (q == 1))")
+
+# %% something_added_to_q score=19 fails=["renyi_values"]
+# added a small number to q, against divisions by zero
+("renyi", "np.log(p / q)", "np.log(p / (q + 1e-8))")
+
+
+# %% variances_taken score=19 fails=["gauss_same"]
+# took the standard deviations for variances
+# %% renyi_gauss
+def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
+    spread = alpha * std_q + (1 - alpha) * std_p
+    if spread <= 0:
+        return math.inf
+    shape = math.log(spread) - (1 - alpha) * math.log(std_p) - alpha * math.log(std_q)
+    return alpha * (mean_p - mean_q) ** 2 / (2 * spread) - shape / (2 * alpha - 2)
+
+
+# %% flat_is_finite score=19 fails=["gauss_infinite"]
+# asked whether the quadratic opens upwards, and forgot the case in which it is a line
+(
+    "renyi_gauss",
+    "    if spread <= 0:\n        return math.inf\n",
+    "    if spread < 0:\n        return math.inf\n    spread = max(spread, 1e-300)\n",
+)
+
+# %% delta_of_the_captions score=19 fails=["run_value"]
+# used the delta of the captions in place of the one that is given
+("run_epsilon", "mironov(steps * cost, alpha, delta)", "mironov(steps * cost, alpha, DELTA)")
+
+# %% noise_from_one score=18 fails=["noise_least"]
+# searched between 1 and 200, though the answer can be below 1
+("noise_for", "low, high = 0.2, 200.0", "low, high = 1.0, 200.0")
+
+# %% noise_to_hundred score=18 fails=["noise_least"]
+# searched between 0.2 and 100, though the answer can be above 100
+("noise_for", "low, high = 0.2, 200.0", "low, high = 0.2, 100.0")
+
+# %% one_percent score=18 fails=["noise_least"]
+# stopped when the interval was one percent wide
+("noise_for", "1.0001 * low", "1.01 * low")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("renyi", "np.log(p / q)", "np.log2(p / q)", "renyi_values")
@@ -228,3 +280,17 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 ("run_epsilon", "np.argmin(candidates)", "np.argmin(costs)", "run_value")
 ("run_epsilon", "(0, len(candidates) - 1)", "(0, len(candidates))", "run_end")
 ("run_epsilon", ", best in (0, len(candidates) - 1)", "", "run_end")
+("renyi", ".sum()) / (alpha - 1)", ") / (alpha - 1)", "renyi_values")
+("renyi_gauss", "+ (1 - alpha)", "- (1 - alpha)", "gauss_same")
+("renyi_gauss", "alpha * std_q**2", "alpha * std_q", "gauss_same")
+("renyi_gauss", "(1 - alpha) * std_p**2", "(1 - alpha) * std_p", "gauss_same")
+("renyi_gauss", "(1 - alpha) * std_p**2", "std_p**2", "gauss_same")
+("renyi_gauss", "alpha * math.log(std_q)", "math.log(std_q)", "gauss_spread")
+("renyi_gauss", "(1 - alpha) * math.log(std_p)", "alpha * math.log(std_p)", "gauss_spread")
+("renyi_gauss", "0.5 * math.log(spread)", "0.5 * spread", "gauss_spread")
+("step_cost", "math.log(math.comb(alpha, k))", "math.comb(alpha, k)", "step_values")
+("step_cost", "math.log(q)", "q", "step_values")
+("run_epsilon", "candidates[best], ", "candidates[best + 1], ", "run_value")
+("run_epsilon", "orders[best], best", "orders[best + 1], best", "run_value")
+("run_epsilon", "mironov(steps * cost, alpha, delta)", "mironov(steps, alpha, delta)", "run_value")
+("doubled", "math.sqrt(2)", "1.0", "doubled_full")

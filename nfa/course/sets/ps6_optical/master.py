@@ -348,6 +348,9 @@ from nfa.course import checks
 
 checks("ps6_optical").read_levels(read)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 assert np.allclose(read(np.array([[0.2, 1.4, 2.6]]), 3.0, 2), [[0, 1, 3]]), "two bits up to 3 are the levels 0, 1, 2, 3"
 
 # %% read_saturates points=1

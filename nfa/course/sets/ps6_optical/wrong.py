@@ -265,6 +265,34 @@ print("all checks passed")
 ("step", "scale(project(see, ternarise(e, t), I_a), s)", "scale(project(see, ternarise(e, t), I_a) * dphi, s)")
 ("step", "(p * dphi).T", "p.T")
 
+# %% something_added_to_the_anchor score=19 fails=["linear_length"]
+# added a small number to the divisor, which is much where the light is dim
+("linear", "(2 * np.sqrt(I_a))", "(2 * np.sqrt(I_a) + 1e-8)")
+
+# %% something_added_to_the_norm score=19 fails=["scale_rows"]
+# added a small number to the norm in place of asking whether it is 0
+("scale", "np.where(norms > 0, norms, 1)", "(norms + 1e-8)")
+
+# %% shorter_than_one score=19 fails=["scale_rows"]
+# scaled the rows that are longer than 1, whatever s is
+("scale", "np.minimum(1, s / np.where(norms > 0, norms, 1))", "np.where(norms > 1, s / np.maximum(norms, 1), 1)")
+
+# %% brightest_decides score=19 fails=["read_levels"]
+# put the highest level at the brightest intensity of the picture
+("read", "step = top / (2**bits - 1)", "step = min(top, np.max(I)) / (2**bits - 1)")
+
+# %% maximum_for_minimum score=19 fails=["read_saturates"]
+# let no pixel read less than top, where none should read more
+("read", "np.minimum(I, top)", "np.maximum(I, top)")
+
+# %% no_divisor score=19 fails=["linear_pixels"]
+# did not divide by the anchor's field
+("linear", "crossed / (2 * np.sqrt(I_a))", "crossed")
+
+# %% anchor_in_front score=19 fails=["matrix_rows"]
+# took the first columns for the anchor's
+("matrix", "R[:, :-n_anchor], R[:, -n_anchor:]", "R[:, n_anchor:], R[:, :n_anchor]")
+
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
 ("matrix", ".real", ".imag", "matrix_rows")
@@ -275,3 +303,17 @@ print("all checks passed")
 ("scale", "np.minimum", "np.maximum", "scale_rows")
 ("step", " / m", "", "step_length")
 ("step", "* dphi", "", "step_direction")
+("linear", "/ (2 * np.sqrt(I_a))", "* (2 * np.sqrt(I_a))", "linear_pixels")
+("matrix", "R[:, :-n_anchor]", "R[:, :n_anchor]", "matrix_rows")
+("matrix", "sum(axis=1)", "sum(axis=0)", "matrix_rows")
+("matrix", "-1j * np.angle(anchor)", "np.angle(anchor)", "matrix_rows")
+("matrix", "-1j * np.angle(anchor)", "-1j * anchor", "matrix_rows")
+("ternarise", "(e < -t)", "(e < t)", "ternarise_values")
+("ternarise", "(e > t)", "(e > -t)", "ternarise_values")
+("read", "top / (2**bits - 1)", "(2**bits - 1)", "read_levels")
+("read", "top / (2**bits - 1)", "top * (2**bits - 1)", "read_levels")
+("step", "ternarise(e, t)", "e", "step_direction")
+("step", "(p * dphi).T @ h", "(p * dphi) @ h", "step_direction")
+("step", "(p * dphi).T @ h", "h @ (p * dphi).T", "step_direction")
+("step", "(p * dphi).T @ h", "(p * dphi).T * h", "step_direction")
+("step", "project(see, ternarise(e, t), I_a)", "ternarise(e, t)", "step_direction")
