@@ -386,7 +386,7 @@ def step_large(step_cost):
     """Terms that no float holds; where smaller ones have lost their points, any number, if not always the same."""
 
     def check():
-        cases = [(256, 0.01, 0.5), (200, 0.3, 0.3), (100, 0.001, 0.25), (256, 0.001, 3.0)]
+        cases = [(256, 0.01, 0.5), (200, 0.3, 0.3), (100, 0.001, 0.25), (256, 0.001, 3.0), (256, 0.02, 12.0)]
         hint = "keep logarithms, and take the largest out of the sum"
         agree(*steps(step_cost, cases), "step_cost", hint, cases, rtol=0.05)
 

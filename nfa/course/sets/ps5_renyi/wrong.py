@@ -294,3 +294,5 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 ("run_epsilon", "orders[best], best", "orders[best + 1], best", "run_value")
 ("run_epsilon", "mironov(steps * cost, alpha, delta)", "mironov(steps, alpha, delta)", "run_value")
 ("doubled", "math.sqrt(2)", "1.0", "doubled_full")
+("step_cost", "top = max(logs)", "top = logs[-1]", "step_large")
+("step_cost", "chosen + k * (k - 1)", "chosen - k * (k - 1)", "step_values")
