@@ -26,6 +26,7 @@ from nfa.course.checking import (
     same_line,
     same_number,
     same_scale,
+    seeded,
     slopes,
     unless_lost,
 )
@@ -35,7 +36,7 @@ SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's numbe
 
 def net(seed, sizes=SIZES):
     """W and b, random and of a size at which the sigmoid is neither linear nor flat."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     L = len(sizes) - 1
     W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) for l in range(1, L + 1)]
     return W, [None] + [rng.normal(size=sizes[l]) for l in range(1, L + 1)]
@@ -43,7 +44,7 @@ def net(seed, sizes=SIZES):
 
 def batch(k, seed, sizes=SIZES):
     """Records, and targets of which every class has some."""
-    x = np.random.default_rng(seed).normal(size=(k, sizes[0]))
+    x = seeded(seed).normal(size=(k, sizes[0]))
     return x, np.eye(sizes[-1])[np.arange(k) % sizes[-1]]
 
 
@@ -287,7 +288,7 @@ def loss_values(loss):
         (3, 3, 5e-4),
         (1, 3, 0.995),
     ):
-        rng = np.random.default_rng(70 + k)
+        rng = seeded(70 + k)
         y_hat = rng.dirichlet(np.ones(classes), size=k)
         labels = rng.integers(classes, size=k)
         if least:
@@ -307,7 +308,7 @@ def loss_values(loss):
 def values_of_gradient(numerical_gradient, factor=False):
     """Smooth functions, whose slopes come from a step into the complex plane; up to a factor if so asked."""
     for shape in ((3,), (1,), (2, 3), (2, 1, 2)):
-        rng = np.random.default_rng(80 + len(shape))
+        rng = seeded(80 + len(shape))
         v, c = rng.normal(size=shape), rng.normal(size=shape)
 
         def f(v, c=c):
@@ -564,7 +565,7 @@ def gradient_scale(gradient):
 
 def both_lengths(lengths, k, n, below):
     """What a student's lengths returns, and what a loop over records that builds each gradient gives."""
-    rng = np.random.default_rng(90 + k)
+    rng = seeded(90 + k)
     dz, h = rng.normal(size=(k, n)), rng.normal(size=(k, below))
     by_W, both = pair(call(lengths, dz, h), "the lengths by W[l], and by W[l] and b[l] together")
     want = [[], []]
@@ -616,7 +617,7 @@ def run_from_zero(act, labels, steps):
     sizes = [3, 4, 4, 2]
     W = [None] + [np.zeros((sizes[l], sizes[l - 1])) for l in (1, 2, 3)]
     b = [None] + [np.zeros(sizes[l]) for l in (1, 2, 3)]
-    x, y = np.random.default_rng(5).normal(size=(6, 3)), np.eye(2)[labels]
+    x, y = seeded(5).normal(size=(6, 3)), np.eye(2)[labels]
     counts = []
     for _ in range(steps):
         dW, db = loss_slopes(W, b, x, y, act)

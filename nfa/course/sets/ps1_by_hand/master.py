@@ -120,6 +120,12 @@ checks("ps1_by_hand").hand_below(by_hand)
 ### END HIDDEN TESTS
 assert np.shape(by_hand()["dz1"]) == (2,), "layer 1 has two units"
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "hand_forward", "hand_top", "hand_below")
+
 # %% [markdown]
 # ## 2. The forward pass and the loss (3 points)
 #
@@ -175,6 +181,12 @@ W, b = small_net([4, 5, 3], seed=0)
 x, y = small_batch(6, 4, 3, seed=1)
 assert np.allclose(np.sum(forward(W, b, x)[1][2], axis=1), 1), "the outputs of a record sum to 1"
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "forward_hidden", "forward_softmax")
+
 
 # %% loss solution=true
 def loss(y_hat, y):
@@ -192,6 +204,12 @@ from nfa.course import checks
 checks("ps1_by_hand").loss_values(loss)
 ### END HIDDEN TESTS
 assert np.isclose(loss(np.array([[0.5, 0.5]]), np.array([[0.0, 1.0]])), np.log(2)), "the loss of a coin toss"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "loss_values")
 
 # %% [markdown]
 # ## 3. Slopes without calculus (3 points)
@@ -237,6 +255,12 @@ from nfa.course import checks
 
 checks("ps1_by_hand").numerical_central(numerical_gradient)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "numerical_values", "numerical_central")
 
 # %% [markdown]
 # How small should the step be? **Predict** the form of the curve before you run the next cell: the error of your
@@ -287,6 +311,12 @@ checks("ps1_by_hand").best_powers(best_steps)
 ### END HIDDEN TESTS
 assert set(best_steps()) == {"central", "one-sided", "central in float32"}
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "best_powers")
+
 # %% [markdown]
 # ## 4. The way back (6 points)
 #
@@ -318,6 +348,12 @@ from nfa.course import checks
 checks("ps1_by_hand").sure_and_wrong_limits(sure_and_wrong)
 ### END HIDDEN TESTS
 assert np.shape(sure_and_wrong()) == (2,), "two numbers"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "sure_and_wrong_limits")
 
 # %% [markdown]
 # So much for the top; now all layers. What you return here is for each record by itself: no mean yet.
@@ -357,6 +393,12 @@ from nfa.course import checks
 checks("ps1_by_hand").deltas_hidden(deltas)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "deltas_top", "deltas_hidden")
+
 # %% [markdown]
 # The gradient of one record's loss by $W^l$ is the outer product $\delta z^l (h^{l-1})^\top$ ([lee2020:eq3]), by $b^l$
 # it is $\delta z^l$. The gradient of the mean loss of a batch is the mean of these over its records.
@@ -391,6 +433,12 @@ from nfa.course import checks
 
 checks("ps1_by_hand").gradient_scale(gradient)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "gradient_direction", "gradient_scale")
 
 # %% [markdown]
 # Hold it against your own numerical gradient, layer by layer, as here for the biases of layer 1. With which step? And
@@ -448,6 +496,12 @@ from nfa.course import checks
 
 checks("ps1_by_hand").lengths_both(lengths)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "lengths_W", "lengths_both")
 
 # %% [markdown]
 # ## 6. Where learning stops (3 points)
@@ -519,6 +573,12 @@ checks("ps1_by_hand").zero_stays(from_zero)
 # to try it
 assert np.shape(from_zero()["even classes"]) == (3,)
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "zero_moves", "zero_stays")
+
 # %% [markdown]
 # **In the depth.** Lee & Kifer ask of every activation a bound on its slope, $|\phi'| \le \gamma$ ([lee2020:gamma]). In
 # a network of L layers, the hidden ones sigmoid, let no $W^l$ stretch any vector (its largest singular value is at
@@ -541,6 +601,12 @@ from nfa.course import checks
 checks("ps1_by_hand").fading(largest_share)
 ### END HIDDEN TESTS
 assert np.isclose(largest_share(1), 1), "with one layer dz[1] is dz[L]"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "fading")
 
 # %% [markdown]
 # Larger weights, then? Look at how long $\delta z^l$ is in each layer of a network with eight layers, for weights of

@@ -22,6 +22,7 @@ from nfa.course.checking import (
     passes,
     same_line,
     same_scale,
+    seeded,
     slopes,
     unless_lost,
 )
@@ -31,7 +32,7 @@ SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's numbe
 
 def net(seed, sizes=SIZES):
     """W, b, B, random and of a size at which tanh is neither linear nor flat."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     L = len(sizes) - 1
     W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) / 2 for l in range(1, L + 1)]
     b = [None] + [rng.normal(size=sizes[l]) / 2 for l in range(1, L + 1)]
@@ -41,7 +42,7 @@ def net(seed, sizes=SIZES):
 
 def batch(k, seed, sizes=SIZES):
     """Records, and targets of which every class has some."""
-    x = np.random.default_rng(seed).normal(size=(k, sizes[0]))
+    x = seeded(seed).normal(size=(k, sizes[0]))
     return x, np.eye(sizes[-1])[np.arange(k) % sizes[-1]]
 
 
@@ -537,7 +538,7 @@ def cosine_by_loops(a, b):
 
 def cosine_values(cosine):
     """Vectors, matrices, small and large numbers, opposed directions."""
-    rng = np.random.default_rng(50)
+    rng = seeded(50)
     a, b = rng.normal(size=(2, 3, 5))
     small, large = (1e-6 * a, 1e-6 * b), (1e3 * a, b)
     for s, t in ((a, b), (a[0], b[0]), (a, -2 * a), (1e-3 * a, b), small, large, (a.astype(np.float32), b)):

@@ -108,6 +108,12 @@ from nfa.course import checks
 checks("ps2_dfa").forward_large(forward)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps2_dfa", globals(), "forward_hidden", "forward_softmax", "forward_large")
+
 # %% [markdown]
 # ## 2. The DFA direction (8 points)
 #
@@ -178,6 +184,12 @@ from nfa.course import checks
 checks("ps2_dfa").dfa_m(dfa)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps2_dfa", globals(), "dfa_top", "dfa_feedback", "dfa_scale", "dfa_m")
+
 # %% [markdown]
 # ## 3. Which B would give the gradient? (3 points)
 #
@@ -216,6 +228,12 @@ from nfa.course import checks
 checks("ps2_dfa").transported_all(transported)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps2_dfa", globals(), "transported_last", "transported_all")
+
 # %% [markdown]
 # ## 4. It aligns (4 points)
 #
@@ -250,6 +268,12 @@ from nfa.course import checks
 checks("ps2_dfa").cosine_values(cosine)
 ### END HIDDEN TESTS
 assert np.isclose(cosine(np.array([[3.0, 0.0]]), np.array([[3.0, 4.0]])), 0.6)
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps2_dfa", globals(), "cosine_values")
 
 # %% [markdown]
 # Now train: at every step take the DFA direction of the whole batch (m is its size), note its cosine with the gradient
@@ -300,6 +324,12 @@ from nfa.course import checks
 
 checks("ps2_dfa").train_copies(train)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps2_dfa", globals(), "train_cosines", "train_steps", "train_copies")
 
 # %% [markdown]
 # Look at it. The top layer has cosine 1 (why?). What do the others do, though B never learns anything? Who adapts to

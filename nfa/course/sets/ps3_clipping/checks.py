@@ -27,6 +27,7 @@ from nfa.course.checking import (
     same_line,
     same_number,
     same_scale,
+    seeded,
     slopes,
     unless_lost,
 )
@@ -36,7 +37,7 @@ SIZES = [4, 5, 3, 6]  # three layers of different sizes, so that every mistake o
 
 def case(seed, k=6, sizes=SIZES):
     """dz and h of no particular network: random, and of lengths that differ from record to record."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     far = np.geomspace(0.2, 5.0, max(k, 1))[rng.permutation(max(k, 1))[:k], None]
     dz = [None] + [far * rng.normal(size=(k, n)) for n in sizes[1:]]
     return dz, [rng.normal(size=(k, n)) for n in sizes]
@@ -456,7 +457,7 @@ LATER = {**EARLIER, "clipped_mean": clipped_by_loops, "sensitivity": moved_by_on
 
 def draws(dz, h, seed):
     """Noise of variance 1 in the shapes of W and b."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     L = len(dz) - 1
     return (
         [None] + [rng.normal(size=(dz[l].shape[1], h[l - 1].shape[1])) for l in range(1, L + 1)],
@@ -538,7 +539,7 @@ def predicted_values(predicted):
 def stationary_values(stationary_point):
     """Odd numbers of records, bounds from small to none."""
     for seed, k, C in ((60, 5, 0.6), (61, 9, 0.3), (62, 11, 1.0), (63, 3, 50.0), (64, 1, 1.0), (65, 3, 50.0)):
-        x = np.random.default_rng(seed).normal(size=k) * 2 + 1
+        x = seeded(seed).normal(size=k) * 2 + 1
         x[0] += 4
         x += 300 * (seed == 65)
         got = number(call(stationary_point, x, C), "the place")

@@ -105,6 +105,12 @@ x, y = small_batch(6, 4, 3, seed=1)
 dz, h = signals(W, b, x, y)
 assert [np.shape(g) for g in gradients(dz[1], h[0])] == [(6, 5, 4), (6, 5)]
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "gradients_values")
+
 # %% [markdown]
 # The paper's fully connected network has 136,074 parameters: the gradients of 256 records fill 35 million numbers, only
 # for their 256 norms to be taken. Section 4.2 has, in its first display, what spares that. Now compute the norms of all
@@ -141,6 +147,12 @@ from nfa.course import checks
 checks("ps3_clipping").norms_memory(norms)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "norms_values", "norms_memory")
+
 
 # %% joint_norms solution=true
 def joint_norms(dz, h):
@@ -161,6 +173,12 @@ checks("ps3_clipping").joint_values(joint_norms)
 # %%
 # to try it
 assert np.shape(joint_norms(dz, h)) == (6,), "one norm a record"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "joint_values")
 
 # %% [markdown]
 # ## 2. Clip, add up, divide (5 points)
@@ -199,6 +217,12 @@ from nfa.course import checks
 
 checks("ps3_clipping").weights_zero(clip_weights)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "weights_values", "weights_zero")
 
 # %% [markdown]
 # Now the batch: clip each record's gradient, all layers as one long vector, then add up and divide by m:
@@ -246,6 +270,12 @@ from nfa.course import checks
 
 checks("ps3_clipping").clipped_m(clipped_mean)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "clipped_values", "clipped_m")
 
 # %% [markdown]
 # ## 3. Why not clip once, at the end? (2 points)
@@ -303,6 +333,12 @@ from nfa.course import checks
 checks("ps3_clipping").neighbours_worst(neighbours)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "neighbours_break", "neighbours_worst")
+
 # %% [markdown]
 # By how many times would the noise have to be larger, if one averaged first? Does a larger batch help?
 #
@@ -341,6 +377,12 @@ from nfa.course import checks
 
 checks("ps3_clipping").sensitivity_adjacency(sensitivity)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "sensitivity_layers", "sensitivity_adjacency")
 
 # %% [markdown]
 # Now the private step of DP-SGD: `clipped_mean`, all layers as one vector clipped to one number C, with Gaussian noise
@@ -387,6 +429,12 @@ dW, db = private_step(dz, h, 0.5, 8, 1.1, noise)
 assert np.shape(dW[2]) == (3, 5)
 assert np.shape(db[2]) == (3,)
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "step_noise", "step_signal")
+
 # %% [markdown]
 # ## 5. Clipping is a bias (2 points)
 #
@@ -416,6 +464,12 @@ from nfa.course import checks
 checks("ps3_clipping").predicted_values(predicted)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "predicted_values")
+
 # %% [markdown]
 # Now find it by computing, for any **odd** number of records (there is then exactly one such place): by steps, by
 # halving an interval, as you like. It must be right within C/1000. (Your function must come to an end.)
@@ -444,6 +498,12 @@ from nfa.course import checks
 checks("ps3_clipping").stationary_values(stationary_point)
 ### END HIDDEN TESTS
 assert np.isclose(stationary_point(np.array([1.0, 2.0, 6.0]), 100.0), 3.0, atol=0.11), "nothing is clipped: the mean"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "stationary_values")
 
 # %% [markdown]
 # Look at all C at once. What does the place tend to as C becomes small? Who gains by it, who loses, if the records are
@@ -514,6 +574,12 @@ from nfa.course import checks
 checks("ps3_clipping").bound_hidden(dfa_bound)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "bound_top", "bound_hidden")
+
 # %% [markdown]
 # Now read the end of Section 4.2: replacing a record of a batch of m moves the averaged update of all layers by
 #
@@ -542,6 +608,12 @@ from nfa.course import checks
 
 checks("ps3_clipping").too_small_values(too_small_by)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_clipping", globals(), "too_small_values")
 
 # %% [markdown]
 # Noise that is too small by this factor protects less than it claims to: tutorial 05 plays that game.

@@ -22,6 +22,7 @@ from nfa.course.checking import (
     pair,
     passes,
     same_number,
+    seeded,
     unless_lost,
 )
 
@@ -436,7 +437,7 @@ def projected(D, B, tau_e):
 
 def network():
     """The notebook's network: W, b and B."""
-    rng = np.random.default_rng(5)
+    rng = seeded(5)
     W = [rng.normal(size=(3, 2)), rng.normal(size=(2, 3))]
     b = [rng.normal(size=3), rng.normal(size=2)]
     B = rng.normal(size=(3, 2))
@@ -479,17 +480,17 @@ def units_of_noise(D, other):
 # --- 4. claims: the pairs
 
 
-def pair_of_size(pair):
+def pair_of_size(pair_size):
     """A batch in which one gradient is against all others."""
-    verdict, D, other = handed_in(pair, lambda g: (vector(g, 2, "a gradient"),), "add-remove")
+    verdict, D, other = handed_in(pair_size, lambda g: (vector(g, 2, "a gradient"),), "add-remove")
     k = max(len(D), len(other))
     shown(verdict, norm_between(lambda D: mean_of_clipped(D, C), D, other), C / k, holds=False)
 
 
-def pair_of_expected(pair):
+def pair_of_expected(pair_expected):
     """An error that this B makes longer."""
     B = np.random.default_rng(4).normal(size=(5, 3)) / math.sqrt(5)
-    verdict, D, other = handed_in(pair, lambda e: (vector(e, 3, "an error"),), "replace-one")
+    verdict, D, other = handed_in(pair_expected, lambda e: (vector(e, 3, "an error"),), "replace-one")
     shown(verdict, norm_between(lambda D: projected(D, B, TAU_E), D, other), 2 * TAU_E / len(D), holds=False)
 
 
@@ -505,17 +506,17 @@ def one_length(*data):
         raise mismatch("the length of v", "several", "one for all records", "they go into one matrix")
 
 
-def pair_of_column(pair):
+def pair_of_column(pair_column):
     """Two opposite records that are as long as they may be."""
-    verdict, D, other = handed_in(pair, layer_record, "replace-one")
+    verdict, D, other = handed_in(pair_column, layer_record, "replace-one")
     one_length(D, other)
     moved = norm_between(lambda D: layer(D, TAU_B, TAU_H, bias=False), D, other)
     shown(verdict, moved, 2 / len(D) * TAU_B * TAU_H, holds=True)
 
 
-def pair_of_bias(pair):
+def pair_of_bias(pair_bias):
     """Two opposite records: the bias alone moves by more than its share."""
-    verdict, D, other = handed_in(pair, layer_record, "replace-one")
+    verdict, D, other = handed_in(pair_bias, layer_record, "replace-one")
     one_length(D, other)
     moved = norm_between(lambda D: layer(D, TAU_B, TAU_H, bias=True), D, other)
     shown(verdict, moved, math.sqrt(5 / 4) * 2 / len(D) * TAU_B * TAU_H, holds=False)
@@ -532,14 +533,14 @@ def labelled_record(record, length):
     return first, np.array(label)
 
 
-def pair_of_total(pair):
+def pair_of_total(pair_total):
     """Two labels."""
-    verdict, D, other = handed_in(pair, lambda record: labelled_record(record, 2), "replace-one")
+    verdict, D, other = handed_in(pair_total, lambda record: labelled_record(record, 2), "replace-one")
     claimed = 2 / len(D) * 0.25 * 0.9 * TAU_E * math.sqrt(2 * (1 + TAU_H**2))
     shown(verdict, norm_between(directions, D, other), claimed, holds=False)
 
 
-def pair_of_label(pair):
+def pair_of_label(pair_label):
     """Two labels of an input for which neither error is clipped."""
 
     def read(record):
@@ -549,13 +550,13 @@ def pair_of_label(pair):
             raise mismatch("y_hat", found, "two or more probabilities whose sum is 1")
         return y_hat, label
 
-    verdict, D, other = handed_in(pair, read, "replace-label")
+    verdict, D, other = handed_in(pair_label, read, "replace-label")
     if len({len(y_hat) for y_hat, _ in D}) > 1:
         raise mismatch("the number of classes in y_hat", "several", "one for all records")
     shown(verdict, norm_between(labelled, D, other), min(math.sqrt(2), 2 * TAU_LABEL), holds=True)
 
 
-def pair_of_noise(pair):
+def pair_of_noise(pair_noise):
     """A record whose input is outside what the others' span, or one that alone stands for a direction."""
 
     def read(record):
@@ -567,7 +568,7 @@ def pair_of_noise(pair):
             raise mismatch("v", v, f"a number from {-TAU_B:g} to {TAU_B:g}")
         return v, h
 
-    verdict, D, other = handed_in(pair, read, "replace-one")
+    verdict, D, other = handed_in(pair_noise, read, "replace-one")
     claimed = math.sqrt(3) * 2 * TAU_B / (SIGMA * math.sqrt(len(D)))
     shown(verdict, units_of_noise(D, other), claimed, holds=False)
 
@@ -593,17 +594,17 @@ def held(bound, arguments, reach):
     fair(check, bound, **LATER)
 
 
-def bound_of_size(bound):
+def bound_of_size(bound_size):
     """One gradient against all others."""
     for c, k in ((1.0, 2), (1.0, 3), (0.25, 8), (4.0, 40)):
         D = [(np.array([3 * c, 4 * c]),)] * (k - 1)
         reach = norm_between(lambda D, c=c: mean_of_clipped(D, c), D, [*D, (np.array([-3 * c, -4 * c]),)])
-        held(bound, {"C": c, "k": k}, reach)
+        held(bound_size, {"C": c, "k": k}, reach)
 
 
-def bound_of_expected(bound):
+def bound_of_expected(bound_expected):
     """The error that B makes longest, by power iteration."""
-    rng = np.random.default_rng(40)
+    rng = seeded(40)
     drawn = [rng.normal(size=(n, k)) / math.sqrt(n) for n, k in ((5, 3), (2, 6), (12, 10))]
     for B, m, tau_e in zip([*drawn, 0.5 * np.eye(6)], (1, 4, 3, 2), (0.1, 1.0, 0.3, 2.0), strict=True):
         e = rng.normal(size=B.shape[1])
@@ -612,16 +613,16 @@ def bound_of_expected(bound):
             e /= math.hypot(*e)
         D = [(2 * tau_e * e,)] * m
         reach = norm_between(lambda D, B=B, t=tau_e: projected(D, B, t), D, [*D[1:], (-2 * tau_e * e,)])
-        held(bound, {"B": B, "m": m, "tau_e": tau_e}, reach)
+        held(bound_expected, {"B": B, "m": m, "tau_e": tau_e}, reach)
 
 
-def bound_of_bias(bound):
+def bound_of_bias(bound_bias):
     """Opposite v, and the same h with all entries at their bound."""
     for m, n, tau_B, tau_h in ((1, 4, 0.8, 1.0), (3, 9, 0.3, 0.2), (2, 16, 1.0, 6.0), (4, 50, 2.0, 1.5)):
         v, h = np.array([tau_B, -tau_B]), np.full(n, 2 * tau_h)
         D = [(v, h)] * m
         reach = norm_between(lambda D, b=tau_B, t=tau_h: layer(D, b, t, bias=True), D, [*D[1:], (-v, h)])
-        held(bound, {"m": m, "n": n, "tau_B": tau_B, "tau_h": tau_h}, reach)
+        held(bound_bias, {"m": m, "n": n, "tau_B": tau_B, "tau_h": tau_h}, reach)
 
 
 def two_labels(L, m, gamma, beta, tau_e, tau_h):

@@ -76,6 +76,12 @@ from nfa.course import checks
 checks("ps4_sensitivity").neighbours_add_remove(neighbours)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "neighbours_replace", "neighbours_add_remove")
+
 # %% [markdown]
 # Now the sensitivity of a function f, which takes a list of records and returns a number or a NumPy vector: the
 # largest distance of `f(D)` and `f(other)` over all neighbours that **both** have a size in `sizes`. Try them all;
@@ -113,6 +119,12 @@ from nfa.course import checks
 checks("ps4_sensitivity").sensitivity_norm(sensitivity)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "sensitivity_values", "sensitivity_norm")
+
 # %% [markdown]
 # ## 2. Predict (3 points)
 #
@@ -146,6 +158,12 @@ checks("ps4_sensitivity").sum_predicted(sum_moves)
 # to try it
 assert np.isclose(sum_moves(0, 1, "replace-one"), 1)
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "sum_predicted")
+
 
 # %% mean_moves solution=true
 def mean_moves(a, b, n, relation):
@@ -163,6 +181,12 @@ from nfa.course import checks
 checks("ps4_sensitivity").mean_predicted(mean_moves)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "mean_predicted")
+
 
 # %% median_moves solution=true
 def median_moves(a, b, n, relation):
@@ -179,6 +203,12 @@ from nfa.course import checks
 
 checks("ps4_sensitivity").median_predicted(median_moves)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "median_predicted")
 
 # %% [markdown]
 # ## 3. Several layers at once (2 points)
@@ -205,6 +235,12 @@ checks("ps4_sensitivity").joint_parts(joint)
 ### END HIDDEN TESTS
 assert np.isclose(joint([2.5]), 2.5)
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "joint_parts")
+
 # %% [markdown]
 # For convolutions Lee & Kifer clip each record's gradient by $W^l$ to the norm $\tau$, and its gradient by $b^l$,
 # apart from that, to $\tau$ as well; then they average over the m records of the batch (Section 4.2, the two displays
@@ -228,6 +264,12 @@ from nfa.course import checks
 
 checks("ps4_sensitivity").clip_norm_values(clip_norm)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "clip_norm_values")
 
 # %% [markdown]
 # ## 4. Seven claims (11 points)
@@ -300,6 +342,12 @@ from nfa.course import checks
 checks("ps4_sensitivity").pair_of_size(pair_size)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "pair_of_size")
+
 
 # %% bound_size solution=true
 def bound_size(C, k):
@@ -316,6 +364,12 @@ from nfa.course import checks
 
 checks("ps4_sensitivity").bound_of_size(bound_size)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "bound_of_size")
 
 # %% [markdown]
 # #### Claim "expected"
@@ -357,6 +411,12 @@ from nfa.course import checks
 checks("ps4_sensitivity").pair_of_expected(pair_expected)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "pair_of_expected")
+
 
 # %% bound_expected solution=true
 def bound_expected(B, m, tau_e):
@@ -373,6 +433,12 @@ from nfa.course import checks
 
 checks("ps4_sensitivity").bound_of_expected(bound_expected)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "bound_of_expected")
 
 # %% [markdown]
 # #### Claim "column"
@@ -417,6 +483,11 @@ from nfa.course import checks
 checks("ps4_sensitivity").pair_of_column(pair_column)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "pair_of_column")
 
 # %% [markdown]
 # #### Claim "bias"
@@ -455,6 +526,12 @@ from nfa.course import checks
 checks("ps4_sensitivity").pair_of_bias(pair_bias)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "pair_of_bias")
+
 
 # %% bound_bias solution=true
 def bound_bias(m, n, tau_B, tau_h):
@@ -471,6 +548,12 @@ from nfa.course import checks
 
 checks("ps4_sensitivity").bound_of_bias(bound_bias)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "bound_of_bias")
 
 # %% [markdown]
 # #### Claim "total"
@@ -536,6 +619,12 @@ from nfa.course import checks
 checks("ps4_sensitivity").pair_of_total(pair_total)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "pair_of_total")
+
 # %% [markdown]
 # The bound is for networks of L layers with any weights and any activation with $|\varphi'| \le \gamma$; hidden
 # layers have one $\gamma$ and one $\beta$, and L may be 1.
@@ -557,6 +646,12 @@ from nfa.course import checks
 
 checks("ps4_sensitivity").bound_of_total(bound_total)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "bound_of_total")
 
 # %% [markdown]
 # #### Claim "label"
@@ -595,6 +690,11 @@ from nfa.course import checks
 checks("ps4_sensitivity").pair_of_label(pair_label)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "pair_of_label")
 
 # %% [markdown]
 # #### Claim "noise"
@@ -643,6 +743,12 @@ from nfa.course import checks
 
 checks("ps4_sensitivity").pair_of_noise(pair_noise)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_sensitivity", globals(), "pair_of_noise")
 
 # %% [markdown]
 # Look at it: how near to the claimed number do random pairs come, and how far is the farthest? Of which claims would

@@ -97,6 +97,12 @@ from nfa.course import checks
 checks("ps5_renyi").renyi_one(renyi)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "renyi_values", "renyi_zeros", "renyi_one")
+
 # %% [markdown]
 # ## 2. Two Gaussians (3 points)
 #
@@ -152,6 +158,12 @@ from nfa.course import checks
 checks("ps5_renyi").gauss_infinite(renyi_gauss)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "gauss_same", "gauss_spread", "gauss_infinite")
+
 # %% [markdown]
 # RDP asks for **both** orders of the two worlds [lee2020:def3]. For one step of training the two Gaussians have the
 # same standard deviation and lie a sensitivity apart: then both orders give $\alpha / (2 z^2)$ [lee2020:lem1], which
@@ -204,6 +216,12 @@ from nfa.course import checks
 checks("ps5_renyi").step_large(step_cost)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "step_values", "step_large")
+
 # %% [markdown]
 # ## 4. From steps to (ε, δ) (5 points)
 #
@@ -235,6 +253,12 @@ checks("ps5_renyi").mironov_values(mironov)
 ### END HIDDEN TESTS
 assert np.isclose(mironov(1.0, 2, np.exp(-3)), 4.0), "1 + 3"
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "mironov_values")
+
 
 # %% better solution=true
 def better(cost, alpha, delta):
@@ -252,6 +276,12 @@ from nfa.course import checks
 checks("ps5_renyi").better_values(better)
 ### END HIDDEN TESTS
 assert np.isclose(better(1.0, 2, np.exp(-3)), 4.0 - 2 * np.log(2)), "2 log 2 less than Mironov's"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "better_values")
 
 # %% [markdown]
 # Steps with noise and batches of their own: the costs of one order add up [lee2020:compose]. So a run of $T$ equal
@@ -291,6 +321,12 @@ from nfa.course import checks
 
 checks("ps5_renyi").run_end(run_epsilon)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "run_value", "run_end")
 
 # %% [markdown]
 # Now the paper. Its batches have a fixed size, and for these another theorem holds ([wbk2019:thm27]: the one behind
@@ -334,6 +370,12 @@ from nfa.course import checks
 
 checks("ps5_renyi").misprint_found(misprint)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "misprint_found")
 
 # %% [markdown]
 # Look at it: the first caption of Figure 2, with your functions: batches of 512, 117 of them an epoch, 50 epochs, and a
@@ -391,6 +433,12 @@ from nfa.course import checks
 checks("ps5_renyi").noise_least(noise_for)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "noise_least")
+
 # %% [markdown]
 # Twice as many steps. **Predict, before you compute**, by which factor $z$ must grow so that the run costs what it
 # cost before:
@@ -430,6 +478,12 @@ from nfa.course import checks
 
 checks("ps5_renyi").doubled_sampled(doubled)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "doubled_full", "doubled_sampled")
 
 # %% [markdown]
 # Look at it: what one moment loses. A Rényi divergence is one moment of the privacy loss, and your accountant uses the
@@ -497,6 +551,12 @@ checks("ps5_renyi").answers_laws(two_answers)
 ### END HIDDEN TESTS
 assert np.shape(two_answers("poisson")) == (2, 4)
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "answers_laws")
+
 # %% [markdown]
 # The cost of an epoch at an order is the larger of $D_\alpha(P \| Q)$ and $D_\alpha(Q \| P)$. Compare the shuffled
 # epoch with the Poisson one at orders from 1.1 to 50. Which is true?
@@ -527,6 +587,12 @@ from nfa.course import checks
 
 checks("ps5_renyi").verdict_named(verdict)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps5_renyi", globals(), "verdict_named")
 
 # %% [markdown]
 # So what is proved for shuffled batches? My record is in one batch of each epoch, so an epoch costs what **one step

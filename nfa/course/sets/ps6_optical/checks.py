@@ -17,6 +17,7 @@ from nfa.course.checking import (
     passes,
     same_line,
     same_number,
+    seeded,
     unless_lost,
     upright,
 )
@@ -27,7 +28,7 @@ RTOL_LAW = 0.02  # for statistics, so that a good simulation passes as a formula
 
 def medium(seed, n_in=N_IN, n_out=N_OUT, n_anchor=N_ANCHOR):
     """A complex Gaussian medium with E|R_jk|^2 = 1, whose anchor has another phase at every pixel."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     size = (n_out, n_in + n_anchor)
     return np.sqrt(0.5) * (rng.normal(size=size) + 1j * rng.normal(size=size))
 
@@ -320,7 +321,7 @@ def ternarised(ternarise, e, t):
 
 def ternarise_values(ternarise):
     """Entries well above, between and well below."""
-    e = np.random.default_rng(40).permutation(np.linspace(-1, 1, 24)).reshape(6, 4)
+    e = seeded(40).permutation(np.linspace(-1, 1, 24)).reshape(6, 4)
     for t in (0.15, 0.5, 0.9):
         got = ternarised(ternarise, e, t)
         if not np.isin(got, (-1, 0, 1)).all():
@@ -393,7 +394,7 @@ def read_levels(read):
     """
 
     def check(above=0):
-        rng = np.random.default_rng(50)
+        rng = seeded(50)
         for bits, top in ((8, 100.0), (3, 21.0), (2, 0.75), (5, 17.0), (8, 1e-4), (1, 4.0)):
             every = [top * level / (2**bits - 1) for level in range((1 + above) * 2**bits)][above and 2**bits :]
             off = rng.uniform(-0.4, 0.4, size=(4, 6)) * top / (2**bits - 1)
@@ -498,7 +499,7 @@ def right_scale(p, s):
 
 def scale_rows(scale):
     """Rows longer than s, shorter, and of length 0."""
-    rows = np.random.default_rng(60).normal(size=(4, 6)) * np.array([[3.0], [0.1], [1.0], [0.0]])
+    rows = seeded(60).normal(size=(4, 6)) * np.array([[3.0], [0.1], [1.0], [0.0]])
     for s, light in ((1.0, 1.0), (0.5, 1.0), (100.0, 1.0), (1e-5, 1e-5)):
         p = rows * light
         value = call(scale, p, s)
@@ -524,7 +525,7 @@ RIGHT = {"linear": right_linear, "ternarise": ternary_by_loops, "project": right
 def step_case(seed):
     """A device and a batch: errors of which some entries are above t = 0.25 and one record is dark."""
     R, see, I_a = case(seed)
-    rng, signs = np.random.default_rng(seed), np.vstack([TERNARY, np.eye(N_IN, dtype=int)[:1]])
+    rng, signs = seeded(seed), np.vstack([TERNARY, np.eye(N_IN, dtype=int)[:1]])
     e = np.where(signs == 0, rng.uniform(-0.2, 0.2, size=(6, N_IN)), signs * rng.uniform(0.3, 0.9, size=(6, N_IN)))
     dphi, h = rng.uniform(0.2, 1, size=(6, N_OUT)), rng.normal(size=(6, 4))
     return R, see, I_a, e, dphi, h
@@ -600,7 +601,7 @@ def step_length(step):
 
 def noise_length_values(noise_length):
     """Held against 300 draws (0.4 % off at most)."""
-    rng = np.random.default_rng(74)
+    rng = seeded(74)
     for sigma, n, projections in ((1.0, 64, 1), (0.1, 512, 1), (0.1, 512, 2), (0.03, 100, 2)):
         g = rng.normal(0, sigma, size=(300, n))
         if projections == 2:
@@ -614,7 +615,7 @@ def noise_length_values(noise_length):
 
 def noisy_rank_values(noisy_rank):
     """The rank of an update made so, with much noise."""
-    rng = np.random.default_rng(76)
+    rng = seeded(76)
     for m, n_h, n_out in ((3, 7, 5), (9, 7, 5), (6, 7, 9), (20, 30, 25), (12, 5, 8)):
         noisy, h = rng.normal(0, 100, size=(m, n_out)), rng.normal(size=(m, n_h))
         want = int(np.linalg.matrix_rank(sum(np.outer(p, x) for p, x in zip(noisy, h, strict=True)) / m))

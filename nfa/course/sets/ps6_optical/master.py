@@ -70,6 +70,12 @@ checks("ps6_optical").intensity_values(intensity)
 ### END HIDDEN TESTS
 assert np.allclose(intensity(np.array([[3.0, 4.0j, 7.0]]), np.array([[1, 1, 0]])), 25.0), "the field there is 3 + 4i"
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "intensity_values")
+
 # %% [markdown]
 # The picture is *speckle*: most pixels are dark, a few are very bright. Look at one (and change what you like):
 
@@ -107,6 +113,12 @@ checks("ps6_optical").speckle_law(speckle)
 ### END HIDDEN TESTS
 assert len(speckle(10)) == 2
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "speckle_law")
+
 
 # %% overexposed solution=true
 def overexposed(n, top):
@@ -124,6 +136,12 @@ from nfa.course import checks
 checks("ps6_optical").overexposed_share(overexposed)
 ### END HIDDEN TESTS
 assert np.isclose(overexposed(10, 0.0), 1), "every pixel is brighter than 0"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "overexposed_share")
 
 # %% [markdown]
 # ## 2. A linear projection, out of intensities (5 points)
@@ -202,6 +220,12 @@ checks("ps6_optical").linear_length(linear)
 # to try it
 assert np.isclose(np.ravel(linear(by_hand, np.array([[1]]), np.array([25.0])))[0], 3), "of 3 + 4i, 3 is in phase with 5"
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "linear_in_x", "linear_pixels", "linear_length")
+
 # %% [markdown]
 # With a real device nobody knows the matrix. In a simulation we do: for which real matrix B, `(n_out, n_in)`, is your
 # `linear(see, x, I_a)` equal to $B x$ for every x? Compute it from R.
@@ -239,6 +263,12 @@ checks("ps6_optical").matrix_values(matrix)
 # %%
 # to try it
 assert np.allclose(matrix(np.array([[2.0j, 1.0j]]), 1), [[2.0]]), "in phase with an anchor of phase i, 2i is 2"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "matrix_rows", "matrix_values")
 
 # %% [markdown]
 # Do the two agree, and how are the entries of B spread? (A free cell: change what you like.)
@@ -285,6 +315,12 @@ from nfa.course import checks
 checks("ps6_optical").ternarise_edge(ternarise)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "ternarise_values", "ternarise_edge")
+
 # %% [markdown]
 # A ternary error still cannot be shown: $e = e_+ - e_-$ takes two binary patterns ([ohana2021:exp-twoproj]).
 
@@ -305,6 +341,12 @@ from nfa.course import checks
 
 checks("ps6_optical").project_values(project)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "project_values")
 
 # %% [markdown]
 # Why not simply the difference of two intensities, $|R e_+|^2 - |R e_-|^2$, without any anchor? Try it on a pair of
@@ -361,6 +403,12 @@ from nfa.course import checks
 checks("ps6_optical").read_saturates(read)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "read_levels", "read_saturates")
+
 # %% [markdown]
 # **Predict, then measure.** An error with a single entry left, as ternarised errors often are, lights one mirror beside
 # an anchor of 16. The camera has 8 bits. `TOPS` has four saturations. At which of them is the projection that is
@@ -406,6 +454,12 @@ plt.ylabel("cosine with the exact projection")
 plt.legend()
 plt.show()
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "best_top_choice")
+
 # %% [markdown]
 # And light comes in photons. At an intensity $I$ a pixel counts a random number of them: Poisson, with the mean
 # $\kappa I$, independently in every exposure. The reading is that number divided by $\kappa$ (`photons` in the code).
@@ -429,6 +483,12 @@ from nfa.course import checks
 
 checks("ps6_optical").shot_variance_values(shot_variance)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "shot_variance_values")
 
 # %% [markdown]
 # ## 5. A step with light, and what its noise can hide (5 points)
@@ -458,6 +518,12 @@ from nfa.course import checks
 checks("ps6_optical").scale_rows(scale)
 ### END HIDDEN TESTS
 assert np.allclose(scale(np.array([[3.0, -4.0, 12.0]]), 6.5), [[1.5, -2.0, 6.0]]), "the row had the length 13"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "scale_rows")
 
 # %% [markdown]
 # Now the update of a hidden layer with `n_out` units, which reads `h`, `(k, n_h)`, and has the slopes `dphi`,
@@ -494,6 +560,12 @@ from nfa.course import checks
 checks("ps6_optical").step_length(step)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "step_direction", "step_length")
+
 # %% [markdown]
 # For privacy the paper adds noise to every scaled projection, fresh for every record:
 # $\mathrm{scale}_s(B\, t(e_i)) + g_i$ with $g_i \sim N(0, \sigma^2 I)$. How long is such a $g_i$, beside a signal of
@@ -518,6 +590,12 @@ from nfa.course import checks
 
 checks("ps6_optical").noise_length_values(noise_length)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "noise_length_values")
 
 # %% [markdown]
 # Section 4 says: "$\sigma = 0.1$ implies $\|g\|_2 \simeq \|B e\|_2$", where the latter is at most 1
@@ -555,6 +633,12 @@ from nfa.course import checks
 checks("ps6_optical").noisy_rank_values(noisy_rank)
 ### END HIDDEN TESTS
 assert noisy_rank(1, 7, 5) == 1, "one record: one column times one row"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_optical", globals(), "noisy_rank_values")
 
 # %% [markdown]
 # Measure it, with the update as nfa computes it, noise and all. Its batch has 20 records of 60 numbers each. What would

@@ -18,6 +18,7 @@ from nfa.course.checking import (
     pair,
     passes,
     same_line,
+    seeded,
     unless_lost,
     upright,
 )
@@ -27,7 +28,7 @@ from nfa.course.checking import (
 
 def batch(k, units, n, seed):
     """Errors, slopes and inputs of k records."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     return rng.normal(size=(k, units)), rng.uniform(0.2, 1, size=(k, units)), rng.normal(size=(k, n))
 
 
@@ -53,7 +54,7 @@ def outer_update(errors, h):
 
 def known_update(s, units, N, seed):
     """An update with these singular values, and its right directions, by construction."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     left = np.linalg.qr(rng.normal(size=(units, len(s))))[0]
     right = np.linalg.qr(rng.normal(size=(N, len(s))))[0].T
     return sum(a * np.multiply.outer(x, y) for a, x, y in zip(s, left.T, right, strict=True)), right
@@ -156,7 +157,7 @@ def update_noise(update):
 def noise_on(update, given, shape, units=4, n=6):
     """What noise does to an update of this shape, of a G of the given one."""
     u, dphi, h = batch(3, units, n, 20)
-    rng = np.random.default_rng(21)
+    rng = seeded(21)
     g, G = rng.normal(size=(3, units)), rng.normal(size=given)
     none, zero = np.zeros((3, units)), np.zeros(given)
 
@@ -174,7 +175,7 @@ def noise_on(update, given, shape, units=4, n=6):
 
 def rank_predicted(predicted_rank):
     """Held against the ranks of updates that are drawn."""
-    rng = np.random.default_rng(30)
+    rng = seeded(30)
     for k, units, N in ((3, 8, 20), (30, 8, 20), (30, 25, 12), (9, 4, 20), (6, 10, 4), (0, 5, 7)):
         u, dphi, h = batch(k, units, N - 1, k)
         for noise in ("error", "update"):
@@ -341,7 +342,7 @@ def same_rho(residuals, turned=False):
 
 def typical_value(typical_residual):
     """Held against the mean over all vectors of a random orthonormal basis, which is the mean over directions."""
-    rng = np.random.default_rng(58)
+    rng = seeded(58)
     for r, N in ((3, 10), (10, 50), (1, 4), (6, 6), (0, 5)):
         basis, axes = np.eye(N)[:r], np.linalg.qr(rng.normal(size=(N, N)))[0]
         far = [math.dist(v, basis.T @ np.linalg.lstsq(basis.T, v, rcond=None)[0]) if r else 1.0 for v in axes]
@@ -366,7 +367,7 @@ def recover_record(recover_one):
     def check():
         hint = "which number of a row is the factor in front of (h, 1)?"
         for seed, units, n, size in ((70, 5, 8, 1.0), (71, 1, 4, 1e-3), (72, 3, 12, 1e3), (78, 2, 6, 1e-7)):
-            rng = np.random.default_rng(seed)
+            rng = seeded(seed)
             errors, h = rng.choice([-1, 1], size=units) * rng.uniform(0.5, 2, size=units), rng.normal(size=n)
             close(one(recover_one, size * errors, h, "the record"), h, "the record", hint)
 
@@ -380,7 +381,7 @@ def recover_dead(recover_one):
     """
 
     def read_off(errors, seed=73):
-        h = np.random.default_rng(seed).normal(size=6)
+        h = seeded(seed).normal(size=6)
         return numbers(call(recover_one, outer_update([np.array(errors)], [h])), "the record")
 
     def own():
@@ -390,7 +391,7 @@ def recover_dead(recover_one):
             raise mismatch("the record of another batch", "the same", "another")
 
     def check():
-        h = np.random.default_rng(73).normal(size=6)
+        h = seeded(73).normal(size=6)
         for errors, which in (
             ([0, 0, 2.0, -0.5, 0], "the first units and the last are dead"),
             ([1.5, -1.0, -0.5], "the errors of the units add up to 0, as those of a softmax do"),
@@ -418,7 +419,7 @@ def recover_mixed(recover_two):
 
     def check():
         for seed, units, n in ((75, 2, 10), (76, 6, 40), (77, 9, 5), *((seed, 4, 12) for seed in range(200, 206))):
-            rng = np.random.default_rng(seed)
+            rng = seeded(seed)
             h = rng.integers(0, 2, size=(2, n)).astype(float)
             h[:, :2] = [[0, 1], [1, 0]]
             if seed >= 200:  # one record has all the white pixels of the other
@@ -443,7 +444,7 @@ def recover_mixed(recover_two):
 
 def advantage_value(advantage):
     """Held against the one-sided Kolmogorov-Smirnov statistic, which is the same number."""
-    rng = np.random.default_rng(80)
+    rng = seeded(80)
     samples = [
         (rng.uniform(0, 0.6, 9), rng.uniform(0.2, 1, 14)),
         (rng.integers(0, 4, 12) / 10, rng.integers(1, 6, 7) / 10),
@@ -563,7 +564,7 @@ def hits_game(hits):
     """Noise on the errors hides nobody, of whatever size; large noise on the update leaves random directions."""
 
     def alarms(target, sigma, s, trials, t):
-        rng = np.random.default_rng(91)
+        rng = seeded(91)
         return number(call(hits, h, target, u, dphi, sigma, s, trials, t, rng), "the number of alarms")
 
     def check():
@@ -598,7 +599,7 @@ def laws(hits):
     """
 
     def held(name, errors, n, sigma, s, t, p):
-        rng, trials = np.random.default_rng(93), 600
+        rng, trials = seeded(93), 600
         given = np.zeros((1, n)), np.zeros(n), errors, np.ones_like(errors)
         got = number(call(hits, *given, sigma, s, trials, t, rng), "the number of alarms")
         low, high = stats.binom.ppf([5e-10, 1 - 5e-10], trials, p)

@@ -86,6 +86,12 @@ from nfa.course import checks
 checks("ps7_span").update_noise(update)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "update_value", "update_noise")
+
 # %% [markdown]
 # **Predict, before you compute any**: the rank of `dW`. Errors, slopes, inputs and noise are as random numbers are: no
 # coincidences among them. `noise` is `"error"` for noise in g only, `"update"` for noise in G only. Does it matter how
@@ -107,6 +113,12 @@ from nfa.course import checks
 
 checks("ps7_span").rank_predicted(predicted_rank)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "rank_predicted")
 
 # %% [markdown]
 # ## 2. Who was in the batch? (6 points)
@@ -155,6 +167,12 @@ from nfa.course import checks
 checks("ps7_span").span_leading(span)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "span_rows", "span_tolerance", "span_leading")
+
 # %% [markdown]
 # Now the membership test. For each candidate h, how far is $\tilde h = (h, 1)$ from the span, relative to its length?
 # With P the projection onto the span:
@@ -190,6 +208,12 @@ from nfa.course import checks
 checks("ps7_span").residuals_others(residuals)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "residuals_members", "residuals_others")
+
 # %% [markdown]
 # **By reasoning, without a simulation**: a candidate $\tilde h$ has a random direction in $\mathbb R^N$, all directions
 # being equally likely. The span has r dimensions. Which is the mean of $\rho^2$? Return its square root.
@@ -211,6 +235,12 @@ from nfa.course import checks
 checks("ps7_span").typical_value(typical_residual)
 ### END HIDDEN TESTS
 assert np.isclose(typical_residual(0, 50), 1), "where nothing is spanned, everything is as far away as it can be"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "typical_value")
 
 # %% [markdown]
 # Look at it with real images, 14 x 14 pixels: 12 of them in the batch and 48 not. **Predict**: what does a noise 500
@@ -275,6 +305,12 @@ from nfa.course import checks
 checks("ps7_span").recover_dead(recover_one)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "recover_record", "recover_dead")
+
 # %% [markdown]
 # With **two** records the rows of `dW` are mixtures of two vectors, and nobody tells in which proportions. But suppose
 # the two are black and white: all entries of h are 0 or 1, and the records differ. How many mixtures of the two have a
@@ -302,6 +338,12 @@ from nfa.course import checks
 
 checks("ps7_span").recover_mixed(recover_two)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "recover_mixed")
 
 # %% [markdown]
 # ## 4. From guesses to epsilon (6 points)
@@ -331,6 +373,12 @@ checks("ps7_span").advantage_value(advantage)
 ### END HIDDEN TESTS
 assert np.isclose(advantage([0.1, 0.2, 0.6], [0.5, 0.9]), 2 / 3)
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "advantage_value")
+
 # %% [markdown]
 # Now let $P_1$ be the law of the update if a record is in the batch, and $P_0$ if another is in its place. Pure
 # $\epsilon$-DP ([lee2020:def1] with $\delta = 0$) demands $P_1(S) \le e^\epsilon P_0(S)$ and $P_0(S) \le e^\epsilon
@@ -355,6 +403,12 @@ from nfa.course import checks
 
 checks("ps7_span").advantage_least(advantage_epsilon)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "advantage_least")
 
 # %% [markdown]
 # That was for rates that are known. We only count. Of n trials k were alarms: Clopper and Pearson's bounds on the
@@ -395,6 +449,12 @@ from nfa.course import checks
 checks("ps7_span").interval_ends(clopper_pearson)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "interval_values", "interval_ends")
+
 # %% [markdown]
 # So, with $k_0$ false alarms in n updates without the record and $k_1$ true ones in n updates with it,
 #
@@ -431,6 +491,12 @@ checks("ps7_span").bound_value(epsilon_bound)
 # %%
 print(f"claimed 0.2565, at least {epsilon_bound(0, 1000, 1000, 1e-5, 0.95):.3f} with 95 % confidence")
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "bound_value")
+
 # %% [markdown]
 # Play the game yourself. In each trial draw g with entries of standard deviation sigma and G of standard deviation s
 # **anew** (either may be 0), make the update of the batch with m = k, take of its span at most the k leading directions
@@ -466,6 +532,12 @@ for sigma, s in ((1.0, 0.0), (100.0, 0.0), (0.0, 1.0)):
     alarms = hits(h, h[2], u, dphi, sigma, s, 20, 1e-3, np.random.default_rng(3))
     print(f"sigma {sigma:g}, s {s:g}: {alarms} of 20 find a target that was there")
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "hits_game")
+
 # %% [markdown]
 # ## 5. How much noise would it take? (2 points)
 #
@@ -489,6 +561,12 @@ from nfa.course import checks
 
 checks("ps7_span").sensitivity_value(sensitivity)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "sensitivity_value")
 
 # %% [markdown]
 # Independent noise $N(0, s^2)$ on every entry of the update has Rényi divergence at most $\alpha \Delta^2 / (2 s^2)$
@@ -517,6 +595,12 @@ from nfa.course import checks
 
 checks("ps7_span").noise_value(noise_needed)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_span", globals(), "noise_value")
 
 # %% [markdown]
 # Look at it. Five records with entries 1 and -1, so that Proposition 3 is at its best, errors of length 1, and the

@@ -29,6 +29,8 @@ from nfa.course.checking import (
     passes,
     same_line,
     same_scale,
+    seeded,
+    size,
     slopes,
     unless_lost,
 )
@@ -38,7 +40,7 @@ ONE = math.sqrt(3) * np.array([-1.0, 0, 0, 0, 0, 1])  # moments of N(0, 1) up to
 
 def case(m, n, K, seed):
     """A loss for each record, a polynomial of degree 4 in its logits, with logits and draws."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     height, slope, bend, quartic = 1 + rng.random(m), *(rng.normal(size=(3, m, n)) / 2)
 
     def loss(v):
@@ -374,7 +376,7 @@ def exponents_rest(exponents):
 
 def net_case(seed, K=3, m=5, sizes=(4, 5, 4, 3)):
     """A network of steps with records, targets and draws."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     W = [None, *(rng.normal(size=(n, below)) for below, n in itertools.pairwise(sizes))]
     b = [None, *(rng.normal(size=n) / 2 for n in sizes[1:])]
     u = [None, *(rng.normal(size=(K, m, n)) for n in sizes[1:])]
@@ -495,7 +497,7 @@ def steps_of(W, b, x, y, zeta, sigma):
 
 def trained(run, runs, seed):
     """What becomes of the parameters in many right runs, and the losses, (runs, steps): all runs at once."""
-    (W, b, x, y), rng, losses = copies(), np.random.default_rng(seed), []
+    (W, b, x, y), rng, losses = copies(), seeded(seed), []
     W, b = ([None, *(np.repeat(v[None], runs, axis=0) for v in lists[1:])] for lists in (W, b))
     for _ in range(run.steps):
         zeta = [None, *(run.sigma * rng.normal(size=(runs, run.K, len(x), v.shape[1])) for v in b[1:])]
@@ -513,9 +515,14 @@ def directions_at_once(W, b, x, y, u, sigma):
     return tuple([None, *(v[0] for v in lists)] for lists in zip(*moves, strict=True))
 
 
-@cache
 def expected(run):
     """By name the mean of the parameters over right runs and the mean of their squared distance from it; the losses."""
+    return _expected(run, size(0))
+
+
+@cache
+def _expected(run, practice):
+    """As `expected`, once for grading and once for practice, in which the weights are others."""
     every, losses = trained(run, 100, 64)
     means = {name: v.mean(axis=0) for name, v in every.items()}
     return {name: (means[name], ((v - means[name]) ** 2).sum(axis=1).mean()) for name, v in every.items()}, losses
@@ -524,7 +531,7 @@ def expected(run):
 def trains(train, run, seed):
     """What a student's training makes of the parameters, and the losses."""
     W, b, x, y = copies()
-    back = call(train, W, b, x, y, *run, np.random.default_rng(seed))
+    back = call(train, W, b, x, y, *run, seeded(seed))
     new_W, new_b, losses = pair(back, "W, b and the losses", 3)
     new = parameters(arrays(new_W, W, "W"), arrays(new_b, b, "b"))
     return new, array(losses, (run.steps,), "the losses")
@@ -585,12 +592,12 @@ def train_learns(train):
     """
 
     def check():
-        rng = np.random.default_rng(60)
+        rng = seeded(60)
         W, b, *_ = net_case(61, sizes=(2, 6, 2))
         x = rng.normal(size=(12, 2))
         y = np.eye(2)[(x[:, 0] > 0).astype(int)]
         steps = 40
-        back = call(train, W, b, x, y, steps, 0.5, 0.5, 8, np.random.default_rng(62))
+        back = call(train, W, b, x, y, steps, 0.5, 0.5, 8, seeded(62))
         back = pair(back, "W, b and the losses", 3)
         new = arrays(back[0], W, "W"), arrays(back[1], b, "b")
         losses = array(back[2], (steps,), "the losses")
@@ -628,7 +635,7 @@ def controller_value(controller):
         (73, 5, 2.0, 4.0),
         (74, 3, 1e-5, 0.7),
     ):
-        rng = np.random.default_rng(seed)
+        rng = seeded(seed)
         h, loss = rng.normal(size=(8, 3)), 0.5 + 2 * rng.random(8)
         sigma = number(call(controller, h, loss, K, C, sigma_0), "sigma")
         if not sigma > 0:
@@ -668,7 +675,7 @@ def printed_values(printed):
     """Record by record; some are clipped and some are not."""
 
     def check():
-        rng = np.random.default_rng(80)
+        rng = seeded(80)
         loss, xi = 0.2 + 3 * rng.random(6), rng.normal(size=(5, 6))
         far = 4 * np.array([[-1.0, -2, -1, -3, -2, -1], [1, 2, 1, 3, 2, 1], [1, -1, 2, -2, 1, -1]])  # all are clipped
         for losses, draws, K, C in (
@@ -738,7 +745,7 @@ def sound_clip(sound):
 
 def noise_of(sound, *records, anyhow=False):
     """What xi adds to the sums of so many records; ``anyhow`` to each row, if there is one for each record."""
-    rng = np.random.default_rng(90)
+    rng = seeded(90)
     for m in records:
         g, xi = rng.normal(size=(m, 4)), rng.normal(size=4)
         noisy, calm = (

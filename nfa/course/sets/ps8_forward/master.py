@@ -97,6 +97,12 @@ checks("ps8_forward").estimate_sigma(estimate)
 g = estimate(lambda v: 3 + 0 * np.sum(v, axis=-1), np.array([[7.0]]), np.array([[[2.0]]]), sigma=0.5)
 assert np.isclose(g[0][0], 12), "zeta is 1 and the loss is 3: 1 * 3 / 0.25"
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "estimate_direction", "estimate_K", "estimate_sigma")
+
 # %% [markdown]
 # The mean over *all* noise is the gradient of the **smoothed** loss $E \, \mathcal L(z + \zeta)$. One record, one
 # logit, $\mathcal L(z) = z^4$, at $z = 1$ and with $\sigma = 1/2$: what is the mean of the estimate? (The derivative is
@@ -118,6 +124,12 @@ from nfa.course import checks
 
 checks("ps8_forward").quartic(mean_of_quartic)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "quartic")
 
 # %% [markdown]
 # ## 2. Most of it says nothing (5 points)
@@ -147,6 +159,12 @@ from nfa.course import checks
 checks("ps8_forward").baseline_values(baseline)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "baseline_values")
+
 
 # %% antithetic solution=true
 def antithetic(loss, z, u, sigma):
@@ -163,6 +181,12 @@ from nfa.course import checks
 
 checks("ps8_forward").antithetic_values(antithetic)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "antithetic_values")
 
 # %% [markdown]
 # Somebody wants to save the pass without noise, and takes as baseline the *average of the record's K noisy losses*,
@@ -185,6 +209,12 @@ from nfa.course import checks
 
 checks("ps8_forward").own_average_factor(own_average)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "own_average_factor")
 
 # %% [markdown]
 # **Predict, then measure.** Let the loss be smooth, and $\ell_0 = \mathcal L(z) \ne 0$ the loss without noise. For
@@ -222,6 +252,12 @@ from nfa.course import checks
 
 checks("ps8_forward").exponents_rest(exponents)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "exponents_plain", "exponents_rest")
 
 # %% [markdown]
 # Now measure. A batch of copies of one record is that many independent estimates. What has the loss to do with the
@@ -327,6 +363,12 @@ from nfa.course import checks
 checks("ps8_forward").ulr_scale(ulr)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "ulr_direction", "ulr_scale")
+
 # %% [markdown]
 # Train. At every step: note the mean loss without noise (`loss_above` of the top layer); draw *fresh* noise from `rng`
 # for every layer, K draws for each record; take the direction of the whole batch; and go a step of `eta` down.
@@ -357,6 +399,12 @@ from nfa.course import checks
 
 checks("ps8_forward").train_learns(train)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "train_learns")
 
 # %% [markdown]
 # Exclusive or, with four steps. Why does a much smaller $\sigma$ not give a better estimate here? What does a step
@@ -409,6 +457,12 @@ checks("ps8_forward").controller_value(controller)
 sigma = controller(np.array([[1.0], [1.0]]), np.array([3.0, 4.0]), K=25, C=1.0, sigma_0=1.0)
 assert np.isclose(sigma, 1), "the sum of the squared losses is 25, and so is K"
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "controller_value")
+
 # %% [markdown]
 # The promise is made *before* the clip. After it a record's estimate is a vector of d numbers whose length is at most
 # C, whatever the controller did. How many records must a batch have at least, so that the sum of their clipped
@@ -430,6 +484,12 @@ from nfa.course import checks
 
 checks("ps8_forward").records_value(records_needed)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "records_value")
 
 # %% [markdown]
 # Theorem 2 ([dpulr2024:thm2]) gives one step the privacy of a Gaussian mechanism with noise multiplier $\sigma_0$ (on
@@ -463,6 +523,12 @@ from nfa.course import checks
 checks("ps8_forward").printed_values(printed)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "printed_values")
+
 # %% [markdown]
 # 400 records have $y_i = 1$. With $C = 1$ and $\sigma_0 = 4$ the released sum is N(0, 16), but for about one clip in
 # 4000 runs. Now one record more, with $y = 1000$. It has no gradient either.
@@ -486,6 +552,12 @@ from nfa.course import checks
 
 checks("ps8_forward").outlier_value(outlier)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "outlier_value")
 
 # %% [markdown]
 # What does that cost? If a step is $(\epsilon, \delta)$-private, then $P'(A) \le e^\epsilon P(A) + \delta$ for every
@@ -548,6 +620,12 @@ from nfa.course import checks
 
 checks("ps8_forward").sound_noise(sound)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_forward", globals(), "sound_clip", "sound_noise")
 
 # %% [markdown]
 # To think about: a good practitioner takes the baseline or pairs, and so removes the very noise that the paper counts

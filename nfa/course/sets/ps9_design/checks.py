@@ -25,6 +25,7 @@ from nfa.course.checking import (
     numbers,
     pair,
     passes,
+    seeded,
     unless_lost,
 )
 
@@ -35,7 +36,7 @@ MOST = 20  # records of a pair
 
 def case(seed, k=6, sizes=SIZES):
     """dz and h of no particular network: random, and of lengths that differ from record to record."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     far = np.geomspace(0.2, 5.0, max(k, 1))[rng.permutation(max(k, 1))[:k], None]
     dz = [None] + [far * rng.normal(size=(k, n)) for n in sizes[1:]]
     return dz, [rng.normal(size=(k, n)) for n in sizes]
@@ -97,7 +98,7 @@ def sum_by_loops(dz, h, C):
 
 def network(sizes, seed, gain=1.0):
     """W, b and B of a network of ReLU layers; B is so many times the one of the notebook."""
-    rng = np.random.default_rng(seed)
+    rng = seeded(seed)
     W = [None, *(rng.normal(size=(n, below)) / math.sqrt(below) for below, n in pairwise(sizes))]
     b = [None, *(0.1 * rng.normal(size=n) for n in sizes[1:])]
     return W, b, [None, *(gain * rng.normal(size=(n, sizes[-1])) for n in sizes[1:-1])]

@@ -109,6 +109,12 @@ from nfa.course import checks
 checks("ps9_design").norms_memory(norms)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "norms_values", "norms_memory")
+
 # %% [markdown]
 # ## 2. The sum (3 points)
 #
@@ -176,6 +182,12 @@ assert [np.shape(a) for a in db[1:]] == [(5,), (3,)], "db[l] has the shape of b[
 square = sum((np.asarray(a) ** 2).sum() for a in [*dW[1:], *db[1:]])
 assert square <= (6 * 0.5) ** 2, "six vectors no longer than C"
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "sum_direction", "sum_length", "sum_any")
+
 # %% [markdown]
 # ## 3. What one record moves, and why (5 points)
 #
@@ -211,6 +223,12 @@ from nfa.course import checks
 checks("ps9_design").moves_label(moves)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "moves_record", "moves_label")
+
 # %% [markdown]
 # **Prove it**, in three lines on paper, for add-remove. Then say what your proof used. Of these sentences, which are
 # those without which the bound is not true?
@@ -241,6 +259,12 @@ from nfa.course import checks
 checks("ps9_design").premises_needed(premises)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "premises_needed")
+
 # %% [markdown]
 # **No smaller number will do.** Somebody hands you a network as in `signals` (at least one hidden layer of ReLU units,
 # a softmax on top), *any* matrices B, be they zero or enormous, and any C. Construct a record whose clipped direction
@@ -270,6 +294,12 @@ from nfa.course import checks
 checks("ps9_design").attains_C(attain)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "attains_C")
+
 # %% [markdown]
 # Now the other number, for a network with **two** classes, where C is at most 0.4: construct an x such that the sum
 # moves by exactly 2 C when its label is changed from 0 to 1. Either class is the likelier one for many inputs with
@@ -294,6 +324,12 @@ from nfa.course import checks
 
 checks("ps9_design").attains_2C(opposite)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "attains_2C")
 
 # %% [markdown]
 # Compare the formula of Section 4.2, $2 \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L} / m$ [lee2020:sens-total], which
@@ -418,6 +454,12 @@ from nfa.course import checks
 checks("ps9_design").variant_layers(pair_layers)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "variant_layers")
+
 
 # %% pair_split solution=true
 def pair_split():
@@ -434,6 +476,12 @@ from nfa.course import checks
 
 checks("ps9_design").variant_split(pair_split)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "variant_split")
 
 
 # %% pair_weights solution=true
@@ -452,6 +500,12 @@ from nfa.course import checks
 checks("ps9_design").variant_weights(pair_weights)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "variant_weights")
+
 
 # %% pair_error solution=true
 def pair_error():
@@ -468,6 +522,12 @@ from nfa.course import checks
 
 checks("ps9_design").variant_error(pair_error)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "variant_error")
 
 # %% [markdown]
 # An optical device can show B only numbers from {-1, 0, 1}. So every entry of e becomes its sign where it is at least a
@@ -532,6 +592,12 @@ from nfa.course import checks
 checks("ps9_design").variant_own(pair_own)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "variant_own")
+
 
 # %% pair_batch solution=true
 def pair_batch():
@@ -550,6 +616,12 @@ from nfa.course import checks
 checks("ps9_design").variant_batch(pair_batch)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "variant_batch")
+
 
 # %% pair_count solution=true
 def pair_count():
@@ -567,6 +639,12 @@ from nfa.course import checks
 
 checks("ps9_design").variant_count(pair_count)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "variant_count")
 
 # %% [markdown]
 # Look at it: what a random record moves when it joins five others. Which variants would you have believed after 100
@@ -613,6 +691,12 @@ from nfa.course import checks
 
 checks("ps9_design").std_value(noise_std)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "std_value")
 
 # %% [markdown]
 # Everything else that an epsilon depends on is z, the rate q at which a record comes into a batch (Poisson sampling, a
@@ -672,6 +756,12 @@ from nfa.course import checks
 
 checks("ps9_design").noise_spare(least_noise)
 ### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps9_design", globals(), "noise_enough", "noise_spare")
 
 # %% [markdown]
 # **Predict**: for $\epsilon = 3$ and ten epochs of 60,000 records, batches of 256, 1024 and 4096. Which way does z go,
