@@ -642,7 +642,7 @@ def two_labels(L, m, gamma, beta, tau_e, tau_h):
     return math.dist(term(0), term(1)) / m
 
 
-def bound_of_total(bound):
+def bound_of_total(bound_total):
     """Networks of one layer and of many, with flat and steep units."""
     for L, m, gamma, beta, tau_e, tau_h in (
         (2, 1, 0.25, 0.9, 0.1, 1.0),
@@ -653,4 +653,4 @@ def bound_of_total(bound):
         (1, 3, 2.0, 1.5, 0.2, 0.5),
     ):
         arguments = {"L": L, "m": m, "gamma": gamma, "beta": beta, "tau_e": tau_e, "tau_h": tau_h}
-        held(bound, arguments, two_labels(**arguments))
+        held(bound_total, arguments, two_labels(**arguments))
