@@ -305,8 +305,8 @@ def loss_values(loss):
 # --- 3. slopes
 
 
-def values_of_gradient(numerical_gradient, factor=False):
-    """Smooth functions, whose slopes come from a step into the complex plane; up to a factor if so asked."""
+def values_of_gradient(numerical_gradient, half=False):
+    """Smooth functions, whose slopes come from a step into the complex plane; or half of them."""
     for shape in ((3,), (1,), (2, 3), (2, 1, 2)):
         rng = seeded(80 + len(shape))
         v, c = rng.normal(size=shape), rng.normal(size=shape)
@@ -327,25 +327,25 @@ def values_of_gradient(numerical_gradient, factor=False):
             hint = "are the two points that you compare really two?"
             raise mismatch(name, "0 everywhere", "other numbers", hint)
         hint = "move one entry at a time, and put it back; how far apart are the two points?"
-        (same_line if factor else close)(got, want, name, hint)
+        close(2 * got if half else got, want, name, hint)
         if not np.allclose(given, v, rtol=0, atol=1e-9):
             raise mismatch("the array given to numerical_gradient", "other numbers in it afterwards", "the same")
 
 
 def of_numerical(numerical_gradient):
-    """The checks of its two cells, each with a lenient one: up to a factor, and with arrays of one entry."""
+    """The checks of its two cells, each with a lenient one: half of the value, and arrays of one entry."""
 
     def of_one():
         central_of_one(numerical_gradient, 0.5 if passes(central_of_one, numerical_gradient, 0.5) else 1.0)
 
     return (
-        (lambda: values_of_gradient(numerical_gradient), lambda: values_of_gradient(numerical_gradient, factor=True)),
+        (lambda: values_of_gradient(numerical_gradient), lambda: values_of_gradient(numerical_gradient, half=True)),
         (lambda: central_of_four(numerical_gradient), of_one),
     )
 
 
 def numerical_values(numerical_gradient):
-    """Smooth functions with a small step. Where one side alone is moved, the factor that this makes costs below."""
+    """Smooth functions with a small step. Where one side alone is moved, the half that this makes costs below."""
     charged_once(0, of_numerical(numerical_gradient))
 
 
@@ -366,6 +366,13 @@ def central_of_one(numerical_gradient, at):
 
         got.append(array(call(numerical_gradient, f, np.array([at]), step), (1,), "the numerical gradient")[0])
         want.append(3 * at**2 + step**2 + 2 * a * at)
+
+    def bent(v):
+        asked.append(v)
+        return abs(float(np.ravel(v)[0]))
+
+    kink = call(numerical_gradient, bent, np.array([1e-6 * at]), 1e-6)
+    got, want = [*got, array(kink, (1,), "the numerical gradient")[0]], [*want, at]
     if any(got):
         same_line(got, want, "numerical gradients by one entry")
     elif len(asked) < 2 * len(want):
@@ -545,6 +552,11 @@ def gradient_scale(gradient):
 
     def twice():
         W, b, x, y = case(36)
+        dW, db = both(W, b, x, y)
+        want_W, want_b = loss_slopes(W, b, x, y)
+        found = {**fitting(dW, want_W, "dW"), **fitting(db, want_b, "db")}
+        if any(common_factor(*two) is not None for two in found.values()):
+            raise mismatch("entries with the right direction", "some", "none")
         once, again = both(W, b, x, y), both(W, b, np.concatenate([x, x]), np.concatenate([y, y]))
         other = both(W, b, -x, np.roll(y, 1, axis=1))
         for mine, same, new in zip(*(two[0][1:] + two[1][1:] for two in (once, again, other)), strict=True):

@@ -313,10 +313,13 @@ def clipped_m(clipped_mean):
             right(clipped())
 
     def inverse():
-        found = [dict(every(both(*one_case(), 1e6, m))) for m in (6, 13)]
-        for name, mine in found[0].items():
-            mine, other = numbers(mine, name), numbers(found[1][name], name)
-            close(13 * other, 6 * mine, f"{name} with m = 13, and m times as much")
+        dz, h = one_case()
+        twice = [None, *(np.concatenate([d, d]) for d in dz[1:])], [np.concatenate([a, a]) for a in h]
+        found = [dict(every(both(*batch, 1e6, m))) for batch, m in (((dz, h), 4), ((dz, h), 13), (twice, 13))]
+        for name in found[0]:
+            mine, other, double = (numbers(one[name], name) for one in found)
+            close(13 * other, 4 * mine, f"{name} with m = 13, and m times as much")
+            close(double, 2 * other, f"{name} where every record comes twice")
             if not mine.any():
                 raise mismatch(name, "0 everywhere", "other numbers")
 
