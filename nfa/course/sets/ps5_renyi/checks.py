@@ -391,7 +391,7 @@ def step_large(step_cost):
         agree(*steps(step_cost, cases), "step_cost", hint, cases, rtol=0.05)
 
     def numbers_at_all():
-        found = steps(step_cost, [(256, 0.3, 0.5), (256, 0.3, 0.01), (100, 0.3, 0.01)])[0]
+        found = steps(step_cost, [(256, 0.3, 0.5), (256, 0.3, 0.01), (100, 0.3, 0.01), (256, 0.02, 12.0)])[0]
         if len(set(found)) == 1:
             raise mismatch("step_cost at the orders 100 and 256", "the same", "different numbers")
 
@@ -503,8 +503,12 @@ def run_end(run_epsilon):
                 raise mismatch(f"the third thing returned where the best order is {where}", str(told), str(at_end))
 
     def lenient():
-        if not passes(check, ENDS[:3]):
+        try:
             check(own=True)
+        except Wrong as told:
+            if told.why != "error":
+                raise
+            check(ENDS[:3])
 
     fair(lambda: unless_lost(check, lenient, lambda: run_value(run_epsilon)), run_epsilon, mironov=right_mironov)
 
