@@ -249,7 +249,8 @@ def check(
         argument(
             metavar="FILE",
             **NAMED,
-            help="Notebook of a problem set, file of `nfa course stub` or `nfa course ladder`, or folder of such files.",
+            help="Notebook of a problem set, file of `nfa course stub` or `nfa course ladder`, or a folder of such"
+            " files.",
         ),
     ],
     json: AsJson = False,
