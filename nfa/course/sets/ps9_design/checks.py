@@ -26,6 +26,7 @@ from nfa.course.checking import (
     pair,
     passes,
     seeded,
+    size,
     unless_lost,
 )
 
@@ -436,16 +437,22 @@ def attains_C(attain):
     fair(check, attain, **RIGHT)
 
 
-# sizes, seed and how much likelier class 0 is by the biases alone: with more than 0, inputs near 0 are no answer
-TWO_CLASSES = (([3, 4, 2], 43, 0.0), ([2, 6, 5, 2], 44, 0.0), ([3, 6, 2], 50, 3.0), ([3, 6, 2], 66, -3.0))
+# sizes, the seeds of grading and of practice, and how much likelier class 0 is by the biases alone: with more than 0,
+# inputs near 0 are no answer. The seeds are chosen so that a search among few inputs finds a right one.
+TWO_CLASSES = (
+    ([3, 4, 2], (43, 43), 0.0),
+    ([2, 6, 5, 2], (44, 46), 0.0),
+    ([3, 6, 2], (50, 60), 3.0),
+    ([3, 6, 2], (66, 57), -3.0),
+)
 
 
 def attains_2C(opposite):
     """The distance of the two clipped directions."""
 
     def check():
-        for (sizes, seed, tilt), (gain, what), C in product(TWO_CLASSES, GAINS, (0.05, 0.4)):
-            W, b, B = network(sizes, seed, gain)
+        for (sizes, seeds, tilt), (gain, what), C in product(TWO_CLASSES, GAINS, (0.05, 0.4)):
+            W, b, B = network(sizes, seeds[size(0)], gain)
             net = [*W[:-1], (1 + abs(tilt)) * W[-1]], [*b[:-1], b[-1] + np.array([tilt, -tilt])], B
             x = read_vector(call(opposite, *net, C), sizes[0], "x")
             terms = [term_of(net, x, label, C) for label in (0, 1)]
