@@ -1,0 +1,522 @@
+"""Grade a notebook in two processes: one runs the student's code within limits, the other one runs the checks.
+
+The process of the checks never imports or runs anything of the submission. It has a `StudentFunction` in place of each
+function of the student: a call is a request over a pipe, with limits on size and time. So nothing that a notebook does
+to its own modules reaches the checks. `judge` starts both processes for one notebook.
+"""
+
+import ast
+import builtins
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import Any
+
+from nfa.course import MASTERS, cage, checking, exchange
+from nfa.course.problem_sets import HIDDEN, ProblemSet, Submission, submitted
+
+START = 120.0  # seconds for the start of a process
+STOP = 5.0  # seconds in which code that is interrupted must end
+EVERY = 0.25  # seconds between two looks at memory and processes
+SPARE = 512 << 20  # bytes for what a process has besides its own data, such as libraries
+KEPT = ("PATH", "PYTHONPATH", "LANG", "LANGUAGE", "TZ", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+DIED = "the Python process died: a cell ended the process, or needed too much memory"
+ENDLESS = "a cell ran too long and could not be stopped"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the code of one submission may use.
+
+    Parameters
+    ----------
+    memory : bytes
+    processes : processes and threads at once
+    size : bytes of a file that it writes
+    cell : seconds for one cell, and for the checks of one graded cell
+    """
+
+    memory: int = 4 << 30
+    processes: int = 128
+    size: int = 256 << 20
+    cell: float = 30.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of code: its source, with hidden tests if it is ``graded``."""
+
+    source: str
+    graded: bool = False
+
+
+class StoppedError(Exception):
+    """The submission cannot be graded to its end; the text says why."""
+
+
+class CellTimeoutError(Exception):
+    """A cell took too long."""
+
+
+def judge(cells: Sequence[Cell], masters: Path, limits: Limits = Limits()) -> dict[str, Any]:  # noqa: B008 (frozen)
+    """Run the cells of a notebook in their order, and the hidden tests of the graded ones in another process.
+
+    Parameters
+    ----------
+    cells : the cells of code of a notebook
+    masters : the folder with the masters of the course, where the hidden tests find their checks
+    limits : what the code may use
+
+    Returns
+    -------
+    verdict : {"cells", "problem", "notes"}: of each cell {"stdout", "stderr", "error"}, where the error is None or
+        [name, text, lines of a traceback]; why the submission cannot be graded, or ""; and sentences for the teacher
+    """
+    task = {"cells": [asdict(cell) for cell in cells], "limits": asdict(limits)}
+    with tempfile.TemporaryDirectory(prefix="nfa-student-", ignore_cleanup_errors=True) as folder:
+        _plots(Path(folder), cells)
+        command = [sys.executable, "-P", "-m", "nfa.course.confined", folder]
+        environment = os.environ | {MASTERS: str(masters.resolve())}
+        longest = START + (limits.cell + STOP) * (1 + len(cells))
+        try:
+            done = subprocess.run(
+                command, input=json.dumps(task).encode(), capture_output=True, env=environment, timeout=longest
+            )
+        except subprocess.TimeoutExpired:
+            return _stopped(f"the grading took more than {longest / 60:.0f} minutes")
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        return _stopped(f"the checks ended early: {said[-1][:300] if said else f'exit code {done.returncode}'}")
+
+
+def grade(problems: ProblemSet, submission: Submission, limits: Limits = Limits()) -> dict[str, str]:  # noqa: B008
+    """What `nfa.course.problem_sets.grade` returns, graded in two processes.
+
+    Raises
+    ------
+    StoppedError : if the submission cannot be graded to its end
+    """
+    cells, names = [], []
+    for cell, source in submitted(problems, submission):
+        if cell.kind in ("given", "solution", "test"):
+            cells.append(Cell(source if cell.kind == "solution" else cell.source, cell.kind == "test"))
+            names.append(cell.name)
+    verdict = judge(cells, problems.folder.parent, limits)
+    if verdict["problem"]:
+        raise StoppedError(verdict["problem"])
+    told = {}
+    for name, cell, found in zip(names, cells, verdict["cells"], strict=True):
+        if cell.graded:
+            told[name] = "{}: {}".format(*found["error"][:2]) if found["error"] else ""
+    return told
+
+
+def _stopped(problem: str) -> dict[str, Any]:
+    return {"cells": [], "problem": problem, "notes": []}
+
+
+def _plots(folder: Path, cells: Sequence[Cell]) -> None:
+    """Give matplotlib its list of fonts, which takes it seconds to make."""
+    if not any("matplotlib" in cell.source for cell in cells):
+        return
+    home = Path.home()
+    given = os.environ.get("MPLCONFIGDIR")
+    places = [Path(given)] if given else [home / ".cache" / "matplotlib", home / ".matplotlib"]
+    if not any(place.glob("fontlist*.json") for place in places):
+        subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], capture_output=True)
+    (folder / "matplotlib").mkdir()
+    for place in places:
+        for path in place.glob("fontlist*.json"):
+            shutil.copy(path, folder / "matplotlib")
+
+
+# --- in the process of the checks
+
+
+class StudentFunction(exchange.RemoteFunction):
+    """A function of the student; where a check measures memory, that of the student's process counts."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not tracemalloc.is_tracing():
+            return super().__call__(*args, **kwargs)
+        value, most = self._peer.request("traced", self._handle, args, kwargs)
+        tracemalloc.reset_peak()
+        _hold(min(int(most), 1 << 30))
+        return value
+
+
+def _hold(length: int) -> None:
+    """Have so much memory for a moment, so that `tracemalloc` sees it."""
+    bytearray(max(0, length))
+
+
+class Students(exchange.Peer):
+    """The process of a student as the checks see it: requests with limits on time, and a watch over it."""
+
+    names = False
+    opaque = False
+    function = StudentFunction
+
+    def __init__(self, folder: Path, limits: Limits, files: bool = True) -> None:
+        import psutil
+
+        pipe, its = Pipe()
+        super().__init__(pipe)
+        self.limits = limits
+        self.reason = ""
+        self.notes: list[str] = []
+        self.waiting = 0  # requests that wait for an answer, each within the one before
+        self.handlers: list[Any] = []
+        self.late = self.over = self.ended = False
+        self.started = self.began = self.interrupted = 0.0
+        self.cell_end = float("inf")
+        self.seconds = limits.cell
+        self.cpu: float | None = None
+        task = {
+            **{"pipe": its.fileno(), "folder": str(folder), "files": files, "seconds": 4 * 3600},
+            **{key: getattr(limits, key) for key in ("memory", "processes", "size")},
+        }
+        self.said = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "nfa.course.student", json.dumps(task)],
+            **{"cwd": folder, "env": _environment(folder), "pass_fds": [its.fileno()], "start_new_session": True},
+            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": self.said},
+        )
+        its.close()
+        self.seen: dict[int, Any] = {}
+        try:
+            self.child = psutil.Process(self._first())
+            self.lacks = self._first()
+        except (exchange.GoneError, psutil.Error):
+            self.kill("")
+            self.process.wait()
+            self.said.seek(0)
+            said = self.said.read()[-2000:].decode(errors="replace").strip().splitlines()
+            raise StoppedError(f"the Python process did not start: {said[-1] if said else 'no reason is given'}"
+                               ) from None  # fmt: skip
+        threading.Thread(target=self._guard, daemon=True).start()
+
+    def _first(self) -> Any:
+        """What the process says before it answers requests."""
+        if not self.pipe.poll(START):
+            raise exchange.GoneError
+        try:
+            return json.loads(self.pipe.recv_bytes(10_000))
+        except (OSError, EOFError, ValueError):
+            raise exchange.GoneError from None
+
+    # --- watch
+
+    def _guard(self) -> None:
+        """End the process if it has too much memory or too many processes."""
+        import psutil
+
+        while not self.ended:
+            try:
+                every = [self.child, *self.child.children(recursive=True)]
+            except psutil.Error:
+                return
+            self.seen |= {one.pid: one for one in every}
+            memory, count = 0, 0
+            for one in every:
+                try:
+                    memory += one.memory_info().rss
+                    count += one.num_threads()
+                except psutil.Error:
+                    continue
+            if memory > self.limits.memory + SPARE:
+                self.kill(f"the notebook used more than {_size(self.limits.memory)} of memory")
+            elif count > self.limits.processes:
+                self.kill(f"the notebook started more than {self.limits.processes} processes")
+            time.sleep(EVERY)
+
+    def kill(self, reason: str) -> None:
+        """End the process and all that it has started."""
+        import psutil
+
+        self.reason = self.reason or reason
+        for one in [*getattr(self, "seen", {}).values(), getattr(self, "child", None)]:
+            try:
+                if one is not None and one.is_running():
+                    one.kill()
+            except psutil.Error:
+                pass
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+    def end(self) -> None:
+        """End the process, as nothing more is asked."""
+        self.ended = True
+        self.kill("")
+        self.process.wait()
+        self.pipe.close()
+
+    def gone(self) -> str:
+        """Why the process has ended."""
+        try:
+            self.process.wait(STOP)
+        except subprocess.TimeoutExpired:
+            self.kill("")
+        return self.reason or DIED
+
+    # --- requests with limits
+
+    def request(self, do: str, *args: Any) -> Any:
+        """What the student's process answers; a call that takes too long raises `nfa.course.checking.TimeIsUp`."""
+        if self.over:
+            raise checking.TimeIsUp
+        if not self.waiting:
+            self.started, self.interrupted, self.cpu, self.late = time.monotonic(), 0.0, None, False
+        self.waiting += 1
+        try:
+            with self._patient():
+                return self._asked(do, *args)
+        finally:
+            self.waiting -= 1
+
+    def _asked(self, do: str, *args: Any) -> Any:
+        try:
+            value = super().request(do, *args)
+        except exchange.BrokenError:
+            self.kill("the notebook sent what is no answer to the checks")
+            raise exchange.GoneError from None
+        except exchange.GoneError:
+            raise
+        except BaseException as error:
+            if isinstance(error, MemoryError):
+                self.short_of_memory()
+            if self.late and do != "run":
+                raise checking.TimeIsUp from None
+            raise
+        if self.late and do != "run":
+            raise checking.TimeIsUp
+        return value
+
+    def short_of_memory(self) -> None:
+        """Note that memory was refused."""
+        note = f"the notebook needed more than {_size(self.limits.memory)} of memory"
+        self.notes += [] if note in self.notes else [note]
+
+    @contextmanager
+    def _patient(self) -> Iterator[None]:
+        """While a message is on its way, the alarm of `nfa.course.checking.limit` only makes a note."""
+        numbers = (signal.SIGALRM, signal.SIGPROF)
+        before = [signal.getsignal(number) for number in numbers]
+        if before[0] in (signal.SIG_DFL, None):  # there is no alarm
+            yield
+            return
+        self.handlers.append(before)
+        for number in numbers:
+            signal.signal(number, self._alarm)
+        try:
+            yield
+        finally:
+            self.handlers.pop()
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)
+
+    def _alarm(self, *_: Any) -> None:
+        self.late = True
+
+    def answer(self, found: list[Any], raw: bytes) -> None:
+        """Call a function of the checks, in which the alarm interrupts again."""
+        numbers = (signal.SIGALRM, signal.SIGPROF)
+        if not self.handlers:
+            super().answer(found, raw)
+            return
+        try:
+            for number, handler in zip(numbers, self.handlers[-1], strict=True):
+                signal.signal(number, handler)
+            super().answer(found, raw)
+        finally:
+            for number in numbers:
+                signal.signal(number, self._alarm)
+
+    def failed(self, error: BaseException) -> None:
+        """A function of the checks did not end in time."""
+        self.late |= isinstance(error, checking.TimeIsUp)
+
+    def receive(self) -> tuple[list[Any], bytes]:
+        """The next message; the process is interrupted if it takes too long, and ended if that does not help."""
+        try:
+            while not self.pipe.poll(0.05):
+                self._look()
+        except OSError:
+            raise exchange.GoneError from None
+        return super().receive()
+
+    def _look(self) -> None:
+        import psutil
+
+        now = time.monotonic()
+        if not self.late:
+            try:
+                cpu = sum(self.child.cpu_times()[:2])
+            except psutil.Error:
+                return  # it has ended, which the pipe will say
+            self.cpu = cpu if self.cpu is None else self.cpu
+            took = now - self.started
+            seconds = self.limits.cell if self.seconds else min(checking.WAIT, self.limits.cell)
+            if now > self.cell_end:
+                self.over = True
+            self.late = self.over or took > seconds or (not self.seconds and cpu - self.cpu > checking.SECONDS)
+        if self.late:
+            self.began = self.began if self.interrupted else now
+            if now - self.began > STOP:
+                self.kill(ENDLESS)
+            elif now - self.interrupted > 0.5:
+                self.interrupted = now
+                try:
+                    os.kill(self.child.pid, signal.SIGINT)
+                except OSError:
+                    pass
+
+    # --- cells
+
+    def run(self, source: str) -> dict[str, Any]:
+        """Run a cell in the student's process."""
+        self.seconds, self.cell_end, self.over = self.limits.cell, float("inf"), False
+        found = self.request("run", source)
+        made = {key: str(found.get(key) or "") for key in ("stdout", "stderr")} | {"error": found["error"]}
+        if found.get("memory"):
+            self.short_of_memory()
+        if self.late and made["error"]:
+            told = f"the cell took more than {self.limits.cell:g} seconds"
+            made["error"] = ["CellTimeoutError", told, [f"CellTimeoutError: {told}"]]
+        return made
+
+    def test(self, source: str, scope: "Scope") -> list[Any] | None:
+        """Run a hidden test in this process; its error, which has no traceback, for it would quote the test."""
+        self.seconds, self.over = 0.0, False
+        self.cell_end = time.monotonic() + self.limits.cell
+        try:
+            exec(compile(source, "<hidden test>", "exec"), scope)
+        except exchange.GoneError:
+            raise
+        except BaseException as error:
+            name, text = type(error).__name__, str(error)
+            if self.over:
+                name, text = "CellTimeoutError", f"the checks of the cell took more than {self.limits.cell:g} seconds"
+            return [name, text, [f"{name}: {text}"]]
+        return None
+
+
+class Scope(dict[str, Any]):
+    """The names of hidden tests: those that they define themselves, and those of the notebook."""
+
+    def __init__(self, students: Students) -> None:
+        super().__init__(__name__="__main__", __builtins__=builtins)
+        self.students = students
+
+    def __missing__(self, name: str) -> Any:
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        return self.students.request("get", name)
+
+
+def _size(memory: int) -> str:
+    return f"{memory / 2**30:.3g} GB"
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """What the student's process gets of the environment: where Python is, and no secret."""
+    kept = {key: value for key, value in os.environ.items() if key in KEPT or key.startswith("LC_")}
+    kept |= {key: os.environ.get(key, str(min(4, os.cpu_count() or 1))) for key in THREADS}
+    own = ("HOME", "TMPDIR", "IPYTHONDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+    kept |= dict.fromkeys(own, str(folder))
+    return kept | {"MPLCONFIGDIR": str(folder / "matplotlib"), "MPLBACKEND": "Agg", "PYTHONWARNINGS": "ignore"}
+
+
+def parts(source: str) -> list[tuple[bool, str]]:
+    """A graded cell as pieces (hidden, source), in their order.
+
+    Examples
+    --------
+    >>> parts("# a\\n### BEGIN HIDDEN TESTS\\nf()\\n### END HIDDEN TESTS\\nassert g()")
+    [(True, 'f()\\n'), (False, 'assert g()')]
+    """
+    pieces, last = [], 0
+    for found in HIDDEN.finditer(source):
+        pieces += [(False, source[last : found.start()]), (True, textwrap.dedent(found[1]))]
+        last = found.end()
+    pieces.append((False, source[last:]))
+    return [(hidden, text.lstrip("\n")) for hidden, text in pieces if _says(text)]
+
+
+def _says(source: str) -> bool:
+    """Whether a source is more than comments."""
+    try:
+        return bool(ast.parse(source).body)
+    except SyntaxError:
+        return bool(source.strip())
+
+
+def work(task: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Do what `judge` asks."""
+    limits = Limits(**task["limits"])
+    try:
+        students = Students(folder, limits)
+    except StoppedError:
+        students = Students(folder, limits, files=False)  # some of Python may lie where nobody expects it
+    made: list[dict[str, Any]] = []
+    scope = Scope(students)
+    try:
+        for cell in task["cells"]:
+            if not cell["graded"]:
+                made.append(students.run(cell["source"]))
+                continue
+            made.append({"stdout": "", "stderr": "", "error": None})
+            for hidden, source in parts(cell["source"]):
+                if hidden:
+                    made[-1]["error"] = students.test(source, scope)
+                else:
+                    made[-1] = students.run(source)
+                if students.process.poll() is not None:
+                    raise exchange.GoneError
+                if made[-1]["error"]:
+                    break
+        students.seconds, students.cell_end, students.over = limits.cell, float("inf"), False
+        patched = [re.sub(r"[^\w.]", "", str(name))[:80] for name in students.request("patched")][:3]
+        notes = students.notes
+        if patched:
+            notes = [*notes, f"the notebook changes {', '.join(patched)}, which the checks do not use"]
+        return {"cells": made, "problem": "", "notes": notes}
+    except exchange.GoneError:
+        return _stopped(students.gone())
+    finally:
+        students.end()
+
+
+def main(folder: Path) -> None:
+    """Read a task from standard input, and write what comes of it to standard output."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    if sys.platform == "linux":
+        cage.die_with_parent()
+    task = json.load(sys.stdin)
+    json.dump(work(task, folder), answers)
+    answers.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

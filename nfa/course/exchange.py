@@ -1,0 +1,635 @@
+"""Values and calls that cross between two processes of which neither trusts what the other one runs.
+
+A `Peer` sends requests over a pipe and answers those of the other side, also while it waits for an answer. Values
+cross as JSON with the bytes of arrays behind it, never as pickle. Functions, methods and iterators stay where they are:
+the other side gets a `RemoteFunction` or a `RemoteIterator`, and every use of it is a request. An argument that a call
+changes in place is changed on the side of the caller, too, so that a random generator advances.
+"""
+
+import builtins
+import inspect
+import json
+import struct
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+import numpy as np
+
+LARGEST_TEXT = 16_000_000  # bytes of JSON in one message
+LARGEST_ARRAYS = 64_000_000  # bytes of arrays in one message
+DEEPEST = 60  # lists in lists
+CALLS = 40  # calls of one side in calls of the other
+CHUNK = 64  # items of an iterator that cross at once
+KINDS = "biufcSUmM"  # of arrays: numbers, text and times, no objects
+NAME = 80  # characters of a name that the other side gives
+
+
+class TooLargeError(ValueError):
+    """A value cannot cross: it is too large or too deep."""
+
+
+class BrokenError(Exception):
+    """The other side has sent what is no message."""
+
+
+class GoneError(BaseException):
+    """The other side has ended; no Exception, so that no `except Exception` swallows it."""
+
+
+class Opaque:
+    """Stands for a value of another kind; its class has the name of that kind."""
+
+    text = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class OpaqueItems(Opaque):
+    """Stands for a value that can be iterated."""
+
+    items: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+
+class OpaqueArray(Opaque):
+    """Stands for a value that is made of numbers, such as a tensor."""
+
+    values: np.ndarray
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.array(self.values, dtype=dtype)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.values[at]
+
+    def __float__(self) -> float:
+        return float(self.values)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of its axes."""
+        return self.values.shape
+
+
+class Remote:
+    """What stays on the other side, under a number."""
+
+    def __init__(self, peer: "Peer", handle: int) -> None:
+        self._peer, self._handle = peer, handle
+
+    def __deepcopy__(self, memo: Any) -> "Remote":
+        return self
+
+    def __copy__(self) -> "Remote":
+        return self
+
+
+class RemoteFunction(Remote):
+    """A function of the other side: a call is a request."""
+
+    def __init__(self, peer: "Peer", handle: int, name: str | None, named: bool) -> None:
+        super().__init__(peer, handle)
+        if name is not None:
+            self.__name__ = self.__qualname__ = name
+        if named:
+            self.__globals__ = RemoteNames(peer, handle)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._peer.request("call", self._handle, args, kwargs)
+
+
+class RemoteNames:
+    """The global names of a function of the other side, as far as `nfa.course.checking.fair` needs them."""
+
+    def __init__(self, peer: "Peer", handle: int) -> None:
+        self._peer, self._handle = peer, handle
+
+    def __contains__(self, name: object) -> bool:
+        return self._peer.request("has", self._handle, name)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
+        return self._peer.request("item", self._handle, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a name, or the default."""
+        return self[name] if name in self else default
+
+    def update(self, values: Mapping[str, Any]) -> None:
+        """Give names other values."""
+        self._peer.request("put", self._handle, dict(values))
+
+
+class RemoteIterator(Remote):
+    """An iterator of the other side; some items cross at once."""
+
+    def __init__(self, peer: "Peer", handle: int) -> None:
+        super().__init__(peer, handle)
+        self._ready: list[Any] = []
+        self._ended = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if not self._ready and not self._ended:
+            items, self._ended = self._peer.request("next", self._handle)
+            self._ready = list(items)[::-1]
+        if not self._ready:
+            raise StopIteration
+        return self._ready.pop()
+
+
+# --- values
+
+
+class Writer:
+    """Makes one message. ``objects`` are what can change in place, in the order in which they are met."""
+
+    def __init__(self, peer: "Peer", known: list[Any]) -> None:
+        self.peer = peer
+        self.objects = list(known)
+        self.numbers = {id(value): number for number, value in enumerate(known)}
+        self.parts: list[bytes] = []
+        self.bytes = self.items = 0
+
+    def put(self, value: Any, depth: int = 0) -> Any:
+        """A value as JSON."""
+        kind = type(value)
+        if value is None or kind is bool or kind is float:
+            self._count(1)
+            return value
+        if kind is str:
+            self._count(1 + len(value) // 10)
+            return value
+        if kind is int:
+            self._count(1 + value.bit_length() // 32)
+            return value if -(2**63) <= value < 2**63 else ["i", hex(value)]
+        if depth > DEEPEST:
+            raise TooLargeError(f"a value has more than {DEEPEST} lists in one another")
+        if (number := self.numbers.get(id(value))) is not None:
+            return ["r", number]
+        if isinstance(value, list | dict | np.ndarray | np.random.Generator | np.random.RandomState):
+            self.numbers[id(value)] = len(self.objects)
+            self.objects.append(value)
+        return self.body(value, depth)
+
+    def body(self, value: Any, depth: int = 0) -> Any:
+        """The content of a value, whether or not it has been met."""
+        self._count(1)
+        below = depth + 1
+        if isinstance(value, np.ndarray):
+            return self._array(value, below)
+        if isinstance(value, np.generic) and value.dtype.kind in KINDS:
+            return ["n", value.dtype.str, value.tobytes().hex()]
+        if isinstance(value, list):
+            return ["l", *(self.put(item, below) for item in value)]
+        if isinstance(value, tuple):
+            return ["t", *(self.put(item, below) for item in value)]
+        if isinstance(value, dict):
+            return ["d", *([self.put(key, below), self.put(item, below)] for key, item in value.items())]
+        if isinstance(value, set | frozenset):
+            return ["s", *(self.put(item, below) for item in value)]
+        if isinstance(value, bool | int | float | str):  # classes derived from them
+            base = next(base for base in (bool, int, float, str) if isinstance(value, base))
+            return self.put(base(value), depth)
+        if isinstance(value, complex):
+            return ["c", value.real, value.imag]
+        if isinstance(value, range):
+            return ["range", *(self.put(part) for part in (value.start, value.stop, value.step))]
+        if isinstance(value, bytes | bytearray):
+            return ["b", *self._bytes(bytes(value))]
+        if isinstance(value, Fraction):
+            return ["q", self.put(value.numerator), self.put(value.denominator)]
+        if isinstance(value, np.random.Generator):
+            return ["g", type(value.bit_generator).__name__, self.put(dict(value.bit_generator.state), below)]
+        if isinstance(value, np.random.RandomState):
+            return ["G", self.put(dict(value.get_state(legacy=False)), below)]
+        if isinstance(value, Remote) and value._peer is self.peer:
+            return ["own", value._handle]
+        if callable(value):
+            name = getattr(value, "__name__", None)
+            named = self.peer.names and hasattr(unwrapped(value), "__globals__")
+            return ["f", self.peer.keep(value), name if isinstance(name, str) else None, named]
+        if hasattr(value, "__next__"):
+            return ["it", self.peer.keep(value)]
+        return self._other(value, below)
+
+    def _array(self, value: np.ndarray, depth: int) -> Any:
+        if value.dtype.hasobject:
+            items = (self.put(item, depth) for item in value.ravel().tolist())
+            return ["o", list(value.shape), *items]
+        if value.dtype.kind not in KINDS:
+            return ["l", *(self.put(item, depth) for item in value.tolist())]
+        self._fits(value.nbytes)
+        return ["a", value.dtype.str, list(value.shape), *self._bytes(value.tobytes())]
+
+    def _other(self, value: Any, depth: int) -> Any:
+        """A value of no kind that is listed here: what it is like, if it may be opaque at all."""
+        name = type(value).__name__
+        if not self.peer.opaque:
+            raise TypeError(f"a check passes a value of type {name}, which cannot cross to the student's process")
+        try:
+            text = str(value)[:200]
+        except Exception:
+            text = name
+        try:
+            plain = value.detach() if hasattr(value, "detach") else value
+            self._fits(8 * int(np.prod(getattr(plain, "shape", ()) or (1,))))
+            numbers = np.asarray(plain, dtype=float)
+            return ["x", name, text, self._array(numbers, depth), None]
+        except TooLargeError:
+            raise
+        except Exception:
+            pass
+        try:
+            items = [self.put(item, depth) for _, item in zip(range(len(value)), value, strict=False)]
+        except TypeError:
+            return ["x", name, text, None, None]
+        return ["x", name, text, None, items]
+
+    def _bytes(self, data: bytes) -> tuple[int, int]:
+        self._fits(len(data))
+        self.parts.append(data)
+        self.bytes += len(data)
+        return self.bytes - len(data), len(data)
+
+    def _fits(self, more: int) -> None:
+        if self.bytes + more > LARGEST_ARRAYS:
+            raise TooLargeError(f"a value has more than {LARGEST_ARRAYS / 1e6:.0f} MB")
+
+    def _count(self, more: int) -> None:
+        self.items += more
+        if self.items > LARGEST_TEXT // 10:
+            raise TooLargeError(f"a value has more than {LARGEST_TEXT // 10} entries")
+
+    def message(self, value: list[Any]) -> bytes:
+        """The bytes that are sent."""
+        text = json.dumps(value).encode()
+        if len(text) > LARGEST_TEXT:
+            raise TooLargeError(f"a value has more than {LARGEST_TEXT / 1e6:.0f} MB as text")
+        return b"".join([struct.pack("<I", len(text)), text, *self.parts])
+
+
+class Reader:
+    """Reads one message; the opposite of `Writer`. Whatever was sent, it makes only plain values."""
+
+    def __init__(self, peer: "Peer", known: list[Any], raw: bytes) -> None:
+        self.peer = peer
+        self.objects = list(known)
+        self.raw = raw
+
+    def get(self, found: Any, register: bool = True) -> Any:
+        """The value of a piece of JSON."""
+        if not isinstance(found, list):
+            if isinstance(found, dict):
+                raise BrokenError("a value of an unknown kind")
+            return found
+        kind, *rest = found
+        return getattr(self, f"_get_{kind}")(rest, register)
+
+    def _new(self, value: Any, register: bool) -> Any:
+        if register:
+            self.objects.append(value)
+        return value
+
+    def _get_i(self, rest: list[Any], _: bool) -> int:
+        return int(rest[0], 16)
+
+    def _get_r(self, rest: list[Any], _: bool) -> Any:
+        if rest[0] < 0:
+            raise BrokenError("a reference to nothing")
+        return self.objects[rest[0]]
+
+    def _get_n(self, rest: list[Any], _: bool) -> Any:
+        return np.frombuffer(bytes.fromhex(rest[1]), dtype=_dtype(rest[0]))[0]
+
+    def _get_l(self, rest: list[Any], register: bool) -> list[Any]:
+        made = self._new([], register)
+        made.extend(self.get(item) for item in rest)
+        return made
+
+    def _get_t(self, rest: list[Any], _: bool) -> tuple[Any, ...]:
+        return tuple(self.get(item) for item in rest)
+
+    def _get_d(self, rest: list[Any], register: bool) -> dict[Any, Any]:
+        made = self._new({}, register)
+        for key, item in rest:
+            made[self.get(key)] = self.get(item)
+        return made
+
+    def _get_s(self, rest: list[Any], _: bool) -> set[Any]:
+        return {self.get(item) for item in rest}
+
+    def _get_c(self, rest: list[Any], _: bool) -> complex:
+        return complex(*rest)
+
+    def _get_range(self, rest: list[Any], _: bool) -> range:
+        return range(*(self.get(part) for part in rest))
+
+    def _get_b(self, rest: list[Any], _: bool) -> bytes:
+        return self._cut(*rest)
+
+    def _get_q(self, rest: list[Any], _: bool) -> Fraction:
+        return Fraction(self.get(rest[0]), self.get(rest[1]))
+
+    def _get_a(self, rest: list[Any], register: bool) -> np.ndarray:
+        dtype, shape, start, length = rest
+        made = np.frombuffer(self._cut(start, length), dtype=_dtype(dtype)).reshape(shape).copy()
+        return self._new(made, register)
+
+    def _get_o(self, rest: list[Any], register: bool) -> np.ndarray:
+        shape, *items = rest
+        made = self._new(np.empty(len(items), dtype=object), register)
+        for at, item in enumerate(items):
+            made[at] = self.get(item)
+        made.shape = tuple(shape)
+        return made
+
+    def _get_g(self, rest: list[Any], register: bool) -> np.random.Generator:
+        name, state = rest
+        if name not in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"):
+            raise BrokenError("a random generator of an unknown kind")
+        made = self._new(np.random.Generator(getattr(np.random, name)(0)), register)
+        made.bit_generator.state = self.get(state)
+        return made
+
+    def _get_G(self, rest: list[Any], register: bool) -> np.random.RandomState:
+        made = self._new(np.random.RandomState(0), register)
+        made.set_state(self.get(rest[0]))
+        return made
+
+    def _get_own(self, rest: list[Any], _: bool) -> Any:
+        return self.peer.kept(rest[0])
+
+    def _get_f(self, rest: list[Any], _: bool) -> RemoteFunction:
+        handle, name, named = rest
+        return self.peer.function(self.peer, int(handle), None if name is None else _line(name, NAME), bool(named))
+
+    def _get_it(self, rest: list[Any], _: bool) -> RemoteIterator:
+        return RemoteIterator(self.peer, int(rest[0]))
+
+    def _get_x(self, rest: list[Any], _: bool) -> Opaque:
+        name, text, values, items = rest
+        base = Opaque if values is None and items is None else OpaqueItems if values is None else OpaqueArray
+        made = type(_line(name, NAME), (base,), {"text": str(text)})()
+        if isinstance(made, OpaqueArray):
+            made.values = self.get(values, register=False)
+        elif isinstance(made, OpaqueItems):
+            made.items = [self.get(item) for item in items]
+        return made
+
+    def _cut(self, start: int, length: int) -> bytes:
+        if start < 0 or length < 0 or start + length > len(self.raw):
+            raise BrokenError("an array beyond its message")
+        return self.raw[start : start + length]
+
+
+def _dtype(text: Any) -> np.dtype:
+    made = np.dtype(str(text))
+    if made.kind not in KINDS or made.hasobject:
+        raise BrokenError("an array of an unknown kind")
+    return made
+
+
+def _line(text: Any, length: int) -> str:
+    """A text of the other side in one line that is not too long."""
+    return " ".join(str(text).split())[:length]
+
+
+def unwrapped(function: Any) -> Any:
+    """The function in wrappers such as those of `functools`."""
+    try:
+        return inspect.unwrap(function)
+    except Exception:
+        return function
+
+
+# --- errors
+
+
+def told(error: BaseException) -> dict[str, Any]:
+    """An error as the other side is told it."""
+    known = next(base for base in type(error).__mro__ if getattr(builtins, base.__name__, None) is base)
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    try:
+        text = str(error)[:2000]
+    except BaseException:
+        text = ""
+    where = at.tb_frame.f_code.co_name if at is not None else ""
+    return {"type": type(error).__name__, "base": known.__name__, "text": text, "bare": not error.args, "at": where}
+
+
+def raise_told(about: Mapping[str, Any]) -> NoReturn:
+    """Raise an error of the other side: its name, its text, and the name of the function that raised it."""
+    base = getattr(builtins, str(about["base"]), Exception)
+    if not (isinstance(base, type) and issubclass(base, Exception)) or issubclass(base, BaseExceptionGroup):
+        base = Exception  # SystemExit and the like end nothing here
+    text = str(about["text"])
+    made = type(_line(about["type"], NAME), (base,), {"__init__": lambda self: None, "__str__": lambda self: text})
+    error = made()
+    error.args = () if about["bare"] else (text,)
+
+    def raiser() -> NoReturn:
+        raise error from None
+
+    name = _line(about["at"], NAME)
+    raiser.__code__ = raiser.__code__.replace(co_name=name or "<unknown>")
+    raiser()
+    raise AssertionError  # not reached
+
+
+# --- requests
+
+
+class Peer:
+    """One end of a pipe.
+
+    ``names`` says whether the other side may ask for the global names of functions, and ``opaque`` whether values of
+    other kinds may be sent as something `Opaque`.
+    """
+
+    names = True
+    opaque = True
+    function = RemoteFunction
+
+    def __init__(self, pipe: Connection) -> None:
+        self.pipe = pipe
+        self.mine: list[Any] = []
+        self.handles: dict[int, int] = {}
+        self.depth = 0
+
+    def keep(self, value: Any) -> int:
+        """The number under which the other side can ask for a value of this side."""
+        if id(value) not in self.handles:
+            self.handles[id(value)] = len(self.mine)
+            self.mine.append(value)
+        return self.handles[id(value)]
+
+    def kept(self, handle: int) -> Any:
+        """The value of this side that has this number."""
+        if not 0 <= handle < len(self.mine):
+            raise BrokenError("a number of nothing")
+        return self.mine[handle]
+
+    def request(self, do: str, *args: Any) -> Any:
+        """What the other side answers; its error is raised here.
+
+        Raises
+        ------
+        TooLargeError : if the arguments are too large to be sent
+        GoneError : if the other side has ended
+        """
+        writer = Writer(self, [])
+        message = writer.message(["ask", do, writer.put(list(args))])
+        self.send(message)
+        while True:
+            found, raw = self.receive()
+            if found[0] != "ask":
+                break
+            self.answer(found, raw)
+        reader = Reader(self, writer.objects, raw)
+        if found[0] == "error":
+            raise_told(found[1])
+        value = reader.get(found[1])
+        for number, content in found[2]:
+            _change(reader.objects[number], reader.get(content, register=False))
+        return value
+
+    def answer(self, found: list[Any], raw: bytes) -> None:
+        """Do what the other side asks for, and send what comes of it."""
+        try:
+            if self.depth >= CALLS:
+                raise RecursionError("functions call each other too often")
+            reader = Reader(self, [], raw)
+            do = self.does[found[1]]
+            args = reader.get(found[2])
+            before = [_content(value) for value in reader.objects]
+            self.depth += 1
+            try:
+                value = do(self, *args)
+            finally:
+                self.depth -= 1
+            writer = Writer(self, reader.objects)
+            message = ["value", writer.put(value), []]
+            for number, (known, old) in enumerate(zip(reader.objects, before, strict=True)):
+                if not _same(_content(known), old):
+                    message[2].append([number, writer.body(known)])
+            made = writer.message(message)
+        except (GoneError, BrokenError):
+            raise
+        except BaseException as error:
+            made = Writer(self, []).message(["error", told(error)])
+            self.failed(error)
+        self.send(made)
+
+    def failed(self, error: BaseException) -> None:
+        """A request of the other side has ended with an error here."""
+
+    def send(self, message: bytes) -> None:
+        """Send a message."""
+        try:
+            self.pipe.send_bytes(message)
+        except OSError:
+            raise GoneError from None
+
+    def receive(self) -> tuple[list[Any], bytes]:
+        """The next message: its JSON, and the bytes of its arrays."""
+        try:
+            data = self.pipe.recv_bytes(4 + LARGEST_TEXT + LARGEST_ARRAYS)
+        except (OSError, EOFError):
+            raise GoneError from None
+        return parsed(data)
+
+    # what the other side can ask for
+
+    def call(self, handle: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a function of this side."""
+        return self.kept(handle)(*args, **kwargs)
+
+    def next(self, handle: int) -> tuple[list[Any], bool]:
+        """Some items of an iterator of this side, and whether these are the last."""
+        items = [item for _, item in zip(range(CHUNK), self.kept(handle), strict=False)]
+        return items, len(items) < CHUNK
+
+    does: Mapping[str, Callable[..., Any]] = {"call": call, "next": next}
+
+
+def parsed(data: bytes) -> tuple[list[Any], bytes]:
+    """JSON and arrays of a message.
+
+    Raises
+    ------
+    BrokenError : if it is none
+    """
+    try:
+        (length,) = struct.unpack_from("<I", data)
+        found = json.loads(data[4 : 4 + length])
+        if not isinstance(found, list) or len(found) < 2:
+            raise BrokenError("no message")
+        return found, data[4 + length :]
+    except (struct.error, ValueError, RecursionError):
+        raise BrokenError("no message") from None
+
+
+def _content(value: Any) -> Any:
+    """What tells whether a value has changed in place."""
+    if isinstance(value, np.ndarray):
+        return value.shape, value.dtype.str, value.tolist() if value.dtype.hasobject else value.tobytes()
+    if isinstance(value, list):
+        return list(value)
+    if isinstance(value, dict):
+        return list(value.items())
+    if isinstance(value, np.random.Generator):
+        return repr(value.bit_generator.state)
+    return repr(value.get_state(legacy=False))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether a content is as it was: entries of lists and dictionaries are compared by what they are."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(
+            a is b or (isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) and all(map(_is, a, b)))
+            for a, b in zip(one, other, strict=True)
+        )
+    return type(one) is type(other) and one == other
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _change(value: Any, new: Any) -> None:
+    """Give a value in place the content that the other side gave its copy of it."""
+    if isinstance(value, np.ndarray) and isinstance(new, np.ndarray):
+        if value.shape == new.shape and value.flags.writeable:
+            value[...] = new
+    elif isinstance(value, list) and isinstance(new, list):
+        value[:] = new
+    elif isinstance(value, dict) and isinstance(new, dict):
+        value.clear()
+        value.update(new)
+    elif isinstance(value, np.random.Generator) and isinstance(new, np.random.Generator):
+        value.bit_generator.state = new.bit_generator.state
+    elif isinstance(value, np.random.RandomState) and isinstance(new, np.random.RandomState):
+        value.set_state(new.get_state(legacy=False))
+    else:
+        raise BrokenError("a change of another kind")
+
+
+sys.setrecursionlimit(max(sys.getrecursionlimit(), 3000))  # values that are deep, and calls in calls
