@@ -115,15 +115,16 @@ def grade(
 ) -> None:
     """Grade the notebooks submitted/STUDENT/SET/SET.ipynb, and write grades.csv and the feedback for the students.
 
-    The feedback contains no hidden test. The command runs the code of the submissions. The README of the course
-    describes how to confine this code. Without a SET, the command grades every set with a submission. The exit code is
+    The feedback contains no hidden test. The command runs the code of the submissions within limits on memory,
+    processes, time, files and network, if the system has them. The README of the course describes a container, which
+    confines this code better. Without a SET, the command grades every set with a submission. The exit code is
     1 if a submission could not be graded.
 
     Example:
     nfa course grade ps2_dfa
     """
+    from nfa.course import cage, submissions
     from nfa.course import folder as course_folder
-    from nfa.course import submissions
 
     course_folder.require()
     chosen = course_folder.sets_of(course, sets or ())
@@ -135,6 +136,8 @@ def grade(
     lacking = [] if sets else [problems.name for problems in chosen if problems.name not in ready]
     if len(lacking) < len(chosen):  # what is not built keeps no other set from being graded
         chosen = [problems for problems in chosen if problems.name not in lacking]
+    for lack in cage.missing():
+        tell(f"this system does not limit everything: {lack}. The README of the course describes a container")
     rows = [{"set": p.name, **row} for p in chosen for row in course_folder.grade(course, p, again, jobs)]
     missing = [row for row in rows if row["score"] is None]
     if json:

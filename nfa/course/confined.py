@@ -49,12 +49,14 @@ class Limits:
     processes : processes and threads at once
     size : bytes of a file that it writes
     cell : seconds for one cell, and for the checks of one graded cell
+    call : seconds of CPU time for one call of a function, as in `nfa.course.checking`
     """
 
     memory: int = 4 << 30
     processes: int = 128
     size: int = 256 << 20
     cell: float = 30.0
+    call: float = checking.SECONDS
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class CellTimeoutError(Exception):
     """A cell took too long."""
 
 
-def judge(cells: Sequence[Cell], masters: Path, limits: Limits = Limits()) -> dict[str, Any]:  # noqa: B008 (frozen)
+def judge(cells: Sequence[Cell], masters: Path, limits: Limits = Limits()) -> dict[str, Any]:
     """Run the cells of a notebook in their order, and the hidden tests of the graded ones in another process.
 
     Parameters
@@ -106,7 +108,7 @@ def judge(cells: Sequence[Cell], masters: Path, limits: Limits = Limits()) -> di
         return _stopped(f"the checks ended early: {said[-1][:300] if said else f'exit code {done.returncode}'}")
 
 
-def grade(problems: ProblemSet, submission: Submission, limits: Limits = Limits()) -> dict[str, str]:  # noqa: B008
+def grade(problems: ProblemSet, submission: Submission, limits: Limits = Limits()) -> dict[str, str]:
     """What `nfa.course.problem_sets.grade` returns, graded in two processes.
 
     Raises
@@ -473,6 +475,7 @@ def _says(source: str) -> bool:
 def work(task: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Do what `judge` asks."""
     limits = Limits(**task["limits"])
+    checking.SECONDS = limits.call
     try:
         students = Students(folder, limits)
     except StoppedError:

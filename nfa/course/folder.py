@@ -26,6 +26,7 @@ from nfa.whole import whole_folder, write_whole
 
 CONFIG = "nbgrader_config.py"
 NOT_GRADED = "not graded"
+BY_HAND = "points that you gave by hand before the last grading still count: look at them in nbgrader formgrader"
 TIME = 300.0  # seconds for the start of nbgrader and what is not a cell
 CELL_TIME = 45.0  # seconds for each cell: nbgrader's own limit, and what it takes to stop one
 COLUMNS = (
@@ -254,17 +255,21 @@ def _scores(book: dict[str, Any], name: str) -> dict[str, float]:
 def _current(course: Path, problems: ProblemSet, can: list[Submitted], book: dict[str, Any]) -> set[str]:
     """Students whose submission is graded as it is now, with the set as it is now."""
     scores, made_of = _scores(book, problems.name), _digest(course, problems)
-    return {one.student for one in can if one.student in scores and _stamp(course, problems, one, made_of)}
+    return {one.student for one in can if one.student in scores and _is_of(_stamp(course, problems, one), one, made_of)}
 
 
-def _stamp(course: Path, problems: ProblemSet, one: Submitted, made_of: str) -> bool:
-    """Whether the graded notebook of a student comes from this submission and this version of the set."""
+def _stamp(course: Path, problems: ProblemSet, one: Submitted) -> dict[str, Any]:
+    """What the graded notebook of a student says of itself: of which submission and version of the set it is."""
     try:
         path = course / "autograded" / one.student / problems.name / f"{problems.name}.ipynb"
-        stamp = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("nfa")
+        return json.loads(path.read_text(encoding="utf-8"))["metadata"].get("nfa", {})
     except (OSError, ValueError):
-        return False
-    return stamp == {"submitted": one.digest, "set": made_of}
+        return {}
+
+
+def _is_of(stamp: dict[str, Any], one: Submitted, made_of: str) -> bool:
+    """Whether a graded notebook comes from this submission and this version of the set."""
+    return (stamp.get("submitted"), stamp.get("set")) == (one.digest, made_of)
 
 
 def _digest(course: Path, problems: ProblemSet) -> str:
@@ -339,6 +344,9 @@ def _rows(
     """Who is graded and who is not, in the order of their names."""
     scores = _scores(book, problems.name)
     current = _current(course, problems, handed_in, book)
+    by_hand = {
+        row["student_id"] for row in book["submissions"] if row["assignment"] == problems.name and row["by_hand"]
+    }
     rows = []
     for one in handed_in:
         answer = answers.get(one.student, {})
@@ -347,6 +355,9 @@ def _rows(
             reason, notes = "", [f"the grade is from an earlier grading: {one.problem}"]
         elif not reason and one.student not in current:
             reason = f"the submission changed after the last grading: run nfa course grade {problems.name}"
+        elif not reason:
+            notes += _stamp(course, problems, one).get("notes", [])  # of what its code did
+            notes += [BY_HAND] if one.student in by_hand else []
         notes += [answer["withheld"]] if answer.get("withheld") and not reason else []
         rows.append(_row(problems, one.student, None if reason else scores[one.student], reason, notes))
     known = {one.student for one in handed_in}

@@ -1,7 +1,8 @@
 """A process that lets nbgrader grade one submission after another, each in a folder of its own.
 
-`Grader` starts the process and asks it. A submission that ends the process, or does not end, costs only itself. The
-process runs `main`: one JSON object a line on standard input is a task, and one on standard output its answer.
+`Grader` starts the process and asks it. A submission that ends the process, or does not end, costs only itself. In
+place of nbgrader's own execution stands `nfa.course.confined`, where the system has what it needs. The process runs
+`main`: one JSON object a line on standard input is a task, and one on standard output its answer.
 """
 
 import json
@@ -16,11 +17,13 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+from nfa.course.confined import DIED, ENDLESS, Cell, Limits, StoppedError, judge
+
 QUIET = {"PYTHONWARNINGS": "ignore", "PYDEVD_DISABLE_FILE_VALIDATION": "1", "MPLBACKEND": "Agg"}
 LOCKED = "the gradebook is busy"
 WHY = {
-    "DeadKernelError": "the Python process died: a cell ended the process, or needed too much memory",
-    "Timeout waiting for IOPub output": "a cell ran too long and could not be stopped",
+    "DeadKernelError": DIED,
+    "Timeout waiting for IOPub output": ENDLESS,
     "sqlalchemy.exc.OperationalError": LOCKED,
     "Kernel died before replying": "the Python process did not start",
 }
@@ -162,15 +165,66 @@ def _run(converter: Any, app: Any, course: Path, book: str, root: str, name: str
 
     made = OfOne(coursedir=coursedir, parent=app)
     made.force = True
+    if hasattr(made, "autograde_preprocessors") and os.name == "posix":
+        made.autograde_preprocessors = [_confined(course, one) for one in made.autograde_preprocessors]
     result = capture_log(made)
     if result["success"]:
         return ""
     log = result.get("log", "") + result["error"]
+    if stopped := re.findall(rf"{StoppedError.__name__}: (.+)", log):
+        return stopped[-1]
     for mark, why in WHY.items():
         if mark in log:
             return why
     own = "\n".join(line for line in log.splitlines() if "NbGraderException" not in line)  # which says nothing
     return f"nbgrader failed: {last_error(own) or 'no reason is given'}"
+
+
+def _confined(course: Path, preprocessor: Any) -> Any:
+    """nbgrader's preprocessor, or one that executes a notebook within limits in place of that which executes it."""
+    from nbgrader.preprocessors import Execute
+    from traitlets import Float, Integer
+
+    if preprocessor is not Execute:
+        return preprocessor
+
+    class Confined(Execute):
+        """Runs a notebook with `nfa.course.confined`; its limits are settings beside nbgrader's time for a cell."""
+
+        memory = Float(4.0, help="GB of memory for the code of a submission").tag(config=True)
+        processes = Integer(128, help="processes and threads of a submission at once").tag(config=True)
+
+        def preprocess(self, nb: Any, resources: Any = None, km: Any = None) -> tuple[Any, Any]:
+            """Fill in the outputs of a notebook."""
+            limits = Limits(int(self.memory * 2**30), self.processes, cell=float(self.timeout or 30))
+            _execute(nb, course / "masters", limits)
+            return nb, resources
+
+    return Confined
+
+
+def _execute(nb: Any, masters: Path, limits: Limits) -> None:
+    """Give each cell the outputs that count for nbgrader: what it printed, and its error.
+
+    Raises
+    ------
+    StoppedError : if the notebook cannot be graded to its end
+    """
+    from nbformat.v4 import new_output
+
+    code = [cell for cell in nb.cells if cell.cell_type == "code"]
+    cells = [Cell(cell.source, cell.metadata.get("nbgrader", {}).get("grade", False)) for cell in code]
+    verdict = judge(cells, masters, limits)
+    if verdict["problem"]:
+        raise StoppedError(verdict["problem"])
+    nb.metadata.setdefault("nfa", {})["notes"] = verdict["notes"]
+    for number, (cell, found) in enumerate(zip(code, verdict["cells"], strict=True), 1):
+        said = [("stdout", found["stdout"]), ("stderr", found["stderr"])]
+        cell.outputs = [new_output("stream", name=name, text=text) for name, text in said if text]
+        if found["error"]:
+            name, text, lines = found["error"]
+            cell.outputs.append(new_output("error", ename=name, evalue=text, traceback=lines or [f"{name}: {text}"]))
+        cell.execution_count = number
 
 
 def _grade(app: Any, course: Path, book: str, name: str, student: str, notebook: str, timestamp: str) -> dict[str, Any]:
@@ -245,6 +299,7 @@ def _report(app: Any, course: Path, book: str) -> dict[str, Any]:
                 grades = [grade for notebook in one.notebooks for grade in notebook.grades]
                 scored = all(grade.auto_score is not None or grade.manual_score is not None for grade in grades)
                 penalty = one.late_submission_penalty
+                by_hand = any(grade.manual_score is not None and grade.needs_manual_grade for grade in grades)
                 submissions.append(
                     {
                         "assignment": assignment.name,
@@ -255,6 +310,7 @@ def _report(app: Any, course: Path, book: str) -> dict[str, Any]:
                         "late_submission_penalty": penalty,
                         "score": max(0.0, one.score - penalty) if scored else None,
                         "max_score": assignment.max_score,
+                        "by_hand": by_hand,  # and given to an earlier submission
                     }
                 )
     return {"students": students, "submissions": submissions}

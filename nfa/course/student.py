@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from nfa.course import cage
 
@@ -126,7 +126,7 @@ def _student(exchange: ModuleType, pipe: Connection) -> Any:
     class Shell(InteractiveShell):
         """IPython without history and terminal; it keeps the last traceback."""
 
-        lines: list[str] = []
+        lines: ClassVar[list[str]] = []
 
         def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
             self.lines = stb
@@ -233,7 +233,7 @@ def _student(exchange: ModuleType, pipe: Connection) -> Any:
                 found += [f"{name}.{one}" for one, value in before[name].items() if held.get(one) is not value]
             return [one for one in found if not one.endswith(("__", "builtins._"))][:20]
 
-        does = {
+        does: ClassVar[dict[str, Any]] = {
             **{"call": call, "traced": traced, "next": next, "run": run, "get": get},
             **{"has": has, "item": item, "put": put, "patched": patched},
         }
