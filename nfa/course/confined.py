@@ -10,6 +10,7 @@ import builtins
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -32,6 +33,7 @@ from nfa.course.problem_sets import HIDDEN, ProblemSet, Submission, submitted
 START = 120.0  # seconds for the start of a process
 STOP = 5.0  # seconds in which code that is interrupted must end
 EVERY = 0.25  # seconds between two looks at memory and processes
+MESSAGE = 0.005  # seconds more for each request and its answer, on a busy machine
 SPARE = 512 << 20  # bytes for what a process has besides its own data, such as libraries
 KEPT = ("PATH", "PYTHONPATH", "LANG", "LANGUAGE", "TZ", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -185,11 +187,12 @@ class Students(exchange.Peer):
         self.reason = ""
         self.notes: list[str] = []
         self.waiting = 0  # requests that wait for an answer, each within the one before
-        self.handlers: list[Any] = []
-        self.late = self.over = self.ended = False
-        self.started = self.began = self.interrupted = 0.0
-        self.cell_end = float("inf")
-        self.seconds = limits.cell
+        self.asked = 0  # requests of the student's process within one of this
+        self.serving = self.rang = self.late = self.over = self.ended = False
+        self.served = self.started = self.began = self.interrupted = 0.0
+        self.cell, self.cell_end = True, float("inf")  # whether a cell runs; when a hidden test must have ended
+        self.poller = select.poll()
+        self.poller.register(pipe.fileno(), select.POLLIN)
         self.cpu: float | None = None
         task = {
             **{"pipe": its.fileno(), "folder": str(folder), "files": files, "seconds": 4 * 3600},
@@ -243,10 +246,11 @@ class Students(exchange.Peer):
                     count += one.num_threads()
                 except psutil.Error:
                     continue
-            if memory > self.limits.memory + SPARE:
-                self.kill(f"the notebook used more than {_size(self.limits.memory)} of memory")
-            elif count > self.limits.processes:
+            most = self.limits.memory + SPARE
+            if count > self.limits.processes:
                 self.kill(f"the notebook started more than {self.limits.processes} processes")
+            elif memory > most and sum(map(_own_memory, every)) > most:
+                self.kill(f"the notebook used more than {_size(self.limits.memory)} of memory")
             time.sleep(EVERY)
 
     def kill(self, reason: str) -> None:
@@ -282,12 +286,17 @@ class Students(exchange.Peer):
 
     # --- requests with limits
 
-    def request(self, do: str, *args: Any) -> Any:
+    def pure(self, function: Any) -> bool:
+        """Whether answers of a function of the checks may be remembered in the student's process."""
+        return exchange.pure(function)
+
+    def request(self, do: str, *args: Any, memory: dict[bytes, Any] | None = None) -> Any:
         """What the student's process answers; a call that takes too long raises `nfa.course.checking.TimeIsUp`."""
         if self.over:
             raise checking.TimeIsUp
         if not self.waiting:
             self.started, self.interrupted, self.cpu, self.late = time.monotonic(), 0.0, None, False
+            self.asked = 0
         self.waiting += 1
         try:
             with self._patient():
@@ -320,38 +329,38 @@ class Students(exchange.Peer):
 
     @contextmanager
     def _patient(self) -> Iterator[None]:
-        """While a message is on its way, the alarm of `nfa.course.checking.limit` only makes a note."""
+        """The alarm of `nfa.course.checking.limit` interrupts functions of the checks, and no message on its way."""
         numbers = (signal.SIGALRM, signal.SIGPROF)
-        before = [signal.getsignal(number) for number in numbers]
-        if before[0] in (signal.SIG_DFL, None):  # there is no alarm
+        if self.waiting > 1 or signal.getsignal(signal.SIGALRM) in (signal.SIG_DFL, None):  # or there is no alarm
             yield
             return
-        self.handlers.append(before)
+        before, self.rang = [signal.getsignal(number) for number in numbers], False
         for number in numbers:
             signal.signal(number, self._alarm)
         try:
             yield
         finally:
-            self.handlers.pop()
             for number, handler in zip(numbers, before, strict=True):
                 signal.signal(number, handler)
+            if self.rang:
+                signal.setitimer(signal.ITIMER_REAL, checking.WAIT)
 
-    def _alarm(self, *_: Any) -> None:
-        self.late = True
+    def _alarm(self, number: int, _: Any) -> None:
+        """Time has passed in this process; that of the student's is measured where its answer is awaited."""
+        if number == signal.SIGALRM:
+            self.rang = True
+            if self.serving and time.monotonic() > self.served + checking.WAIT:
+                raise checking.TimeIsUp
+            signal.setitimer(signal.ITIMER_REAL, checking.WAIT)
 
     def answer(self, found: list[Any], raw: bytes) -> None:
-        """Call a function of the checks, in which the alarm interrupts again."""
-        numbers = (signal.SIGALRM, signal.SIGPROF)
-        if not self.handlers:
-            super().answer(found, raw)
-            return
+        """Call a function of the checks."""
+        self.asked += 1
+        self.serving, self.served, before = True, time.monotonic(), self.serving
         try:
-            for number, handler in zip(numbers, self.handlers[-1], strict=True):
-                signal.signal(number, handler)
             super().answer(found, raw)
         finally:
-            for number in numbers:
-                signal.signal(number, self._alarm)
+            self.serving = before
 
     def failed(self, error: BaseException) -> None:
         """A function of the checks did not end in time."""
@@ -359,11 +368,8 @@ class Students(exchange.Peer):
 
     def receive(self) -> tuple[list[Any], bytes]:
         """The next message; the process is interrupted if it takes too long, and ended if that does not help."""
-        try:
-            while not self.pipe.poll(0.05):
-                self._look()
-        except OSError:
-            raise exchange.GoneError from None
+        while not self.poller.poll(50):
+            self._look()
         return super().receive()
 
     def _look(self) -> None:
@@ -376,11 +382,14 @@ class Students(exchange.Peer):
             except psutil.Error:
                 return  # it has ended, which the pipe will say
             self.cpu = cpu if self.cpu is None else self.cpu
-            took = now - self.started
-            seconds = self.limits.cell if self.seconds else min(checking.WAIT, self.limits.cell)
-            if now > self.cell_end:
+            took, more = now - self.started, MESSAGE * self.asked
+            if now > self.cell_end + more:
                 self.over = True
-            self.late = self.over or took > seconds or (not self.seconds and cpu - self.cpu > checking.SECONDS)
+            if self.cell:
+                self.late = took > self.limits.cell
+            else:
+                slow = cpu - self.cpu > checking.SECONDS + more / 10 or took > checking.WAIT + more
+                self.late = self.over or slow
         if self.late:
             self.began = self.began if self.interrupted else now
             if now - self.began > STOP:
@@ -396,7 +405,7 @@ class Students(exchange.Peer):
 
     def run(self, source: str) -> dict[str, Any]:
         """Run a cell in the student's process."""
-        self.seconds, self.cell_end, self.over = self.limits.cell, float("inf"), False
+        self.cell, self.cell_end, self.over = True, float("inf"), False
         found = self.request("run", source)
         made = {key: str(found.get(key) or "") for key in ("stdout", "stderr")} | {"error": found["error"]}
         if found.get("memory"):
@@ -408,7 +417,7 @@ class Students(exchange.Peer):
 
     def test(self, source: str, scope: "Scope") -> list[Any] | None:
         """Run a hidden test in this process; its error, which has no traceback, for it would quote the test."""
-        self.seconds, self.over = 0.0, False
+        self.cell, self.over = False, False
         self.cell_end = time.monotonic() + self.limits.cell
         try:
             exec(compile(source, "<hidden test>", "exec"), scope)
@@ -433,6 +442,17 @@ class Scope(dict[str, Any]):
         if hasattr(builtins, name):
             raise KeyError(name)
         return self.students.request("get", name)
+
+
+def _own_memory(process: Any) -> int:
+    """The memory of a process; of what it shares with others, its part, where the system says that."""
+    import psutil
+
+    try:
+        found = process.memory_full_info()
+    except psutil.Error:
+        return 0
+    return getattr(found, "pss", found.rss)
 
 
 def _size(memory: int) -> str:
@@ -493,11 +513,11 @@ def work(task: Mapping[str, Any], folder: Path) -> dict[str, Any]:
                     made[-1]["error"] = students.test(source, scope)
                 else:
                     made[-1] = students.run(source)
-                if students.process.poll() is not None:
+                if students.reason or students.process.poll() is not None:
                     raise exchange.GoneError
                 if made[-1]["error"]:
                     break
-        students.seconds, students.cell_end, students.over = limits.cell, float("inf"), False
+        students.cell, students.cell_end, students.over = True, float("inf"), False
         patched = [re.sub(r"[^\w.]", "", str(name))[:80] for name in students.request("patched")][:3]
         notes = students.notes
         if patched:

@@ -7,6 +7,7 @@ changes in place is changed on the side of the caller, too, so that a random gen
 """
 
 import builtins
+import dis
 import inspect
 import json
 import struct
@@ -14,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from multiprocessing.connection import Connection
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,8 +24,11 @@ LARGEST_TEXT = 16_000_000  # bytes of JSON in one message
 LARGEST_ARRAYS = 64_000_000  # bytes of arrays in one message
 DEEPEST = 60  # lists in lists
 CALLS = 40  # calls of one side in calls of the other
+REMEMBERED, SHORT = 5000, 10_000  # answers of one function that are remembered; bytes of their requests
 CHUNK = 64  # items of an iterator that cross at once
+IN_PLACE = (list, np.ndarray, dict, np.random.Generator, np.random.RandomState)  # what can change in place
 KINDS = "biufcSUmM"  # of arrays: numbers, text and times, no objects
+CHANGES = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF", "STORE_ATTR", "IMPORT_NAME"}  # in bytecode
 NAME = 80  # characters of a name that the other side gives
 
 
@@ -97,17 +102,18 @@ class Remote:
 
 
 class RemoteFunction(Remote):
-    """A function of the other side: a call is a request."""
+    """A function of the other side: a call is a request; answers of a ``pure`` function are remembered."""
 
-    def __init__(self, peer: "Peer", handle: int, name: str | None, named: bool) -> None:
+    def __init__(self, peer: "Peer", handle: int, name: str | None, named: bool, pure: bool) -> None:
         super().__init__(peer, handle)
+        self._memory: dict[bytes, Any] | None = {} if pure else None
         if name is not None:
             self.__name__ = self.__qualname__ = name
         if named:
             self.__globals__ = RemoteNames(peer, handle)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._peer.request("call", self._handle, args, kwargs)
+        return self._peer.request("call", self._handle, args, kwargs, memory=self._memory)
 
 
 class RemoteNames:
@@ -182,7 +188,7 @@ class Writer:
             raise TooLargeError(f"a value has more than {DEEPEST} lists in one another")
         if (number := self.numbers.get(id(value))) is not None:
             return ["r", number]
-        if isinstance(value, list | dict | np.ndarray | np.random.Generator | np.random.RandomState):
+        if isinstance(value, IN_PLACE):
             self.numbers[id(value)] = len(self.objects)
             self.objects.append(value)
         return self.body(value, depth)
@@ -223,7 +229,8 @@ class Writer:
         if callable(value):
             name = getattr(value, "__name__", None)
             named = self.peer.names and hasattr(unwrapped(value), "__globals__")
-            return ["f", self.peer.keep(value), name if isinstance(name, str) else None, named]
+            pure = self.peer.pure(value)
+            return ["f", self.peer.keep(value), name if isinstance(name, str) else None, named, pure]
         if hasattr(value, "__next__"):
             return ["it", self.peer.keep(value)]
         return self._other(value, below)
@@ -376,8 +383,9 @@ class Reader:
         return self.peer.kept(rest[0])
 
     def _get_f(self, rest: list[Any], _: bool) -> RemoteFunction:
-        handle, name, named = rest
-        return self.peer.function(self.peer, int(handle), None if name is None else _line(name, NAME), bool(named))
+        handle, name, named, pure = rest
+        name = None if name is None else _line(name, NAME)
+        return self.peer.function(self.peer, int(handle), name, bool(named), bool(pure))
 
     def _get_it(self, rest: list[Any], _: bool) -> RemoteIterator:
         return RemoteIterator(self.peer, int(rest[0]))
@@ -408,6 +416,43 @@ def _dtype(text: Any) -> np.dtype:
 def _line(text: Any, length: int) -> str:
     """A text of the other side in one line that is not too long."""
     return " ".join(str(text).split())[:length]
+
+
+def pure(function: Any, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether a function written in Python surely keeps no count: nothing that it refers to can change.
+
+    Examples
+    --------
+    >>> kept = []
+    >>> pure(lambda x: x + 1), pure(lambda x: kept.append(x))
+    (True, False)
+    """
+    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__") or function.__dict__:
+        return False
+    if id(function) in seen:
+        return True
+    seen |= {id(function)}
+    codes = [function.__code__]
+    for code in codes:  # and those of functions in it
+        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
+    if any(code.co_flags & inspect.CO_GENERATOR for code in codes[:1]):
+        return False
+    if any(step.opname in CHANGES for code in codes for step in dis.get_instructions(code)):
+        return False
+    names = {name for code in codes for name in code.co_names}
+    held = [function.__globals__[name] for name in names if name in function.__globals__]
+    held += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    try:
+        held += [cell.cell_contents for cell in function.__closure__ or ()]
+    except ValueError:  # a cell that is still empty
+        return False
+    fixed = bool | int | float | complex | str | None | tuple | ModuleType | type | np.generic | np.ndarray | np.ufunc
+    return all(
+        isinstance(value, fixed)
+        or (isinstance(value, BuiltinFunctionType) and getattr(value, "__self__", None).__class__ is ModuleType)
+        or pure(value, seen)
+        for value in held
+    )
 
 
 def unwrapped(function: Any) -> Any:
@@ -487,8 +532,18 @@ class Peer:
             raise BrokenError("a number of nothing")
         return self.mine[handle]
 
-    def request(self, do: str, *args: Any) -> Any:
+    def pure(self, function: Any) -> bool:
+        """Whether answers of a function of this side may be remembered on the other side."""
+        return False
+
+    def request(self, do: str, *args: Any, memory: dict[bytes, Any] | None = None) -> Any:
         """What the other side answers; its error is raised here.
+
+        Parameters
+        ----------
+        do : the name of what the other side shall do
+        args : the arguments of that
+        memory : answers to earlier requests, None to ask each time
 
         Raises
         ------
@@ -497,12 +552,17 @@ class Peer:
         """
         writer = Writer(self, [])
         message = writer.message(["ask", do, writer.put(list(args))])
-        self.send(message)
-        while True:
-            found, raw = self.receive()
-            if found[0] != "ask":
-                break
-            self.answer(found, raw)
+        if memory is not None and message in memory:
+            found, raw = memory[message]
+        else:
+            self.send(message)
+            while True:
+                found, raw = self.receive()
+                if found[0] != "ask":
+                    break
+                self.answer(found, raw)
+            if memory is not None and found[0] == "value" and len(memory) < REMEMBERED and len(message) < SHORT:
+                memory[message] = found, raw
         reader = Reader(self, writer.objects, raw)
         if found[0] == "error":
             raise_told(found[1])

@@ -18,7 +18,7 @@ import pytest
 
 from nfa.course import cage, checking, exchange
 from tests.course.test_course import NAMES, problem_set, variants
-from tests.course.test_grading import COURSES, DAMAGED, SILENT, grades, graded, hand_in
+from tests.course.test_grading import COURSES, DAMAGED, SILENT, graded, grades, hand_in
 
 pytestmark = pytest.mark.posix("resource limits, signals and pipes between processes")
 COMPARED = ("ps2_dfa", "ps4_sensitivity")  # in the slow tier; nightly all sets
@@ -256,7 +256,9 @@ def made_set(folder, functions, checks):
     (folder / "ps0" / "master.py").write_text("\n".join(cells))
     (folder / "ps0" / "set.toml").write_text('title = "A set"\nminutes = 1\nstatements = []\n')
     text = "import numpy as np\n\nfrom nfa.course.checking import *\n"
-    text += "".join(f"\n\ndef {name}_right({name}):\n    {checks.get(name, checks[''])(name)}\n" for name in functions)
+    text += "".join(
+        f"\n\ndef {name}_right({name}):\n    {(checks.get(name) or checks.get(''))(name)}\n" for name in functions
+    )
     (folder / "ps0" / "checks.py").write_text(text)
     return problem_sets.load(folder / "ps0")
 
@@ -283,7 +285,8 @@ BAD = {
     "deep": "def deep(x):\n    made = [1]\n    for _ in range(500):\n        made = [made]\n    return made",
     "deletes": "def deletes(x):\n    import shutil\n    shutil.rmtree({precious!r})\n    return 2 * x",
     "writes": "def writes(x):\n    open({precious!r} + '/kept', 'w').write('mine')\n    return 2 * x",
-    "connects": "def connects(x):\n    import socket\n    socket.create_connection(('127.0.0.1', {port}), 2)\n    return 2 * x",
+    "connects": "def connects(x):\n    import socket\n"
+    "    socket.create_connection(('127.0.0.1', {port}), 2)\n    return 2 * x",
     "kills": "def kills(x):\n    import os, signal\n    os.kill({pid}, signal.SIGTERM)\n    return 2 * x",
     "disk": "def disk(x):\n    with open('large', 'wb') as file:\n        for _ in range(300):\n"
     "            file.write(bytes(1 << 20))\n    return 2 * x",
@@ -342,7 +345,7 @@ STOPPED = {
         "the notebook started more than 40 processes",
     ),
     "children grow": (
-        "import subprocess, sys\ncode = 'import time; x = bytearray(300_000_000); time.sleep(60)'\n"
+        "import subprocess, sys\ncode = 'import time; x = bytes([120]) * 300_000_000; time.sleep(60)'\n"
         "every = [subprocess.Popen([sys.executable, '-c', code]) for _ in range(4)]\nevery[0].wait()",
         "the notebook used more than 0.5 GB of memory",
     ),
@@ -503,7 +506,8 @@ def test_the_checks_ask_for_what_they_need(tmp_path):
 def test_hidden_tests_see_the_notebook_and_visible_ones_run_there():
     from nfa.course import confined
 
-    hidden = "### BEGIN HIDDEN TESTS\nseen = [f(v) for v in (1, given)]\nassert sum(seen) == {}, seen\n### END HIDDEN TESTS\n"
+    test = "seen = [f(v) for v in (1, given)]\nassert sum(seen) == {}, seen"
+    hidden = f"### BEGIN HIDDEN TESTS\n{test}\n### END HIDDEN TESTS\n"
     cells = [
         confined.Cell("given = 2\n%time 1\nprint('said')\nimport sys; print('loud', file=sys.stderr)\n1 + 1"),
         confined.Cell("def f(x):\n    return 2 * x"),
