@@ -287,17 +287,20 @@ def _answers(
     answers: dict[str, dict[str, Any]] = {}
 
     def work(one_grader: grader.Grader) -> None:
-        with one_grader:
-            while True:
-                with lock:
-                    if not left:
-                        return
-                    one = left.pop(0)
-                answers[one.student] = _answer(one_grader, problems, one, one.student in current, made_of)
+        while True:
+            with lock:
+                if not left:
+                    return
+                one = left.pop(0)
+            answers[one.student] = _answer(one_grader, problems, one, one.student in current, made_of)
+
+    def work_alone() -> None:
+        with grader.Grader(course) as one_grader:
+            work(one_grader)
 
     more = min(jobs, len(can)) - 1
     with ThreadPoolExecutor(max(1, more)) as pool:  # each waits for a process of its own
-        others = [pool.submit(work, grader.Grader(course)) for _ in range(more)]
+        others = [pool.submit(work_alone) for _ in range(more)]
         work(first)
         for other in others:
             other.result()
