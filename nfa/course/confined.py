@@ -92,9 +92,11 @@ def judge(cells: Sequence[Cell], masters: Path, limits: Limits = Limits()) -> di
         [name, text, lines of a traceback]; why the submission cannot be graded, or ""; and sentences for the teacher
     """
     task = {"cells": [asdict(cell) for cell in cells], "limits": asdict(limits)}
-    with tempfile.TemporaryDirectory(prefix="nfa-student-", ignore_cleanup_errors=True) as folder:
-        _plots(Path(folder), cells)
-        command = [sys.executable, "-P", "-m", "nfa.course.confined", folder]
+    with tempfile.TemporaryDirectory(prefix="nfa-student-", ignore_cleanup_errors=True) as outer:
+        folder = Path(outer, "notebook")  # in a folder of its own: one who removes what is around it removes nothing
+        folder.mkdir()
+        _plots(folder, cells)
+        command = [sys.executable, "-P", "-m", "nfa.course.confined", str(folder)]
         environment = os.environ | {MASTERS: str(masters.resolve())}
         longest = START + (limits.cell + STOP) * (1 + len(cells))
         try:

@@ -38,6 +38,10 @@ c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedE
 c.Execute.timeout = 30
 c.Execute.interrupt_on_timeout = True
 
+# Limits of `nfa course grade` on the code of one submission: memory in GB, processes and threads.
+c.Confined.memory = 4.0
+c.Confined.processes = 128
+
 # What a solution writes to stderr, such as a warning, is no failed check. Graded cells that are gone are put back.
 c.IgnorePattern.enabled = True
 c.IgnorePattern.pattern = r"(?s)."
