@@ -51,7 +51,7 @@ class Limits:
     processes : processes and threads at once
     size : bytes of a file that it writes
     cell : seconds for one cell, and for the checks of one graded cell
-    call : seconds of CPU time for one call of a function, as in `nfa.course.checking`
+    call, wait : seconds of CPU time and by the clock for one call of a function, as in `nfa.course.checking`
     """
 
     memory: int = 4 << 30
@@ -59,6 +59,7 @@ class Limits:
     size: int = 256 << 20
     cell: float = 30.0
     call: float = checking.SECONDS
+    wait: float = checking.WAIT
 
 
 @dataclass(frozen=True)
@@ -497,7 +498,7 @@ def _says(source: str) -> bool:
 def work(task: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Do what `judge` asks."""
     limits = Limits(**task["limits"])
-    checking.SECONDS = limits.call
+    checking.SECONDS, checking.WAIT = limits.call, limits.wait
     try:
         students = Students(folder, limits)
     except StoppedError:
