@@ -63,7 +63,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Cell:
+class CodeCell:
     """A cell of code: its source, with hidden tests if it is ``graded``."""
 
     source: str
@@ -78,7 +78,7 @@ class CellTimeoutError(Exception):
     """A cell took too long."""
 
 
-def judge(cells: Sequence[Cell], masters: Path, limits: Limits = Limits()) -> dict[str, Any]:
+def judge(cells: Sequence[CodeCell], masters: Path, limits: Limits = Limits()) -> dict[str, Any]:
     """Run the cells of a notebook in their order, and the hidden tests of the graded ones in another process.
 
     Parameters
@@ -123,7 +123,7 @@ def grade(problems: ProblemSet, submission: Submission, limits: Limits = Limits(
     cells, names = [], []
     for cell, source in submitted(problems, submission):
         if cell.kind in ("given", "solution", "test"):
-            cells.append(Cell(source if cell.kind == "solution" else cell.source, cell.kind == "test"))
+            cells.append(CodeCell(source if cell.kind == "solution" else cell.source, cell.kind == "test"))
             names.append(cell.name)
     verdict = judge(cells, problems.folder.parent, limits)
     if verdict["problem"]:
@@ -139,7 +139,7 @@ def _stopped(problem: str) -> dict[str, Any]:
     return {"cells": [], "problem": problem, "notes": []}
 
 
-def _plots(folder: Path, cells: Sequence[Cell]) -> None:
+def _plots(folder: Path, cells: Sequence[CodeCell]) -> None:
     """Give matplotlib its list of fonts, which takes it seconds to make."""
     if not any("matplotlib" in cell.source for cell in cells):
         return

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
-from nfa.course.confined import DIED, ENDLESS, Cell, Limits, StoppedError, judge
+from nfa.course.confined import DIED, ENDLESS, CodeCell, Limits, StoppedError, judge
 
 QUIET = {"PYTHONWARNINGS": "ignore", "PYDEVD_DISABLE_FILE_VALIDATION": "1", "MPLBACKEND": "Agg"}
 LOCKED = "the gradebook is busy"
@@ -214,7 +214,7 @@ def _execute(nb: Any, masters: Path, limits: Limits) -> None:
     from nbformat.v4 import new_output
 
     code = [cell for cell in nb.cells if cell.cell_type == "code"]
-    cells = [Cell(cell.source, cell.metadata.get("nbgrader", {}).get("grade", False)) for cell in code]
+    cells = [CodeCell(cell.source, cell.metadata.get("nbgrader", {}).get("grade", False)) for cell in code]
     verdict = judge(cells, masters, limits)
     if verdict["problem"]:
         raise StoppedError(verdict["problem"])

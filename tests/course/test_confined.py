@@ -509,13 +509,13 @@ def test_hidden_tests_see_the_notebook_and_visible_ones_run_there():
     test = "seen = [f(v) for v in (1, given)]\nassert sum(seen) == {}, seen"
     hidden = f"### BEGIN HIDDEN TESTS\n{test}\n### END HIDDEN TESTS\n"
     cells = [
-        confined.Cell("given = 2\n%time 1\nprint('said')\nimport sys; print('loud', file=sys.stderr)\n1 + 1"),
-        confined.Cell("def f(x):\n    return 2 * x"),
-        confined.Cell(f"# a comment\n{hidden.format(6)}assert f(3) == 6\nlater = 1", True),
-        confined.Cell(f"{hidden.format(7)}assert later", True),
-        confined.Cell(f"{hidden.format(6)}assert f(3) == 7, 'no'", True),
-        confined.Cell("f(", False),
-        confined.Cell("### BEGIN HIDDEN TESTS\nnowhere\n### END HIDDEN TESTS", True),
+        confined.CodeCell("given = 2\n%time 1\nprint('said')\nimport sys; print('loud', file=sys.stderr)\n1 + 1"),
+        confined.CodeCell("def f(x):\n    return 2 * x"),
+        confined.CodeCell(f"# a comment\n{hidden.format(6)}assert f(3) == 6\nlater = 1", True),
+        confined.CodeCell(f"{hidden.format(7)}assert later", True),
+        confined.CodeCell(f"{hidden.format(6)}assert f(3) == 7, 'no'", True),
+        confined.CodeCell("f(", False),
+        confined.CodeCell("### BEGIN HIDDEN TESTS\nnowhere\n### END HIDDEN TESTS", True),
     ]
     verdict = confined.judge(cells, confined.Path("."))
     assert (verdict["problem"], verdict["notes"]) == ("", [])

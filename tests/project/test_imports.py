@@ -23,6 +23,9 @@ ONLY_IN = {
     "jupytext": ("nfa.course",),
     "nbformat": ("nfa.course",),
     "nbgrader": ("nfa.course",),
+    "IPython": ("nfa.course.student",),  # this and the next two come with nbgrader
+    "psutil": ("nfa.course.confined",),
+    "traitlets": ("nfa.course",),
     "sklearn": ("nfa.experiments.classifier",),
 }
 
