@@ -129,8 +129,8 @@ def grade(problems: ProblemSet, submission: Submission, limits: Limits = Limits(
     if verdict["problem"]:
         raise StoppedError(verdict["problem"])
     told = {}
-    for name, cell, found in zip(names, cells, verdict["cells"], strict=True):
-        if cell.graded:
+    for name, code, found in zip(names, cells, verdict["cells"], strict=True):
+        if code.graded:
             told[name] = "{}: {}".format(*found["error"][:2]) if found["error"] else ""
     return told
 
@@ -204,8 +204,13 @@ class Students(exchange.Peer):
         self.said = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", "nfa.course.student", json.dumps(task)],
-            **{"cwd": folder, "env": _environment(folder), "pass_fds": [its.fileno()], "start_new_session": True},
-            **{"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": self.said},
+            cwd=folder,
+            env=_environment(folder),
+            pass_fds=[its.fileno()],
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self.said,
         )
         its.close()
         self.seen: dict[int, Any] = {}

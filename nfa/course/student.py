@@ -126,7 +126,7 @@ def _student(exchange: ModuleType, pipe: Connection) -> Any:
     class Shell(InteractiveShell):
         """IPython without history and terminal; it keeps the last traceback."""
 
-        lines: ClassVar[list[str]] = []
+        lines: list[str]
 
         def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
             self.lines = stb
@@ -140,11 +140,14 @@ def _student(exchange: ModuleType, pipe: Connection) -> Any:
     config = Config()
     config.HistoryManager.enabled = False
     shell = Shell.instance(config=config)
+    shell.lines = []
     known = {name: sys.modules[name] for name in WATCHED if name in sys.modules}
     before = {name: dict(vars(module)) for name, module in known.items()}
     before["sys"] = {}  # whose names change all the time; it is watched as a module
 
-    class Student(exchange.Peer):
+    peer: Any = exchange.Peer
+
+    class Student(peer):
         """What runs here, and whether a signal may interrupt it."""
 
         running = 0
