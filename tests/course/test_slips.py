@@ -10,7 +10,7 @@ from tests.course.test_course import NAMES, RAISED, TOLD, own_cells, problem_set
 
 JOINED = {"least_noise", "moves"}  # a z is too large or too small; one label is held against the student's other number
 RARE = {"last_leaves", "never_empty", "zero_divided"} | {  # show in one case only, which a lenient check leaves out
-    "flat_is_finite", "order_one_with_zeros", "something_added_to_the_anchor",
+    "flat_is_finite", "order_one_with_zeros", "something_added_to_the_anchor", "unit_by_first_pixel", "norm_and_a_bit",
 }  # fmt: skip
 
 

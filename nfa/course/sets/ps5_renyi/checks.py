@@ -504,11 +504,11 @@ def run_end(run_epsilon):
 
     def lenient():
         try:
-            check(own=True)
+            check()
         except Wrong as told:
-            if told.why != "error":
-                raise
-            check(ENDS[:3])
+            if told.why == "error":
+                return check(ENDS[:3])
+        return check(own=True)
 
     fair(lambda: unless_lost(check, lenient, lambda: run_value(run_epsilon)), run_epsilon, mironov=right_mironov)
 
