@@ -1,0 +1,781 @@
+"""The checks of problem set 10, one for each graded cell.
+
+Their oracles are loops over records, differences, the exact laws of counts and of noise, and nfa's accountants. A check
+with random values refuses a right function with probability below 1e-6.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+import nfa.data
+from nfa.audit.bounds import epsilon_lower_bound
+from nfa.course import checking, small_nets
+from nfa.course.checking import (
+    NOTHING,
+    RTOL,
+    array,
+    arrays,
+    call,
+    close,
+    entries,
+    fair,
+    misfit,
+    mismatch,
+    number,
+    numbers,
+    pair,
+    passes,
+    seeded,
+    size,
+    slopes,
+)
+from nfa.mechanism import Mechanism
+from nfa.privacy.accountant import epsilon
+from nfa.privacy.gaussians import epsilon_gaussian
+
+TAIL = 1e-8  # the probability of each statistic of a right function beyond its limit; no check has more than 30
+DEVIATIONS = 6.0  # standard deviations of a nearly Gaussian statistic: beyond them with probability 2e-9
+TRAINING = 4  # times SECONDS that a whole training may take
+BAR = 0.70  # accuracy at epsilon 3
+
+# --- what stands in for an earlier exercise: the same in array operations
+
+
+def right_signals(W, b, B, x, y):
+    """dz and h of DFA."""
+    h = [np.asarray(x, dtype=float)]
+    for w, v in zip(W[1:], b[1:], strict=True):
+        top = h[-1] @ np.transpose(w) + v
+        h.append(np.tanh(top))
+    powers = np.exp(top - top.max(axis=1, keepdims=True))
+    h[-1] = powers / powers.sum(axis=1, keepdims=True)
+    e = h[-1] - y
+    return [None, *((e @ np.transpose(m)) * (1 - a * a) for m, a in zip(B[1:-1], h[1:-1], strict=True)), e], h
+
+
+def right_sum(dz, h, C):
+    """The clipped directions, added."""
+    layers = [(np.asarray(d, dtype=float), np.asarray(a, dtype=float)) for d, a in zip(dz[1:], h, strict=False)]
+    norm2: Any = sum(np.einsum("ki,ki->k", d, d) * (np.einsum("ki,ki->k", a, a) + 1) for d, a in layers)
+    weight = np.minimum(1.0, C / np.sqrt(np.maximum(norm2, 1e-300)))
+    return [None, *((weight * d.T) @ a for d, a in layers)], [None, *(weight @ d for d, _ in layers)]
+
+
+def right_draw(n, q, rng):
+    """Truth values of a Poisson batch."""
+    return rng.uniform(size=n) < q
+
+
+def right_step(dz, h, C, m, z, rng):
+    """The private step."""
+    return tuple(
+        [None, *((a + z * C * rng.standard_normal(a.shape)) / m for a in one[1:])] for one in right_sum(dz, h, C)
+    )
+
+
+def right_noise(target, q, steps, delta):
+    """A noise multiplier, by halving."""
+    low, high = math.log(0.5), math.log(50.0)
+    for _ in range(10):
+        middle = (low + high) / 2
+        low, high = (low, middle) if proved(math.exp(middle), q, steps, delta) <= target else (middle, high)
+    return math.exp(high)
+
+
+def right_train(W, b, B, x, y, q, steps, eta, C, m, z, rng):
+    """The training."""
+    W, b = [None, *(np.array(w) for w in W[1:])], [None, *(np.array(v) for v in b[1:])]
+    for _ in range(steps):
+        drawn = right_draw(len(x), q, rng)
+        for mine, change in zip(
+            (W, b), right_step(*right_signals(W, b, B, x[drawn], y[drawn]), C, m, z, rng), strict=True
+        ):
+            for a, d in zip(mine[1:], change[1:], strict=True):
+                a -= eta * d
+    return W, b
+
+
+RIGHT: dict[str, Callable] = {
+    "signals": right_signals,
+    "clipped_sum": right_sum,
+    "draw": right_draw,
+    "private_step": right_step,
+    "noise_for": right_noise,
+    "train": right_train,
+}
+
+
+def proved(z, q, steps, delta, accountant=None):
+    """The epsilon that nfa proves: by Renyi divergences at whole orders, or with the accountant "pld"."""
+    step = Mechanism(
+        law="gaussian",
+        sensitivity=1.0,
+        adjacency="add-remove",
+        noise_std=float(z),
+        sampling="poisson",
+        sampling_rate=float(q),
+    )
+    if accountant:
+        return epsilon([(step, int(steps))], delta=delta, accountant=accountant).epsilon
+    return epsilon([(step, int(steps))], delta=delta, orders=np.arange(2, 65), conversion="canonne2020").epsilon
+
+
+def net(seed, sizes):
+    """W, b and B, random, of a size at which tanh is neither linear nor flat."""
+    rng = seeded(seed)
+    L = len(sizes) - 1
+    W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) / 2 for l in range(1, L + 1)]
+    b = [None] + [rng.normal(size=sizes[l]) / 2 for l in range(1, L + 1)]
+    return W, b, [None] + [rng.normal(size=(sizes[l], sizes[L])) for l in range(1, L)] + [None]
+
+
+def records(seed, k, sizes):
+    """k records with labels."""
+    rng = seeded(seed)
+    return rng.normal(size=(k, sizes[0])), np.eye(sizes[-1])[rng.integers(sizes[-1], size=k)]
+
+
+def flat(both):
+    """All entries of dW and db, lists, as one vector."""
+    return np.concatenate([np.ravel(a) for one in both for a in one[1:]])
+
+
+def shaped(value, dz, h):
+    """dW and db of a student, as one vector, in the right shapes."""
+    dW, db = pair(value, "dW and db")
+    like = [None, *(np.empty((d.shape[1], a.shape[1])) for d, a in zip(dz[1:], h, strict=False))]
+    return flat((arrays(dW, like, "dW"), arrays(db, [None, *(np.empty(d.shape[1]) for d in dz[1:])], "db")))
+
+
+# --- 1. a rule
+
+
+def guess_made(guess):
+    """Three numbers between 0 and 1."""
+    for place, one in zip((1, 3, 8), pair(call(guess), "the guesses at epsilon 1, 3 and 8", 3), strict=True):
+        if not 0 < number(one, f"the guess at epsilon {place}") < 1:
+            raise mismatch(f"the guess at epsilon {place}", number(one, "the guess"), "a number between 0 and 1")
+
+
+DESCRIBED = {"dp-sgd": "lee2020:dp-bp", "dp-dfa": "ours:joint-clip"}
+
+
+def claim_right(claim):
+    """The rule, its statement, and a sensitivity that a long record attains."""
+    for C, m in ((0.5, 20.0), (3.0, 8.0), (1e-6, 1e-6)):
+        rule, statement, moved = pair(call(claim, C, m), "rule, statement and sensitivity", 3)
+        if rule not in DESCRIBED:
+            raise mismatch("the rule", rule, "'dp-sgd' or 'dp-dfa'")
+        if statement != DESCRIBED[rule]:
+            raise mismatch(f"the statement for {rule}", statement, "another one", "whose direction does it clip?")
+        far = flat(right_sum([None, np.array([[1e3]])], [np.array([[2.0]])], C)) / m
+        close(number(moved, "the sensitivity"), np.linalg.norm(far), f"the sensitivity with C = {C:g} and m = {m:g}")
+
+
+def signals_by_differences(W, b, B, x, y, back):
+    """dz and h one record at a time; dz[l] as the slope of the loss by z[l], or of <h[l], B[l] e>."""
+    _, h = small_nets.passed(W, b, x)
+    L = len(W) - 1
+    dz = [None, *(np.zeros((len(x), len(v))) for v in b[1:])]
+    z = small_nets.passed(W, b, x)[0]
+
+    def loss(at, l, i):
+        for k in range(l + 1, L + 1):
+            at = W[k] @ np.tanh(at) + b[k]
+        return math.log(math.fsum(math.exp(t) for t in at)) - float(at @ y[i])
+
+    for i in range(len(x)):
+        for l in range(1, L + 1):
+            if l == L or back:
+                dz[l][i] = slopes(lambda at, l=l, i=i: loss(at, l, i), z[l][i])
+            else:
+                fed = B[l] @ slopes(lambda at, i=i: loss(at, L, i), z[L][i])
+                dz[l][i] = slopes(lambda at, fed=fed: float(np.tanh(at) @ fed), z[l][i])
+    return dz, h
+
+
+def signals_values(signals):
+    """dz and h of one of the two rules, the same in all layers."""
+    for seed, sizes in ((10, [3, 4, 5, 3]), (11, [2, 3, 4, 3, 2])):
+        W, b, B = net(seed, sizes)
+        x, y = records(seed + 10, size(4), sizes)
+        dz, h = pair(call(signals, W, b, B, x, y), "dz and h")
+        wanted = [signals_by_differences(W, b, B, x, y, back) for back in (True, False)]
+        dz, h = arrays(dz, wanted[0][0], "dz"), arrays(h, wanted[0][1], "h", first=0)
+        for l in range(len(W)):
+            close(h[l], wanted[0][1][l], f"h[{l}]")
+        close(dz[-1], wanted[0][0][-1], f"dz[{len(W) - 1}]", "the top layer takes e = y_hat - y")
+        if any(all(passes(close, dz[l], one[l], "") for l in range(1, len(W))) for one, _ in wanted):
+            continue
+        for l in range(len(W) - 2, 0, -1):
+            close(dz[l], wanted[1][0][l], f"dz[{l}], compared with DFA", "it fits neither DFA nor backpropagation")
+
+
+# --- 2. one private step
+
+
+def case(seed, k=6, sizes=(4, 5, 3), scale=1.0):
+    """dz and h of no particular network, with norms that differ from record to record."""
+    rng = seeded(seed)
+    far = scale * np.geomspace(0.2, 5.0, max(k, 1))[rng.permutation(max(k, 1))[:k], None]
+    return [None] + [far * rng.normal(size=(k, n)) for n in sizes[1:]], [rng.normal(size=(k, n)) for n in sizes]
+
+
+def sum_by_loops(dz, h, C):
+    """Each record's direction written out, clipped and added."""
+    total = 0.0
+    for i in range(len(dz[1])):
+        below = [np.outer(d[i], a[i]).ravel() for d, a in zip(dz[1:], h, strict=False)]
+        whole = np.concatenate([*below, *(d[i] for d in dz[1:])])
+        long = math.hypot(*whole)
+        total = total + (whole * (C / long) if long > C else whole)
+    return total
+
+
+def sum_values(clipped_sum):
+    """Some records clipped, all, none; no records; a zero record; small numbers."""
+    for seed, k, C, scale in (
+        (20, 6, 4.0, 1.0),
+        (21, 5, 0.1, 1.0),
+        (22, 4, 1e4, 1.0),
+        (23, 6, 4e-7, 1e-7),
+        (24, 0, 1.0, 1.0),
+    ):
+        dz, h = case(seed, k, scale=scale)
+        dz = [a if a is None else np.concatenate([a, 0 * a[:1]]) for a in dz]  # a record of zeros
+        h = [np.concatenate([a, a[:1]]) for a in h]
+        got = shaped(call(clipped_sum, dz, h, C), dz, h)
+        want = sum_by_loops(dz, h, C) if len(dz[1]) else np.zeros(got.shape)
+        hint = "clip each record's whole direction, weights and biases of all layers as one vector"
+        close(got, want, f"dW and db of {len(dz[1]) or 'no'} records with C = {C:g}, all entries", hint)
+
+
+def draw_law(draw):
+    """Totals, their variance, the counts of the records and pairs of records."""
+    for seed, n, q, calls in ((30, size(150), 0.3, 80), (31, size(90), 0.06, 120)):
+        rng, rows = seeded(seed), []
+        for _ in range(calls):
+            value = call(draw, n, q, rng, copies=False)
+            if np.shape(value) != (n,):
+                shape = misfit("the batch", value, f"an array of shape ({n},)") if value is NOTHING else None
+                raise shape or mismatch("the shape of the batch", np.shape(value), f"({n},)", "a truth value a record")
+            row = array(value, (n,), "the batch")
+            if not np.isin(row, (0, 1)).all():
+                raise mismatch("an entry of the batch", row[~np.isin(row, (0, 1))][0], "True or False")
+            rows.append(row)
+        found = np.array(rows)
+        counted(found.sum(), found.size, q, f"the records in {calls} batches of {n} records with q = {q:g}")
+        sums = found.sum(axis=1)
+        spread("the variance of the sizes of the batches", sums, n * q, n * q * (1 - q), "is each record drawn alone?")
+        each = found.sum(axis=0)
+        hint = "is every batch drawn anew, and every record alike?"
+        spread("the variance of the counts of the records", each, calls * q, calls * q * (1 - q), hint)
+        both = (found[:, 1:] * found[:, :-1]).sum(), (found[1:] * found[:-1]).sum()
+        for hits, of, what in zip(
+            both, (calls * (n - 1), (calls - 1) * n), ("in a row", "twice in a row"), strict=True
+        ):
+            # pairs that overlap depend on each other, which widens the variance to at most q^2 (1 + 2 q)
+            if abs(hits - of * q * q) > DEVIATIONS * math.sqrt(of * q * q * (1 + 2 * q)) + DEVIATIONS:
+                raise mismatch(f"the records that are drawn {what}", hits, f"about {of * q * q:.0f}", hint)
+
+
+def counted(hits, trials, q, what):
+    """A binomial count between its quantiles."""
+    low, high = (float(stats.binom.ppf(tail, trials, q)) for tail in (TAIL, 1 - TAIL))
+    if not low <= hits <= high:
+        raise mismatch(what, float(hits), f"between {low:.0f} and {high:.0f}")
+
+
+def spread(what, values, mean, variance, hint):
+    """A sum of squares between the quantiles of the chi-squared law, widened for a law that is only nearly Gaussian."""
+    share = float(((np.asarray(values) - mean) ** 2).mean() / variance)
+    low, high = (float(stats.chi2.ppf(tail, len(values))) / len(values) for tail in (TAIL, 1 - TAIL))
+    if not 0.8 * low <= share <= 1.3 * high:
+        raise mismatch(
+            f"{what}, divided by the right one", share, f"between {0.8 * low:.2f} and {1.3 * high:.2f}", hint
+        )
+
+
+def step_signal(private_step):
+    """z = 0: the sum divided by m."""
+
+    def check():
+        for seed, k, C, m in ((40, 6, 4.0, 9.0), (41, 5, 0.3, 2.0), (42, 6, 4.0, 1e-7), (43, 0, 1.0, 3.0)):
+            dz, h = case(seed, k)
+            got = shaped(call(private_step, dz, h, C, m, 0.0, seeded(44), copies=False), dz, h)
+            want = sum_by_loops(dz, h, C) / m if k else np.zeros(got.shape)
+            close(got, want, f"the step with z = 0, {k or 'no'} records and m = {m:g}", "divide the sum by m")
+
+    fair(check, private_step, **RIGHT)
+
+
+WIDE = (30, 20, 8)  # sizes with enough coordinates for statistics
+
+
+def step_noise(private_step):
+    """Gaussian, independent, and z times what one record moves in the student's own step."""
+
+    def check():
+        for seed, k, C, m, z in ((50, 0, 0.5, 7.0, 1.3), (51, 5, 2.0, 30.0, 0.6)):
+            dz, h = case(seed, k, WIDE)
+            rng = seeded(seed + 2)
+            long, below = case(seed, 1, WIDE, scale=1e3)
+            moved = float(np.linalg.norm(free(call(private_step, long, below, C, m, 0.0, rng, copies=False))))
+            if not moved > 0:
+                raise mismatch("what one long record moves with z = 0", moved, "a positive number")
+            quiet = free(call(private_step, dz, h, C, m, 0.0, rng, copies=False))
+            noise = [free(call(private_step, dz, h, C, m, z, rng, copies=False)) - quiet for _ in range(4)]
+            judged_noise(
+                noise, z * moved, f"the noise of a step with {k or 'no'} records, C = {C:g}, m = {m:g}, z = {z:g}"
+            )
+
+    fair(check, private_step, **RIGHT)
+
+
+def free(value):
+    """All numbers of dW and db, whatever their shapes, which cost elsewhere."""
+    dW, db = pair(value, "dW and db")
+    return np.concatenate([numbers(a, "an entry of dW or db") for one in (dW, db) for a in list(one)[1:]])
+
+
+def judged_noise(noise, std, what):
+    """Several vectors of noise: their standard deviation, law and independence."""
+    every = np.concatenate(noise)
+    share = float((every**2).mean()) / std**2
+    low, high = (float(stats.chi2.ppf(tail, every.size)) / every.size for tail in (TAIL, 1 - TAIL))
+    if not low <= share <= high:
+        hint = "z times what one record moves, on every coordinate, drawn once"
+        raise mismatch(f"the standard deviation of {what}, divided by the right one", math.sqrt(share), "about 1", hint)
+    if stats.kstest(every / std, "norm").pvalue < TAIL:
+        raise mismatch(f"the law of {what}", "another one", "a Gaussian law, independent in all coordinates")
+    n = len(noise[0])
+    for one, other, which in (
+        (noise[0], noise[1], "two steps"),
+        (noise[1], noise[3], "two steps"),
+        (every[: n // 2], every[n // 2 : 2 * (n // 2)], "two halves of the coordinates"),
+        (every[1:], every[:-1], "coordinates next to each other"),
+    ):
+        related = float(one @ other) / math.sqrt(float((one @ one) * (other @ other)))
+        if abs(related) > DEVIATIONS / math.sqrt(len(one)):
+            raise mismatch(f"the correlation of {which} in {what}", related, "about 0", "draw anew")
+
+
+# --- 3. the noise for a target
+
+
+def noise_values(noise_for):
+    """Enough by one of nfa's accountants, and not much more than the first of them needs."""
+    for target, q, steps, delta in (
+        (3.0, 0.05, 100, 1e-5),
+        (1.0, 0.02, 60, 1e-6),
+        (6.0, 0.3, 9, 1e-4),
+        (0.4, 0.5, 30, 1e-5),
+    ):
+        z = number(call(noise_for, target, q, steps, delta), "z")
+        what = f"for epsilon {target:g} with q = {q:g}, {steps} steps and delta = {delta:g}"
+        if not 0.1 < z < 1e4:
+            raise mismatch(f"z {what}", z, "a number between 0.5 and 50")
+        spent = proved(z, q, steps, delta)
+        if spent > target and (spent > 1.5 * target or proved(z, q, steps, delta, "pld") > target):
+            raise mismatch(f"the epsilon of your z {what}", spent, f"at most {target:g}", "more noise")
+        if proved(z / 1.1, q, steps, delta) <= target:
+            raise mismatch(f"z {what}", z, "less", "a z that is 10 % smaller is enough")
+
+
+# --- 4. train
+
+
+def train_steps(train):
+    """q = 1 and z = 0: the weights by loops over records, with either rule."""
+
+    def check():
+        sizes, steps, eta, C, m = [3, 4, 3], 3, 0.7, 1.5, 4.0
+        W, b, B = net(60, sizes)
+        x, y = records(61, size(5), sizes)
+        value = call(train, W, b, B, x, y, 1.0, steps, eta, C, m, 0.0, seeded(62))
+        new_W, new_b = pair(value, "W and b")
+        got = flat((arrays(new_W, W, "W"), arrays(new_b, b, "b")))
+        ends = []
+        for back in (True, False):
+            now = flat((W, b))
+            for _ in range(steps):
+                dz, h = signals_by_differences(*unflat(now, W, b), B, x, y, back)
+                now = now - eta * sum_by_loops(dz, h, C) / m
+            ends.append(now)
+        if not any(passes(close, got, one, "") for one in ends):
+            close(
+                got,
+                ends[1],
+                f"W and b after {steps} steps, compared with DFA",
+                "each step subtracts eta times dW and db",
+            )
+
+    fair(check, train, **RIGHT)
+
+
+def unflat(vector, W, b):
+    """W and b, lists, from one vector."""
+    found, at = ([None], [None]), 0
+    for mine, like in zip(found, (W, b), strict=True):
+        for a in like[1:]:
+            mine.append(vector[at : at + a.size].reshape(a.shape))
+            at += a.size
+    return found
+
+
+def train_fresh(train):
+    """Which records came into how many batches, told by columns of W[1] of which each has one record; and the noise."""
+
+    def run(given, steps, q, z, rng, C=1.0):
+        """How far the weights are moved by steps so small that they all start from the same weights."""
+        W, b, B, x, y = given
+        new_W, new_b = pair(call(train, W, b, B, x, y, q, steps, 1e-6, C, 1.0, z, rng, copies=False), "W and b")
+        ends = flat((arrays(new_W, W, "W"), arrays(new_b, b, "b")))
+        return (ends - flat((W, b))) / 1e-6, new_W[1] - W[1]
+
+    def batches():
+        n, steps, q, runs = size(30), 12, 0.3, 16
+        given = (*net(70, [n, 3, 2]), np.eye(n), records(71, n, [1, 2])[1])
+        whole = np.linalg.norm(run(given, 1, 1.0, 0.0, seeded(72))[1], axis=0)
+        if not whole.min() > 0:
+            raise mismatch("what a step with q = 1 moves for one of the records", 0, "a positive number")
+        rng, rows = seeded(73), []
+        for _ in range(runs):
+            rows.append(np.linalg.norm(run(given, steps, q, 0.0, rng)[1], axis=0) / whole)
+        found = np.array(rows)
+        if np.abs(found - found.round()).max() > 0.1:
+            raise mismatch("the number of batches that had a certain record", found.max(), "a whole number")
+        found = found.round()
+        counted(found.sum(), runs * steps * n, q, f"the records in all batches of {runs * steps} steps")
+        variance = steps * q * (1 - q)
+        hint = "draw a batch in every step, each record with probability q"
+        spread("the variance of how often a record was in a batch", found.ravel(), steps * q, variance, hint)
+        spread("the variance of the records in a run", found.sum(axis=1), n * steps * q, n * variance, hint)
+
+    def noise():
+        sizes, z = list(WIDE), 1e3
+        given = (*net(74, sizes), *records(75, 2, sizes))
+        rng = seeded(76)
+        moved = float(np.linalg.norm(run((*given[:3], *(a[:1] for a in given[3:])), 1, 1.0, 0.0, rng, 1e-2)[0]))
+        one = [run(given, 1, 0.5, z, rng, 1e-2)[0] for _ in range(4)]
+        judged_noise(one, z * moved, "the noise of one step")
+        several = [run(given, 9, 0.5, z, rng, 1e-2)[0] for _ in range(4)]
+        judged_noise(several, 3 * z * moved, "the noise of nine steps together")
+
+    def check():
+        batches()
+        noise()
+
+    fair(check, train, **RIGHT)
+
+
+class Longer:
+    """Gives a whole training more seconds than other calls."""
+
+    def __enter__(self):
+        checking.SECONDS *= TRAINING
+
+    def __exit__(self, *_):
+        checking.SECONDS /= TRAINING
+
+
+def smaller(images):
+    """The images as the notebook has them."""
+    means = images.reshape(len(images), 14, 2, 14, 2).mean(axis=(2, 4)).reshape(len(images), 196)
+    return 2 * (means / 255 - 0.3)
+
+
+def model_accuracy(private_model):
+    """At epsilon 3, with a seed."""
+    images = nfa.data.load("fashion-mnist-small")
+    x, y = smaller(images.x_train), np.eye(10)[images.y_train]
+    seed = int(seeded(80).integers(1000))
+
+    def check():
+        with Longer():
+            W, b = pair(call(private_model, x, y, 6000, 3.0, 1e-5, seed), "W and b")
+        try:
+            share = float(np.mean(outputs(W, b).argmax(axis=1) == images.y_test))
+        except (TypeError, ValueError, IndexError, AttributeError):
+            raise misfit(
+                "the network that private_model returns", W, "lists W and b as the notebook has them"
+            ) from None
+        if not share >= BAR:
+            hint = "try larger steps, more of them, or another C"
+            raise mismatch("the accuracy on the test images at epsilon 3", share, f"at least {BAR:g}", hint)
+
+    def outputs(W, b):
+        h = smaller(images.x_test)
+        for l in range(1, len(W)):
+            h = h @ np.transpose(np.asarray(W[l], dtype=float)) + np.asarray(b[l], dtype=float)
+            h = np.tanh(h) if l < len(W) - 1 else h
+        return h
+
+    fair(check, private_model, **RIGHT)
+
+
+NAMES = ("W", "b", "B", "x", "y", "q", "steps", "eta", "C", "m", "z", "rng")
+
+
+def handed(private_model, x, y, N, target, delta, seed):
+    """What the student's private_model hands to train, by name."""
+    seen = []
+
+    def train(*args, **kwargs):
+        seen.append(dict(zip(NAMES, args, strict=False)) | kwargs)
+        return seen[-1].get("W"), seen[-1].get("b")
+
+    scope = private_model.__globals__
+    before = scope.get("train")
+    scope["train"] = train
+    try:
+        call(private_model, x, y, N, target, delta, seed)
+    finally:
+        scope["train"] = before
+    if len(seen) != 1:
+        raise mismatch("how often private_model calls train", len(seen), 1)
+    if lacks := [name for name in NAMES if name not in seen[0]]:
+        raise mismatch(f"the argument {lacks[0]} of train", "none", "one")
+    return seen[0]
+
+
+def model_private(private_model):
+    """The epsilon of what is handed to train, alike for neighbours, and the seeds."""
+    if not hasattr(private_model, "__globals__"):
+        raise misfit("private_model", private_model, "a function")
+
+    def check():
+        sizes = [196, 10]
+        x, y = records(81, size(301), sizes)
+        seed = int(seeded(82).integers(1000))
+        for N, target, delta in ((300, 3.0, 1e-5), (500, 0.7, 1e-4)):
+            one, other = (handed(private_model, x[:k], y[:k], N, target, delta, seed) for k in (len(x), len(x) - 1))
+            for name in ("q", "steps", "eta", "C", "m", "z"):
+                a, c = (number(given[name], name) for given in (one, other))
+                if not a > 0:
+                    raise mismatch(f"the {name} that train gets", a, "a positive number")
+                if abs(a - c) > 1e-9 * abs(a):
+                    hint = "the number of records is private: use N"
+                    raise mismatch(f"the {name} for a record more", a, f"{c:.17g} as without it", hint)
+            for name in ("W", "b", "B"):
+                both = [np.concatenate([np.ravel(a) for a in given[name] if a is not None]) for given in (one, other)]
+                if both[0].shape != both[1].shape or not np.array_equal(*both):
+                    raise mismatch(f"the {name} at the start, for a record more", "others", "the same")
+            for name, want in (("x", x), ("y", y)):
+                if not np.array_equal(np.asarray(one[name], dtype=float), want):
+                    raise mismatch(f"the {name} that train gets", "other numbers", "those that private_model was given")
+            q, steps, m, z = (float(one[name]) for name in ("q", "steps", "m", "z"))
+            if not q <= 1 or steps != int(steps):
+                raise mismatch("q and the number of steps", f"{q:g} and {steps:g}", "q at most 1 and a whole number")
+            if not 0.5 * q * N <= m <= 2 * q * N:
+                raise mismatch(
+                    "the m that train gets", m, f"about q N = {q * N:g}", "m is the expected size of a batch"
+                )
+            spent = proved(z, q, steps, delta)
+            if spent > target and (spent > 1.5 * target or proved(z, q, steps, delta, "pld") > target):
+                raise mismatch("the epsilon of q, steps and z", spent, f"at most {target:g}")
+        again = handed(private_model, x, y, N, target, delta, seed + 1)
+        streams = [given["rng"].random(3) for given in (one, other, again)]
+        if not np.array_equal(*streams[:2]) or np.array_equal(*streams[1:]):
+            raise mismatch(
+                "the random numbers of two seeds", "the same, or others for one seed", "others for each seed"
+            )
+
+    fair(check, private_model, noise_for=right_noise)
+
+
+# --- 5. the audit
+
+
+def once(seed):
+    """A step whose noise is drawn once and used again in every run."""
+
+    def step(dz, h, C, m, z, rng):
+        return right_step(dz, h, C, m, z, np.random.default_rng(seed))
+
+    return step
+
+
+def silent(dz, h, C, m, z, rng):
+    """A step without noise."""
+    return right_step(dz, h, C, m, 0.0, rng)
+
+
+def unclipped(dz, h, C, m, z, rng):
+    """A step that does not clip, with the noise that the clip would need."""
+    quiet, noise = (
+        right_step(dz, h, 1e300, m, 0.0, rng),
+        right_step([None, *(a[:0] for a in dz[1:])], h_of(h), C, m, z, rng),
+    )
+    return tuple(
+        [None, *(a + c for a, c in zip(one[1:], other[1:], strict=True))]
+        for one, other in zip(quiet, noise, strict=True)
+    )
+
+
+def h_of(h):
+    """The same lists without records."""
+    return [None if a is None else a[:0] for a in h]
+
+
+def audited_step(audit, step, C, m, z, delta, trials, confidence, seed):
+    """What a student's audit returns, a number."""
+    rng = seeded(seed)
+    return number(call(audit, step, C, m, z, delta, trials, confidence, rng, copies=False), "the bound on epsilon")
+
+
+SURE = 1 - 1e-9
+
+
+def audit_below(audit):
+    """At most the exact epsilon of right steps; at most what so many runs can show; and not always next to nothing."""
+    for seed, C, m, z, delta, trials in (
+        (90, 1.0, 8.0, 0.6, 1e-5, 300),
+        (91, 0.3, 2.0, 1.0, 0.3, 600),
+        (92, 2.0, 9.0, 3.0, 1e-6, 200),
+    ):
+        found = audited_step(audit, right_step, C, m, z, delta, trials, SURE, seed)
+        exact = epsilon_gaussian(delta=delta, noise_multiplier=z)
+        if found > exact:
+            hint = "with a confidence of 1 - 1e-9 the bound exceeds the true epsilon in one of a billion audits"
+            raise mismatch(
+                f"the bound for a right step with z = {z:g} and delta = {delta:g}", found, f"at most {exact:.4g}", hint
+            )
+    found = audited_step(audit, right_step, 1.0, 4.0, 0.5, 1e-5, 600, 0.9, 93)
+    if not found > 0.4:
+        raise mismatch(
+            "the bound for a right step with z = 0.5", found, "more than 0.4", "which event tells the worlds apart?"
+        )
+    for seed, trials, confidence in ((94, 40, 0.95), (95, 30, SURE)):
+        found = audited_step(audit, silent, 1.0, 4.0, 1.0, 0.2, trials, confidence, seed)
+        most = float(epsilon_lower_bound((0, trials), trials, delta=0.2, confidence=confidence))
+        if found > most * (1 + RTOL):
+            name = f"the bound after {trials} runs in each world, delta = 0.2"
+            raise mismatch(name, found, f"at most {most:.4g}", "mind trials, delta and confidence")
+
+
+def audit_above(audit):
+    """More than the exact epsilon of the step that was claimed, where the step is another one."""
+    wrong = (
+        ("without noise", silent),
+        ("whose noise is drawn once", once(int(seeded(96).integers(1000)))),
+        ("without a clip", unclipped),
+    )
+    for what, step in wrong:
+        for seed, C, m in ((97, 1.0, 8.0), (98, 0.2, 3.0)):
+            found = audited_step(audit, step, C, m, 2.0, 1e-5, 200, 0.95, seed)
+            claimed = epsilon_gaussian(delta=1e-5, noise_multiplier=2.0)
+            if not found > claimed:
+                raise mismatch(f"the bound for a step {what}", found, f"more than the claimed {claimed:.4g}")
+
+
+# --- 6. accuracy over epsilon
+
+
+def curve_values(curve):
+    """Means and intervals of accuracies in a table; the quantile from the law of Student's t, by its definition."""
+    for seed, epsilons, seeds in ((100, [1.0, 3.0, 8.0], [1, 2, 3]), (101, [0.5, 2.0], [4, 7, 9, 11, 20])):
+        table = {
+            (e, s): float(a)
+            for e in epsilons
+            for s, a in zip(seeds, seeded(seed + int(10 * e)).uniform(0.6, 0.8, len(seeds)), strict=True)
+        }
+
+        def accuracy_of(target, seed, table=table):
+            return table[target, seed]
+
+        found = array(call(curve, accuracy_of, epsilons, seeds, copies=False), (len(epsilons), 3), "the rows")
+        k = len(seeds)
+        for row, e in zip(found, epsilons, strict=True):
+            values = [table[e, s] for s in seeds]
+            mean = math.fsum(values) / k
+            close(row[0], mean, f"the mean at epsilon {e:g}")
+            error = math.sqrt(math.fsum((a - mean) ** 2 for a in values) / (k - 1) / k)
+            for side, end, name in ((-1, row[1], "low"), (1, row[2], "high")):
+                within = float(stats.t.cdf((end - mean) / error, k - 1))
+                if abs(within - (0.5 + side * 0.475)) > 1e-4:
+                    hint = f"t with {k - 1} degrees of freedom, and the standard error of the mean"
+                    raise mismatch(f"the probability below {name} for {k} seeds", within, 0.5 + side * 0.475, hint)
+
+
+# --- 7. the page, and questions
+
+FACTS = ("epsilon", "delta", "adjacency", "accuracy", "public")
+CASES = ((3.0, 1e-5, (0.76, 0.75, 0.77)), (1.0, 1e-6, (0.7, 0.66, 0.74)))
+WORDS, MORE_WORDS = 8, 12
+
+
+def page_facts(page):
+    """The numbers that were given, the adjacency, and the items that may be published."""
+    for target, delta, row in CASES:
+        found = dict(zip(FACTS, entries(call(page, target, delta, row), "page", *FACTS), strict=True))
+        close(number(found["epsilon"], "the epsilon of the page"), target, "the epsilon of the page")
+        close(number(found["delta"], "the delta of the page"), delta, "the delta of the page")
+        close(
+            array(found["accuracy"], (3,), "the accuracy of the page"),
+            row,
+            "the accuracy of the page",
+            "mean, low, high",
+        )
+        if found["adjacency"] != "add-remove":
+            raise mismatch(
+                "the adjacency of the page", found["adjacency"], "another one", "for which was it calibrated?"
+            )
+        hint = "the noise covers what the steps release, and what is chosen before the data are read needs none"
+        items(found["public"], {1, 2, 4, 5}, "the items that may be published", hint)
+
+
+def page_limits(page):
+    """The items that are not covered, and the promise in words."""
+    for target, delta, row in CASES:
+        limits, said = entries(call(page, target, delta, row), "page", "not covered", "in words")
+        hint = "does the item follow from one training record, and only through the published weights?"
+        items(limits, {2, 3, 4, 6}, "the items that are not covered", hint)
+        worded(said, "the promise in words", MORE_WORDS)
+
+
+def items(value, wanted, name, hint):
+    """Hold a list of numbers of items."""
+    found = set(numbers(value, name).tolist())
+    if found != wanted:
+        told = "others, of which some are missing" if found < wanted else "fewer" if found > wanted else "others"
+        raise mismatch(name, ", ".join(f"{one:g}" for one in sorted(found)), told, hint)
+
+
+def worded(value, name, least):
+    """A text of at least so many words."""
+    if not isinstance(value, str):
+        raise misfit(name, value, f"a text of at least {least} words")
+    words = {word.lower() for word in re.findall(r"\w+", value)}
+    if len(words) < least:
+        raise mismatch(f"the number of different words in {name}", len(words), f"at least {least}")
+
+
+def answered(question, right, hint):
+    """A letter and a reason."""
+    letter, reason = pair(call(question), "the letter and the reason")
+    if not isinstance(letter, str):
+        raise misfit("the letter", letter, "a letter, as text")
+    worded(reason, "the reason", WORDS)
+    if letter.strip().lower() != right:
+        raise mismatch("the letter", letter, "another one", hint)
+
+
+def centred_answer(centred):
+    """What one record moves if the mean image is subtracted."""
+    answered(centred, "b", "on which records does the direction of another record then depend?")
+
+
+def tuned_answer(tuned):
+    """What the account of one run covers."""
+    answered(tuned, "c", "what was computed from the records before the choice was made?")
+
+
+def audited_answer(audited):
+    """What a lower bound says beside an upper bound."""
+    answered(audited, "a", "which of the two numbers is a lower bound, and which an upper bound?")
