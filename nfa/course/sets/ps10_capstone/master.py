@@ -283,7 +283,7 @@ check_it("ps10_capstone", globals(), "centred_answer", "sum_values", "draw_law",
 # %% [markdown]
 # ## 3. The noise for a target (1 point)
 #
-# Find a noise multiplier z for which the epsilon of the run is at most the target. It may be at most 10 % larger than
+# Find a noise multiplier z for which the epsilon of the run is at most the target. It may be at most 20 % larger than
 # the smallest z that the accountant below proves. You can use this accountant of nfa or your own from problem set 5.
 # The epsilon is that of add-remove, Poisson batches and Gaussian noise. A proof with a better accountant than this one
 # also counts.
@@ -321,7 +321,7 @@ def noise_for(target, q, steps, delta):
 
 
 # %% noise_values points=1
-# 1 point: enough noise, and at most 10 % more than needed
+# 1 point: enough noise, and at most 20 % more than needed
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

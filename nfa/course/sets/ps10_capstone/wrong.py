@@ -1,0 +1,234 @@
+"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+
+A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+"""
+
+# %% guessed_in_percent score=19 fails=["guess_made"]
+# wrote percentages
+("guess", "[0.6, 0.7, 0.8]", "[60, 70, 80]")
+
+# %% replaced_record score=19 fails=["claim_right"]
+# took the sensitivity for a record that is replaced
+("claim", "C / m", "2 * C / m")
+
+# %% other_statement score=19 fails=["claim_right"]
+# cited the bound of the paper, which clips errors and inputs
+("claim", "ours:joint-clip", "lee2020:sens-total")
+
+# %% no_derivative score=19 fails=["signals_values"]
+# left out the derivative of tanh
+("signals", " * (1 - h[l] ** 2)", "")
+
+# %% layer_by_layer score=19 fails=["sum_values"]
+# clipped each layer to C by itself
+(
+    "clipped_sum",
+    "    norms = np.sqrt(sum((dz[l] ** 2).sum(axis=1) * (1 + (h[l - 1] ** 2).sum(axis=1)) for l in layers))\n",
+    "    norms = [None] + [np.sqrt((dz[l] ** 2).sum(axis=1) * (1 + (h[l - 1] ** 2).sum(axis=1))) for l in layers]\n",
+)
+("clipped_sum", "np.maximum(norms, C)", "np.maximum(norms[l], C)")
+
+# %% biases_forgotten score=19 fails=["sum_values"]
+# left the biases out of the norm
+("clipped_sum", "(1 + (h[l - 1] ** 2).sum(axis=1))", "(h[l - 1] ** 2).sum(axis=1)")
+
+# %% fixed_batches score=19 fails=["draw_law"]
+# drew batches of the fixed size q n
+("draw", "rng.random(n) < q", "rng.permutation(n) < q * n")
+
+# %% own_generator score=19 fails=["draw_law"]
+# made a new generator in every call, so that all batches are the same
+("draw", "rng.random(n)", "np.random.default_rng(0).random(n)")
+
+# %% noise_for_each_record score=19 fails=["step_noise"]
+# added noise to every record's direction before the sum
+("private_step", "z * C, a.shape", "z * C * math.sqrt(max(len(dz[1]), 1)), a.shape")
+
+# %% step_without_noise score=19 fails=["step_noise"]
+# forgot the noise
+("private_step", "z * C", "0 * C")
+
+# %% one_draw_for_all score=19 fails=["step_noise"]
+# drew the noise once, with a generator of its own that begins again in every step
+("private_step", "rng.normal", "np.random.default_rng(3).normal")
+
+# %% noise_after_the_mean score=19 fails=["step_noise"]
+# added the noise of the sum to the mean
+("private_step", "(a + rng.normal(0, z * C, a.shape)) / m", "a / m + rng.normal(0, z * C, a.shape)")
+
+# %% one_number_for_all_coordinates score=19 fails=["step_noise"]
+# drew one number for each layer
+("private_step", "z * C, a.shape", "z * C")
+
+# %% mean_of_the_batch score=19 fails=["step_signal"]
+# divided the sum by the number of records in the batch
+(
+    "private_step",
+    "(a + rng.normal(0, z * C, a.shape)) / m",
+    "a / max(len(dz[1]), 1) + rng.normal(0, z * C, a.shape) / max(len(dz[1]), 1)",
+)
+
+# %% too_little_noise score=19 fails=["noise_values"]
+# accounted for one step
+("noise_for", "spent(middle, q, steps, delta)", "spent(middle, q, 1, delta)")
+
+# %% noise_to_be_safe score=19 fails=["noise_values"]
+# doubled the noise to be safe
+("noise_for", "return high", "return 2 * high")
+
+# %% sampling_forgotten score=19 fails=["noise_values"]
+# left out the sampling, which costs accuracy
+("noise_for", "spent(middle, q, steps, delta)", "spent(middle, 1.0, steps, delta)")
+
+# %% infinite_loop score=19 fails=["noise_values"]
+# halves until the two ends meet, which they never do
+("noise_for", "high > 1.01 * low", "high != low")
+
+# %% one_batch_for_all_steps score=19 fails=["train_fresh"]
+# drew one batch before the loop
+(
+    "train",
+    "    for _ in range(steps):\n        batch = draw(len(x), q, rng)\n",
+    "    batch = draw(len(x), q, rng)\n    for _ in range(steps):\n",
+)
+
+# %% same_noise_in_every_step score=19 fails=["train_fresh"]
+# began the generator again in every step
+("train", "private_step(dz, h, C, m, z, rng)", "private_step(dz, h, C, m, z, np.random.default_rng(5))")
+
+# %% shuffled score=19 fails=["train_fresh"]
+# shuffled the records and cut them into batches
+("train", "batch = draw(len(x), q, rng)", "batch = np.roll(np.arange(len(x)), round(q * len(x)) * _) < q * len(x)")
+
+# %% climbs score=19 fails=["train_steps"]
+# added the direction in place of subtracting it
+("train", "w - eta * d", "w + eta * d")
+
+# %% size_of_the_batch_for_m score=19 fails=["train_steps"]
+# gave the step the number of records in the batch
+(
+    "train",
+    "private_step(dz, h, C, m, z, rng)",
+    "private_step(dz, h, C, max(batch.sum(), 1), z * max(batch.sum(), 1) / m, rng)",
+)
+
+# %% one_step score=19 fails=["model_accuracy"]
+# trained with a learning rate at which nothing moves
+("private_model", "8.0", "0.008")
+
+# %% private_number score=19 fails=["model_private"]
+# divided by the number of records that are there
+("private_model", "q * N", "q * len(x)")
+
+# %% accounted_for_less score=19 fails=["model_private"]
+# found the noise for one epoch and trained for five
+("private_model", "noise_for(target, q, steps, delta)", "noise_for(target, q, 20, delta)")
+
+# %% one_seed score=19 fails=["model_private"]
+# the noise is the same with every seed
+("private_model", "np.random.default_rng([seed, 1])", "np.random.default_rng(1)")
+
+# %% believes_the_mean score=19 fails=["centred_answer"]
+# thought that the clip takes care of everything
+("centred", '"b"', '"a"')
+
+# %% no_reason score=19 fails=["tuned_answer"]
+# gave a letter and hardly a reason
+("tuned", "All 24 runs read the same records, and which of them wins can depend on one record.", "It is obvious.")
+
+# %% audit_is_the_truth score=19 fails=["audited_answer"]
+# took the lower bound for the truth
+("audited", '"a"', '"b"')
+
+# %% estimate_for_a_bound score=19 fails=["audit_below"]
+# returned the estimate, without a confidence
+(
+    "audit",
+    "epsilon_lower_bound(hits, trials, delta=delta, confidence=confidence)",
+    "max(0.0, math.log((hits[1] + 0.1) / (hits[0] + 0.1)))",
+)
+
+# %% threshold_of_zero score=19 fails=["audit_above"]
+# counts releases above a fixed number, which a noise that is drawn once can hide
+("audit", "middle = np.mean(tries)", "middle = 0.5 * C / m")
+
+# %% short_record score=19 fails=["audit_above"]
+# took a record no longer than C, which a missing clip does not change
+("audit", "100 * C", "1.0 * C")
+
+# %% variance_by_n score=19 fails=["curve_values"]
+# divided by k in place of k - 1
+("curve", "ddof=1", "ddof=0")
+
+# %% gaussian_quantile score=19 fails=["curve_values"]
+# took 1.96 for three seeds
+("curve", "stats.t.ppf(0.975, len(found) - 1)", "1.96")
+
+# %% one_sided score=19 fails=["curve_values"]
+# took the quantile of one side
+("curve", "0.975", "0.95")
+
+# %% publishes_the_sizes score=19 fails=["page_facts"]
+# published the sizes of the batches, too
+("page", "[1, 2, 4, 5]", "[1, 2, 3, 4, 5]")
+
+# %% replaced_on_the_page score=19 fails=["page_facts"]
+# promised another adjacency than the noise was calibrated for
+("page", '"add-remove"', '"replace-one"')
+
+# %% covers_everything score=19 fails=["page_limits"]
+# thought that the choice of the settings is covered
+("page", "[2, 3, 4, 6]", "[2, 3, 6]")
+
+
+# %% tampered score=17 fails=["sum_values", "audit_below", "audit_above"]
+# returned zeros and rewrote the graded cells so that they pass; they are restored before grading
+# %% clipped_sum
+def clipped_sum(dz, h, C):
+    zeros = [None] + [np.zeros((dz[l].shape[1], h[l - 1].shape[1])) for l in range(1, len(dz))]
+    return zeros, [None] + [np.zeros(dz[l].shape[1]) for l in range(1, len(dz))]
+
+
+# %% audit
+def audit(step, C, m, z, delta, trials, confidence, rng):
+    return 0.0
+
+
+# %% sum_values
+assert True
+
+# %% audit_below
+print("all checks passed")
+
+# %% audit_above
+pass
+
+# %% slips
+# one slip in the reference solution, and the one graded cell that it must fail
+("private_step", ") / m", ")", "step_signal")
+("private_step", "z * C", "z * C / m", "step_noise")
+("private_step", "z * C", "z", "step_noise")
+("private_step", "rng.normal(0, z * C, a.shape)", "rng.laplace(0, z * C, a.shape)", "step_noise")
+("private_step", "z * C", "2 * z * C", "step_noise")
+("clipped_sum", "np.maximum(norms, C)", "norms", "sum_values")
+("clipped_sum", "np.sqrt(sum(", "(sum(", "sum_values")
+("clipped_sum", "kept[l].sum(axis=0)", "dz[l].sum(axis=0)", "sum_values")
+("train", "w - eta * d", "w - d", "train_steps")
+("train", "v - eta * d", "v", "train_steps")
+("train", "C, m, z, rng)\n", "C, m, z / 2, rng)\n", "train_fresh")
+("train", "draw(len(x), q, rng)", "draw(len(x), q / 2, rng)", "train_steps")
+("private_model", "8.0", "-8.0", "model_accuracy")
+("private_model", "[seed, 1]", "[1, 1]", "model_private")
+("private_model", "noise_for(target, q, steps, delta)", "noise_for(target, q, steps, 0.1)", "model_private")
+("audit", "delta=delta", "delta=0.0", "audit_below")
+("audit", "confidence=confidence", "confidence=0.5", "audit_below")
+("audit", "np.mean(tries)", "np.max(tries)", "audit_above")
+("page", '"delta": delta', '"delta": 1e-5', "page_facts")
+("page", "[1, 2, 4, 5]", "[1, 2]", "page_facts")
+("page", "[2, 3, 4, 6]", "[1, 2, 3, 4, 6]", "page_limits")
+(
+    "page",
+    "Whether or not my image is in the data, all published weights have nearly the same chance.",
+    "It is private.",
+    "page_limits",
+)
