@@ -107,7 +107,8 @@ def assert_goals_fit(text, problems):
     """The page for teachers has the sections of every set, and the minutes, points and statements of this one."""
     parts = [part for part in re.findall("(?m)^## (.*)$", text) if part != "The claims, and whose they are"]
     assert parts == ["What a student can do afterwards", "Parts", "Mistakes to expect", "To discuss"]
-    assert re.match(rf"# Problem set {problems.name[2]}: \w.*\n\n{problems.minutes} minutes, 20 points[.,]", text)
+    (number,) = re.findall(r"^ps(\d+)_", problems.name)
+    assert re.match(rf"# Problem set {number}: \w.*\n\n{problems.minutes} minutes, 20 points[.,]", text)
     rows = re.findall(r"(?m)^\| \d .*\| (\d+) \| .* \|$", text)
     assert sum(map(int, rows)) == problems.points
     (listed,) = re.findall(r"(?s)\nStatements: (.*?)\.\n\n", text)

@@ -68,7 +68,7 @@ x_test, labels_test = smaller(images.x_test), images.y_test
 
 def network(sizes, seed):
     """Random W, b and B for a network of these sizes."""
-    rng = np.random.default_rng([seed, 0])
+    rng = np.random.default_rng([seed, 2026])  # a stream of its own: the noise must not repeat it
     L = len(sizes) - 1
     W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) / np.sqrt(sizes[l - 1]) for l in range(1, L + 1)]
     b = [None] + [np.zeros(sizes[l]) for l in range(1, L + 1)]
