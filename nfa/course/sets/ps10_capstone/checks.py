@@ -169,19 +169,21 @@ DESCRIBED = {"dp-sgd": "lee2020:dp-bp", "dp-dfa": "ours:joint-clip"}
 
 
 def claim_right(claim):
-    """The rule, its statement, and a sensitivity that a long record attains."""
+    """The rule, its statement, and a sensitivity that a record of large norm attains."""
     for C, m in ((0.5, 20.0), (3.0, 8.0), (1e-6, 1e-6)):
         rule, statement, moved = pair(call(claim, C, m), "rule, statement and sensitivity", 3)
         if rule not in DESCRIBED:
             raise mismatch("the rule", rule, "'dp-sgd' or 'dp-dfa'")
         if statement != DESCRIBED[rule]:
-            raise mismatch(f"the statement for {rule}", statement, "another one", "whose direction does it clip?")
+            raise mismatch(
+                f"the statement for {rule}", statement, "another one", "which direction is clipped in this statement?"
+            )
         far = flat(right_sum([None, np.array([[1e3]])], [np.array([[2.0]])], C)) / m
         close(number(moved, "the sensitivity"), np.linalg.norm(far), f"the sensitivity with C = {C:g} and m = {m:g}")
 
 
 def signals_by_differences(W, b, B, x, y, back):
-    """dz and h one record at a time; dz[l] as the slope of the loss by z[l], or of <h[l], B[l] e>."""
+    """dz and h, one record at a time. dz[l] is the derivative by z[l] of the loss, or of <h[l], B[l] e>."""
     _, h = small_nets.passed(W, b, x)
     L = len(W) - 1
     dz = [None, *(np.zeros((len(x), len(v))) for v in b[1:])]
@@ -203,7 +205,7 @@ def signals_by_differences(W, b, B, x, y, back):
 
 
 def signals_values(signals):
-    """dz and h of one of the two rules, the same in all layers."""
+    """dz and h of one of the two rules, with the same rule in all layers."""
     for seed, sizes in ((10, [3, 4, 5, 3]), (11, [2, 3, 4, 3, 2])):
         W, b, B = net(seed, sizes)
         x, y = records(seed + 10, size(4), sizes)
@@ -235,13 +237,13 @@ def sum_by_loops(dz, h, C):
     for i in range(len(dz[1])):
         below = [np.outer(d[i], a[i]).ravel() for d, a in zip(dz[1:], h, strict=False)]
         whole = np.concatenate([*below, *(d[i] for d in dz[1:])])
-        long = math.hypot(*whole)
-        total = total + (whole * (C / long) if long > C else whole)
+        norm = math.hypot(*whole)
+        total = total + (whole * (C / norm) if norm > C else whole)
     return total
 
 
 def sum_values(clipped_sum):
-    """Some records clipped, all, none; no records; a zero record; small numbers."""
+    """Some, all or no records are clipped. Some batches have no record, a record of zeros, or small values."""
     for seed, k, C, scale in (
         (20, 6, 4.0, 1.0),
         (21, 5, 0.1, 1.0),
@@ -266,7 +268,9 @@ def draw_law(draw):
             value = call(draw, n, q, rng, copies=False)
             if np.shape(value) != (n,):
                 shape = misfit("the batch", value, f"an array of shape ({n},)") if value is NOTHING else None
-                raise shape or mismatch("the shape of the batch", np.shape(value), f"({n},)", "a truth value a record")
+                raise shape or mismatch(
+                    "the shape of the batch", np.shape(value), f"({n},)", "one truth value for each record"
+                )
             row = array(value, (n,), "the batch")
             if not np.isin(row, (0, 1)).all():
                 raise mismatch("an entry of the batch", row[~np.isin(row, (0, 1))][0], "True or False")
@@ -274,9 +278,15 @@ def draw_law(draw):
         found = np.array(rows)
         counted(found.sum(), found.size, q, f"the records in {calls} batches of {n} records with q = {q:g}")
         sums = found.sum(axis=1)
-        spread("the variance of the sizes of the batches", sums, n * q, n * q * (1 - q), "is each record drawn alone?")
+        spread(
+            "the variance of the sizes of the batches",
+            sums,
+            n * q,
+            n * q * (1 - q),
+            "is each record drawn independently of the others?",
+        )
         each = found.sum(axis=0)
-        hint = "is every batch drawn anew, and every record alike?"
+        hint = "is every batch a new draw, with the same q for every record?"
         spread("the variance of the counts of the records", each, calls * q, calls * q * (1 - q), hint)
         both = (found[:, 1:] * found[:, :-1]).sum(), (found[1:] * found[:-1]).sum()
         for hits, of, what in zip(
@@ -305,7 +315,7 @@ def spread(what, values, mean, variance, hint):
 
 
 def step_signal(private_step):
-    """z = 0: the sum divided by m; the mean of several steps if there is noise nevertheless, which costs below."""
+    """With z = 0, the sum divided by m. If there is noise nevertheless, the mean of several steps is compared."""
 
     def check(times=1):
         for seed, k, C, m in ((40, 6, 4.0, 9.0), (41, 5, 0.3, 2.0), (42, 6, 4.0, 1e-7), (43, 0, 1.0, 3.0)):
@@ -325,7 +335,7 @@ WIDE = (30, 20, 8)  # sizes with enough coordinates for statistics
 
 
 def step_noise(private_step):
-    """Gaussian, independent, and z times what one record moves in the student's own step."""
+    """The noise is Gaussian and independent. Its deviation is z times what one record moves in the student's step."""
 
     def check():
         for seed, k, C, m, z in ((50, 0, 0.5, 7.0, 1.3), (51, 5, 2.0, 30.0, 0.6)):
@@ -347,7 +357,7 @@ def step_noise(private_step):
 
 
 def free(value):
-    """All numbers of dW and db, whatever their shapes, which cost elsewhere."""
+    """All entries of dW and db in any shape. Wrong shapes lose the point of another cell."""
     dW, db = pair(value, "dW and db")
     return np.concatenate([numbers(a, "an entry of dW or db") for one in (dW, db) for a in list(one)[1:]])
 
@@ -371,7 +381,7 @@ def judged_noise(noise, std, what):
     ):
         related = float(one @ other) / math.sqrt(float((one @ one) * (other @ other)))
         if abs(related) > DEVIATIONS / math.sqrt(len(one)):
-            raise mismatch(f"the correlation of {which} in {what}", related, "about 0", "draw anew")
+            raise mismatch(f"the correlation of {which} in {what}", related, "about 0", "draw new noise")
 
 
 # --- 3. the noise for a target
@@ -439,17 +449,17 @@ def unflat(vector, W, b):
 
 
 def train_fresh(train):
-    """Which records came into how many batches, told by columns of W[1] of which each has one record; and the noise."""
+    """The noise, and in how many batches each record was. Each record changes a column of W[1] of its own."""
 
     def run(given, steps, q, z, rng, C=1.0, eta=1e-6):
-        """How far the weights are moved, divided by eta, and the change of W[1]. Small steps keep the direction."""
+        """The change of all weights, divided by eta, and the change of W[1]. The direction stays nearly the same."""
         W, b, B, x, y = given
         new_W, new_b = pair(call(train, W, b, B, x, y, q, steps, eta, C, 1.0, z, rng, copies=False), "W and b")
         ends = flat((arrays(new_W, W, "W"), arrays(new_b, b, "b")))
         return (ends - flat((W, b))) / eta, new_W[1] - W[1]
 
     def moves(runs, steps, q, rng):
-        """For each run and record, how far W[1] is moved by this record."""
+        """For each run and record, the norm of the change of W[1] from this record."""
         n = size(30)
         W, b, B = net(70, [n, 3, 2])
         W[1] *= 0.0  # so that float32 holds its small changes
@@ -460,7 +470,9 @@ def train_fresh(train):
         steps, q, rng = 12, 0.3, seeded(72)
         whole = moves(1, 1, 1.0, rng)
         if not whole.min() > 0:
-            raise mismatch("what a step with q = 1 moves for one of the records", 0, "a positive number")
+            raise mismatch(
+                "the change of the weights by a step with q = 1, for one of the records", 0, "a positive number"
+            )
         found = moves(16, steps, q, rng) / whole
         if np.abs(found - found.round()).max() > 0.1:
             raise mismatch("the number of batches that had a certain record", found.max(), "a whole number")
@@ -486,7 +498,7 @@ def train_fresh(train):
         rng = seeded(76)
 
         def moves_by(steps):
-            """By the noise of so many steps: all entries, or W[1] alone where the steps have lost their point."""
+            """The change from the noise of so many steps: all entries, or W[1] alone if train_steps has failed."""
             both = [run(given, steps, 0.5, z, rng, 1e-2, 1e-2) for _ in range(4)]
             return [one.ravel() if lost else whole for whole, one in both]
 
@@ -540,7 +552,7 @@ def model_accuracy(private_model):
                 "the network that private_model returns", W, "lists W and b as the notebook has them"
             ) from None
         if not share >= BAR:
-            hint = "try larger steps, more of them, or another C"
+            hint = "try another learning rate, more steps, or another C"
             raise mismatch("the accuracy on the test images at epsilon 3", share, f"at least {BAR:g}", hint)
 
     def outputs(W, b):
@@ -557,7 +569,7 @@ NAMES = ("W", "b", "B", "x", "y", "q", "steps", "eta", "C", "m", "z", "rng")
 
 
 def handed(private_model, x, y, N, target, delta, seed):
-    """What the student's private_model hands to train, by name."""
+    """The arguments that the student's private_model passes to train, by name."""
     seen = []
 
     def train(*args, **kwargs):
@@ -566,20 +578,20 @@ def handed(private_model, x, y, N, target, delta, seed):
 
     scope = private_model.__globals__
     before = scope.get("train")
-    scope["train"] = train
+    scope.update(train=train)
     try:
         call(private_model, x, y, N, target, delta, seed)
     finally:
-        scope["train"] = before
+        scope.update(train=before)
     if len(seen) != 1:
-        raise mismatch("how often private_model calls train", len(seen), 1)
+        raise mismatch("the number of calls of train in private_model", len(seen), 1)
     if lacks := [name for name in NAMES if name not in seen[0]]:
         raise mismatch(f"the argument {lacks[0]} of train", "none", "one")
     return seen[0]
 
 
 def model_private(private_model):
-    """The epsilon of what is handed to train, alike for neighbours, and the seeds."""
+    """The epsilon of what is passed to train. Neighbours have the same settings, and seeds differ."""
     if not hasattr(private_model, "__globals__"):
         raise misfit("private_model", private_model, "a function")
 
@@ -595,14 +607,14 @@ def model_private(private_model):
                     raise mismatch(f"the {name} that train gets", a, "a positive number")
                 if abs(a - c) > 1e-9 * abs(a):
                     hint = "the number of records is private: use N"
-                    raise mismatch(f"the {name} for a record more", a, f"{c:.17g} as without it", hint)
+                    raise mismatch(f"the {name} with one more record", a, f"{c:.17g} as without this record", hint)
             for name in ("W", "b", "B"):
                 both = [np.concatenate([np.ravel(a) for a in given[name] if a is not None]) for given in (one, other)]
                 if both[0].shape != both[1].shape or not np.array_equal(*both):
-                    raise mismatch(f"the {name} at the start, for a record more", "others", "the same")
+                    raise mismatch(f"the {name} at the start, with one more record", "other values", "the same values")
             for name, want in (("x", x), ("y", y)):
                 if not np.array_equal(np.asarray(one[name], dtype=float), want):
-                    raise mismatch(f"the {name} that train gets", "other numbers", "those that private_model was given")
+                    raise mismatch(f"the {name} that train gets", "other values", "the values that private_model got")
             q, steps, m, z = (float(one[name]) for name in ("q", "steps", "m", "z"))
             if not q <= 1 or steps != int(steps):
                 raise mismatch("q and the number of steps", f"{q:g} and {steps:g}", "q at most 1 and a whole number")
@@ -617,7 +629,9 @@ def model_private(private_model):
         streams = [given["rng"].random(3) for given in (one, other, again)]
         if not np.array_equal(*streams[:2]) or np.array_equal(*streams[1:]):
             raise mismatch(
-                "the random numbers of two seeds", "the same, or others for one seed", "others for each seed"
+                "the random values of two seeds",
+                "the same, or different ones for one seed",
+                "different ones for each seed",
             )
 
     fair(check, private_model, noise_for=right_noise)
@@ -641,7 +655,7 @@ def silent(dz, h, C, m, z, rng):
 
 
 def unclipped(dz, h, C, m, z, rng):
-    """A step that does not clip, with the noise that the clip would need."""
+    """A step without a clip, with the noise of a step with the clip."""
     quiet, noise = (
         right_step(dz, h, 1e300, m, 0.0, rng),
         right_step([None, *(a[:0] for a in dz[1:])], h_of(h), C, m, z, rng),
@@ -668,7 +682,7 @@ def audited_step(audit, step, C, m, z, delta, trials, confidence, seed):
     given = audited, C, m, z, delta, trials, confidence, seeded(seed)
     found = number(call(audit, *given, copies=False), "the bound on epsilon")
     if others and step is right_step:
-        raise mismatch("C, m or z of a call of step", others[0], "what audit was given")
+        raise mismatch("C, m or z of a call of step", others[0], "the value that audit got")
     return found
 
 
@@ -676,7 +690,7 @@ SURE = 1 - 1e-9
 
 
 def audit_below(audit):
-    """At most the exact epsilon of right steps; at most what so many runs can show; and not always next to nothing."""
+    """For right steps at most the exact epsilon, at most what so many runs can show, and not always nearly zero."""
     for seed, C, m, z, delta, trials in (
         (90, 1.0, 8.0, 0.6, 1e-5, 300),
         (91, 0.3, 2.0, 1.0, 0.3, 600),
@@ -692,18 +706,18 @@ def audit_below(audit):
     found = audited_step(audit, right_step, 1.0, 4.0, 0.5, 1e-5, 600, 0.9, 93)
     if not found > 0.4:
         raise mismatch(
-            "the bound for a right step with z = 0.5", found, "more than 0.4", "which event tells the worlds apart?"
+            "the bound for a right step with z = 0.5", found, "more than 0.4", "which event distinguishes the worlds?"
         )
     for seed, trials, confidence in ((94, 40, 0.95), (95, 30, SURE)):
         found = audited_step(audit, silent, 1.0, 4.0, 1.0, 0.2, trials, confidence, seed)
         most = float(epsilon_lower_bound((0, trials), trials, delta=0.2, confidence=confidence))
         if found > most * (1 + RTOL):
             name = f"the bound after {trials} runs in each world, delta = 0.2"
-            raise mismatch(name, found, f"at most {most:.4g}", "mind trials, delta and confidence")
+            raise mismatch(name, found, f"at most {most:.4g}", "use trials, delta and confidence")
 
 
 def audit_above(audit):
-    """More than the exact epsilon of the step that was claimed, where the step is another one."""
+    """For three wrong steps, more than the exact epsilon of the right step."""
     wrong = (
         ("without noise", silent),
         ("whose noise is drawn once", once(int(seeded(96).integers(1000)))),
@@ -767,9 +781,12 @@ def page_facts(page):
         )
         if found["adjacency"] != "add-remove":
             raise mismatch(
-                "the adjacency of the page", found["adjacency"], "another one", "for which was it calibrated?"
+                "the adjacency of the page",
+                found["adjacency"],
+                "another one",
+                "for which adjacency was the noise calibrated?",
             )
-        hint = "the noise covers what the steps release, and what is chosen before the data are read needs none"
+        hint = "the noise covers what the steps release, and choices before the data are read need no noise"
         items(found["public"], {1, 2, 4, 5}, "the items that may be published", hint)
 
 
@@ -783,10 +800,10 @@ def page_limits(page):
 
 
 def items(value, wanted, name, hint):
-    """Hold a list of numbers of items."""
+    """Compare a list of numbers of items with the right one."""
     found = set(numbers(sorted(value) if isinstance(value, set) else value, name).tolist())
     if found != wanted:
-        told = "others, of which some are missing" if found < wanted else "fewer" if found > wanted else "others"
+        told = "more items" if found < wanted else "fewer items" if found > wanted else "other items"
         raise mismatch(name, ", ".join(f"{one:g}" for one in sorted(found)), told, hint)
 
 
@@ -810,15 +827,15 @@ def answered(question, right, hint):
 
 
 def centred_answer(centred):
-    """What one record moves if the mean image is subtracted."""
-    answered(centred, "b", "on which records does the direction of another record then depend?")
+    """How far one record moves the sum if the mean image is subtracted."""
+    answered(centred, "b", "on which records does the direction of each record then depend?")
 
 
 def tuned_answer(tuned):
-    """What the account of one run covers."""
-    answered(tuned, "c", "what was computed from the records before the choice was made?")
+    """Which data the account of one run covers."""
+    answered(tuned, "c", "which results had been computed from the records before the choice?")
 
 
 def audited_answer(audited):
-    """What a lower bound says beside an upper bound."""
+    """How a lower bound and an upper bound fit together."""
     answered(audited, "a", "which of the two numbers is a lower bound, and which an upper bound?")

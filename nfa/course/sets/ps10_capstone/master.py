@@ -12,17 +12,18 @@
 # **Have these pages open**: Lee & Kifer (2020), Section 3.2, Section 4 up to Algorithm 1, and Section 5. Problem sets
 # 2, 3, 5 and 9 come before this one. About 120 minutes, 20 points.
 #
-# You train a private model on real images. You choose a rule, cite its sensitivity, calibrate the noise to
-# $\epsilon = 3$ and $\delta = 10^{-5}$, train, audit your own step, measure the accuracy with intervals, and write one
-# page that says what your guarantee covers and what it does not cover.
+# You train a private model on real images. You choose a rule, cite its sensitivity, and calibrate the noise to
+# $\epsilon = 3$ and $\delta = 10^{-5}$. Then you train, audit your own step, and measure the accuracy with intervals.
+# At the end, you write one page that states what your guarantee covers and what it does not cover.
 #
 # Replace every `raise NotImplementedError`. You may paste what you wrote in earlier problem sets. Loops or array
-# operations, float64 or float32, and helper functions in the same cell are all fine. A cell with points shows you a
-# few of its checks. Other checks run when your notebook is graded. Do not change those cells, because grading restores
-# them. A mistake in an earlier exercise does not cost points again in a later one.
+# operations, float64 or float32, and helper functions in the same cell are all fine. After each exercise, `check_it`
+# runs its checks with other values than grading. The checks of grading are hidden in the cells with points. Do not
+# change these cells, because grading restores them. A mistake in an earlier exercise does not cost points again in a
+# later one.
 #
-# `nfa eq ours:joint-clip` shows what stands behind a tag such as [ours:joint-clip]. When your notebook is graded, each
-# call of one of your functions has three seconds of computing. A whole training has twelve seconds.
+# `nfa eq ours:joint-clip` explains a tag such as [ours:joint-clip]. In grading, each call of one of your functions has
+# three seconds of processor time. A whole training has twelve seconds.
 #
 # Notation, as in problem set 9: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are records.
 #
@@ -32,15 +33,15 @@
 # | `W[l]`, `b[l]` | `(n_l, n_{l-1})`, `(n_l,)` | weights and biases of layer l = 1..L |
 # | `B[l]` | `(n_l, n_L)` | fixed random feedback of layer l = 1..L-1 |
 # | `z[l]`, `h[l]` | `(k, n_l)` | before and after the activation; `h[0]` is x, and layer l reads `h[l-1]` |
-# | `dz[l]` | `(k, n_l)` | what layer l learns from |
-# | `C`, `m` | numbers > 0 | the bound of the clip, and the public number that sums are divided by |
+# | `dz[l]` | `(k, n_l)` | the signal for layer l; record i's direction for `W[l]` is `np.outer(dz[l][i], h[l-1][i])` |
+# | `C`, `m` | numbers > 0 | the norm that directions are clipped to, and the public number that we divide sums by |
 # | `z` (a number) | | the noise multiplier: standard deviation of the noise / sensitivity |
 # | `q` | 0 < q ≤ 1 | the probability that a record is in a batch |
-# | `N` | | the public number of records, declared before anybody looks at the data |
+# | `N` | | the public number of records, declared before anybody reads the data |
 #
-# The data are the 6,000 training images and 1,000 test images of `fashion-mnist-small`, which is embedded in nfa. The
-# images are averaged over 2 by 2 pixels. The numbers 0.3 and 2 below are public, because nobody computed them from
-# these images.
+# The data are the 6,000 training images and 1,000 test images of `fashion-mnist-small`, which is part of nfa. We
+# average the images over squares of 2 by 2 pixels. The numbers 0.3 and 2 below are public, because they were not
+# computed from these images.
 
 # %% setting
 import math
@@ -56,7 +57,7 @@ DELTA, N = 1e-5, 6000
 
 
 def smaller(images):
-    """Images (k, 1, 28, 28) of bytes as rows (k, 196) of numbers between -0.6 and 1.4."""
+    """Images (k, 1, 28, 28) of bytes as rows (k, 196) of values between -0.6 and 1.4."""
     means = images.reshape(len(images), 14, 2, 14, 2).mean(axis=(2, 4)).reshape(len(images), 196)
     return 2 * (means / 255 - 0.3)
 
@@ -68,7 +69,7 @@ x_test, labels_test = smaller(images.x_test), images.y_test
 
 def network(sizes, seed):
     """Random W, b and B for a network of these sizes."""
-    rng = np.random.default_rng([seed, 2026])  # a stream of its own: the noise must not repeat it
+    rng = np.random.default_rng([seed, 2026])  # a separate stream, which the noise must not repeat
     L = len(sizes) - 1
     W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) / np.sqrt(sizes[l - 1]) for l in range(1, L + 1)]
     b = [None] + [np.zeros(sizes[l]) for l in range(1, L + 1)]
@@ -89,16 +90,16 @@ def forward(W, b, x):
 
 
 def accuracy(W, b, x, labels):
-    """The share of records whose largest output is that of their label."""
+    """The share of records for which the largest output is that of the label."""
     return float(np.mean(forward(W, b, x)[1][-1].argmax(axis=1) == labels))
 
 
 # %% [markdown]
-# ## 1. A rule and what protects it (4 points)
+# ## 1. A rule and its sensitivity (4 points)
 #
-# **Predict** first: what accuracy on the test images will your model have at $\epsilon = 1$, 3 and 8? Without privacy,
-# this network reaches about 0.82. Every guess between 0 and 1 gets the point. You compare it with your result in
-# part 6.
+# **Predict** first. What accuracy on the test images will your model have at $\epsilon = 1$, 3 and 8? Without noise, a
+# network with one hidden layer of 32 units reaches 0.82 to 0.84 in 1,000 steps with six seeds. Every guess between 0
+# and 1 gets the point. You compare your guess with your result in part 6.
 
 
 # %% guess solution=true
@@ -117,15 +118,23 @@ from nfa.course import checks
 checks("ps10_capstone").guess_made(guess)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "guess_made")
+
 # %% [markdown]
 # Choose the rule that you will train with:
 #
-# - `"dp-sgd"`: dz is the gradient of the loss, by backpropagation;
+# - `"dp-sgd"`: dz is the gradient of the loss by z, from backpropagation.
 # - `"dp-dfa"`: $\delta z^L = e = \hat y - y$ and $\delta z^l = (B^l e) \odot \tanh'(z^l)$ for $l < L$ [lee2020:eq5].
 #
-# In both, each record's whole direction (all layers, weights and biases, as one long vector) is clipped to the norm C.
-# The clipped directions are added, and the sum is divided by the public m. How far can one record that is added or
-# removed move this mean? Name the statement of nfa's ledger that describes your rule, one of `"lee2020:dp-bp"`,
+# Both rules clip each record's whole direction to the norm C. The whole direction is one long vector with the weights
+# and biases of all layers. The rules add the clipped directions and divide the sum by the public m. Suppose that one
+# record is added or removed. How far can this mean move at most?
+#
+# Also name the statement of nfa's ledger that describes your rule. It is one of `"lee2020:dp-bp"`,
 # `"lee2020:sens-total"`, `"ours:joint-clip"` and `"ours:hybrid-sensitivity"`. Read them with `nfa eq`.
 
 
@@ -144,6 +153,13 @@ from nfa.course import checks
 
 checks("ps10_capstone").claim_right(claim)
 ### END HIDDEN TESTS
+
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "claim_right")
 
 
 # %% signals solution=true
@@ -167,20 +183,21 @@ checks("ps10_capstone").signals_values(signals)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps10_capstone", globals(), "guess_made", "claim_right", "signals_values")
+check_it("ps10_capstone", globals(), "signals_values")
 
 # %% [markdown]
-# **Question.** Before the training, somebody subtracts the mean of all training images from every image. Nothing else
-# changes, and the noise is as before. Which sentence is true?
+# **Question.** Before the training, somebody subtracts the mean of all training images from every image. Everything
+# else, also the noise, stays the same. Which sentence is true?
 #
 # - `"a"`: The guarantee holds as before, because each record's direction is still clipped to C.
-# - `"b"`: The guarantee no longer follows, because one record then changes what the other records add.
+# - `"b"`: The guarantee no longer follows, because one record then changes the directions of all other records.
 # - `"c"`: The guarantee holds if the mean is divided by the public m instead of the number of images.
 #
-# Return the letter, and your reason in at least eight words. The letter is graded. Your teacher reads the reason.
+# Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
+# reads the reason.
 
 
 # %% centred solution=true
@@ -199,16 +216,22 @@ from nfa.course import checks
 checks("ps10_capstone").centred_answer(centred)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "centred_answer")
+
 # %% [markdown]
 # ## 2. One private step (4 points)
 #
-# Clip each record's whole direction to C, and add the directions up. Do not divide yet. A batch may have no records,
-# and a direction may be zero.
+# Clip each record's whole direction to C, and add the clipped directions. Do not divide yet. A batch can have no
+# records, and a direction can be zero.
 
 
 # %% clipped_sum solution=true
 def clipped_sum(dz, h, C):
-    """The lists dW and db: the whole directions of the records, each clipped to C, added up; slot 0 is None."""
+    """The lists dW and db: the sum of the whole directions of the records, each clipped to C; slot 0 is None."""
     ### BEGIN SOLUTION
     layers = range(1, len(dz))
     norms = np.sqrt(sum((dz[l] ** 2).sum(axis=1) * (1 + (h[l - 1] ** 2).sum(axis=1)) for l in layers))
@@ -225,8 +248,14 @@ from nfa.course import checks
 checks("ps10_capstone").sum_values(clipped_sum)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "sum_values")
+
 # %% [markdown]
-# Poisson sampling: every record is in the batch with probability q, independently of all others.
+# Draw a batch with Poisson sampling. Every record is in the batch with probability q, independently of all others.
 
 
 # %% draw solution=true
@@ -238,17 +267,23 @@ def draw(n, q, rng):
 
 
 # %% draw_law points=1
-# 1 point: the law of the batches, tested with statistics that a right function fails once in a million seeds
+# 1 point: the law of the batches; a right function fails with a probability below one in a million
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps10_capstone").draw_law(draw)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "draw_law")
+
 # %% [markdown]
-# The private step: the sum of the clipped directions, plus Gaussian noise on every coordinate, divided by m. Draw the
-# noise once for the sum, not once for each record. Its standard deviation is z times the distance that one record can
-# move **the sum**.
+# The private step adds Gaussian noise to every coordinate of the sum of the clipped directions, and then divides by m.
+# Draw the noise once for the sum, not once for each record. The standard deviation of the noise is z times the distance
+# that one record can move **the sum**.
 
 
 # %% private_step solution=true
@@ -269,7 +304,7 @@ checks("ps10_capstone").step_signal(private_step)
 ### END HIDDEN TESTS
 
 # %% step_noise points=1
-# 1 point: the law of the noise, compared with what one record moves in your own step
+# 1 point: the law of the noise, compared with the distance that one record moves your own step
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -277,23 +312,24 @@ checks("ps10_capstone").step_noise(private_step)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
-check_it("ps10_capstone", globals(), "centred_answer", "sum_values", "draw_law", "step_signal", "step_noise")
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "step_signal", "step_noise")
 
 # %% [markdown]
 # ## 3. The noise for a target (1 point)
 #
-# Find a noise multiplier z for which the epsilon of the run is at most the target. It may be at most 20 % larger than
-# the smallest z that the accountant below proves. You can use this accountant of nfa or your own from problem set 5.
-# The epsilon is that of add-remove, Poisson batches and Gaussian noise. A proof with a better accountant than this one
-# also counts.
+# Find a noise multiplier z for which the epsilon of the run is at most the target. The adjacency is add-remove, the
+# batches are Poisson batches, and the noise is Gaussian. Your z may be at most 20 % larger than the smallest z that the
+# accountant `spent` below accepts. You can use `spent`, your own accountant from problem set 5, or a better one.
 
 # %% accountant
 ORDERS = np.arange(2, 65)
 
 
 def spent(z, q, steps, delta):
-    """The epsilon of that many steps with the noise multiplier z, by Renyi divergences at whole orders."""
+    """The epsilon of this many steps with the noise multiplier z, from Renyi divergences of whole orders."""
     step = Mechanism(
         law="gaussian",
         sensitivity=1.0,
@@ -329,14 +365,16 @@ checks("ps10_capstone").noise_values(noise_for)
 ### END HIDDEN TESTS
 
 # %%
-# to try it
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
 check_it("ps10_capstone", globals(), "noise_values")
 
 # %% [markdown]
 # ## 4. Train (5 points)
 #
-# Each step draws a batch of its own, computes the private step with noise of its own, and subtracts `eta` times it from
-# W and b.
+# Each step draws a new batch, and computes a private step with new noise. Then the step subtracts `eta` times the
+# result from W and b.
 
 
 # %% train solution=true
@@ -362,21 +400,27 @@ checks("ps10_capstone").train_steps(train)
 ### END HIDDEN TESTS
 
 # %% train_fresh points=1
-# 1 point: every step has a batch of its own and noise of its own
+# 1 point: every step has a new batch and new noise
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps10_capstone").train_fresh(train)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "train_steps", "train_fresh")
+
 # %% [markdown]
-# Now choose everything: the sizes of the layers, q, the number of steps, eta and C. Call your `train` exactly once. The
-# accuracy on the test images at $\epsilon = 3$ must be at least **0.70**. The reference, DFA, reaches 0.755 to
-# 0.786 with six seeds. The training must end within twelve seconds of computing. The reference needs less than half a
-# second.
+# Now choose the sizes of the layers, q, the number of steps, eta and C. Call your `train` exactly once. The accuracy on
+# the test images at $\epsilon = 3$ must be at least **0.70**. Our solution with DFA reaches 0.755 to 0.786 with six
+# seeds. The training must end within twelve seconds of processor time. Our solution needs less than half a second.
 #
-# Two neighbours must be trained alike: every number that you choose may depend on the public N, but not on the number
-# of rows of x, which tells whether a record was added [ours:public-number]. The expected size of a batch is then q N.
+# Two neighbours must have the same settings. Every number that you choose may depend on the public N. It must not
+# depend on the number of rows of x, which shows whether a record was added [ours:public-number]. Use q N as the
+# expected size of a batch.
 
 
 # %% private_model solution=true
@@ -399,7 +443,7 @@ checks("ps10_capstone").model_accuracy(private_model)
 ### END HIDDEN TESTS
 
 # %% model_private points=1
-# 1 point: the epsilon of what you hand to `train`, with one record more or less
+# 1 point: the epsilon of what you pass to `train`, and the same settings with one record more
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -407,16 +451,21 @@ checks("ps10_capstone").model_private(private_model)
 ### END HIDDEN TESTS
 
 # %%
-# to try it: look at one model before you run the checks
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "model_accuracy", "model_private")
+
+# %%
+# to try it: print the accuracy of one model before you run the checks
 print(accuracy(*private_model(x_train, y_train, N, 3.0, DELTA, seed=1), x_test, labels_test))
-check_it("ps10_capstone", globals(), "train_steps", "train_fresh", "model_accuracy", "model_private")
 
 # %% [markdown]
-# **Question.** Somebody trains with 24 settings on these images, each with $\epsilon = 3$, and publishes the model with
-# the best accuracy. Which sentence is true?
+# **Question.** Somebody trains with 24 settings on these images, each with $\epsilon = 3$. Then they publish only the
+# model with the best accuracy on these images. Which sentence is true?
 #
-# - `"a"`: What was published has $\epsilon = 3$, because the other 23 models stay in a drawer.
-# - `"b"`: What was published has $\epsilon = 3 / 24$, because each model counts once in 24.
+# - `"a"`: The published model has $\epsilon = 3$, because nobody sees the other 23 models.
+# - `"b"`: The published model has $\epsilon = 3 / 24$, because it is one of 24 models.
 # - `"c"`: The account of one run does not cover the choice, because the choice depends on all 24 runs.
 
 
@@ -436,17 +485,24 @@ from nfa.course import checks
 checks("ps10_capstone").tuned_answer(tuned)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "tuned_answer")
+
 # %% [markdown]
 # ## 5. Audit your step (3 points)
 #
-# A lower bound on epsilon from experiments. World 1 has a batch with one record, which you choose, and world 0 has the
-# same batch without it. Run the step many times in each world, count how often some event happens, and hand the counts
-# to `epsilon_lower_bound`. The bound is larger than the true epsilon with a probability of at most 1 - confidence.
+# An audit computes a lower bound on epsilon from experiments. In world 1, a batch has one record, which you choose. In
+# world 0, the batch is empty. Run the step many times in each world, count how often some event happens, and pass the
+# counts to `epsilon_lower_bound`. The bound exceeds the true epsilon with a probability of at most 1 - confidence.
 #
-# - Choose `dz` and `h` yourself, with any number of layers and units. A record far longer than C also finds steps that
-#   do not clip.
-# - Fix the event **before** you count. You can use further runs to choose it, for example half way between the mean
-#   release of the two worlds. A step whose noise is drawn once and used again in every run needs such an event.
+# - Choose `dz` and `h` yourself, with any number of layers and units. If the norm of the record is much larger than C,
+#   your audit also finds steps without a clip.
+# - Fix the event **before** you count. You can choose the event with additional runs. For example, the event can be
+#   that a coordinate exceeds a threshold halfway between the means of the two worlds. You need such an event to find a
+#   step that draws its noise once and uses this noise in every run.
 # - Count exactly `trials` runs in each world.
 #
 # If your audit finds more than the accountant claims, then the step or the account is wrong.
@@ -469,7 +525,7 @@ def audit(step, C, m, z, delta, trials, confidence, rng):
 
 
 # %% audit_below points=1
-# 1 point: at most the true epsilon for right steps, and not trivial; never more than so many trials can show
+# 1 point: for right steps at most the true epsilon and not nearly zero, and never more than the trials can show
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -485,16 +541,22 @@ checks("ps10_capstone").audit_above(audit)
 ### END HIDDEN TESTS
 
 # %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "audit_below", "audit_above")
+
+# %%
 # to try it: your own step with z = 1, whose exact epsilon at this delta is 4.38
 print(audit(private_step, 1.0, 10.0, 1.0, DELTA, 2000, 0.95, np.random.default_rng(0)))
-check_it("ps10_capstone", globals(), "tuned_answer", "audit_below", "audit_above")
 
 # %% [markdown]
 # **Question.** The accountant claims $\epsilon = 3$, and your audit returns 0.9 with a confidence of 95 %. Which
 # sentence is true?
 #
-# - `"a"`: Both can be right. The true epsilon is most likely at least 0.9, and at most 3 if the proof fits the code.
-# - `"b"`: The true epsilon is 0.9, so there is room for less noise.
+# - `"a"`: Both can be right. The audit is a lower bound with a confidence of 95 %. The claim is an upper bound if the
+#   proof fits the code.
+# - `"b"`: The true epsilon is 0.9, so less noise is enough.
 # - `"c"`: The claim is wrong, because the two numbers differ by more than 5 %.
 
 
@@ -514,15 +576,21 @@ from nfa.course import checks
 checks("ps10_capstone").audited_answer(audited)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "audited_answer")
+
 # %% [markdown]
 # ## 6. Accuracy over epsilon (1 point)
 #
-# One run says little. For each epsilon train with at least three seeds, and state the mean accuracy with an interval
-# that covers the true mean with probability 95 % if the accuracies are Gaussian:
+# The accuracy differs from seed to seed. For each epsilon, train with k seeds, at least three. State the mean accuracy
+# with an interval. If the accuracies are Gaussian, this interval covers the true mean with a probability of 95 %:
 #
 # $$\bar a \pm t_{0.975, \, k-1} \, \frac{s}{\sqrt k}, \qquad s^2 = \frac{1}{k-1} \sum_i (a_i - \bar a)^2$$
 #
-# for k seeds. `scipy.stats.t.ppf` has the quantile t of Student's law.
+# `scipy.stats.t.ppf` computes the quantile t of Student's distribution.
 
 # %% students_law
 from scipy import stats
@@ -542,16 +610,22 @@ def curve(accuracy_of, epsilons, seeds):
 
 
 # %% curve_values points=1
-# 1 point: mean and interval, for accuracies of ours
+# 1 point: mean and interval, for accuracies that the check chooses
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps10_capstone").curve_values(curve)
 ### END HIDDEN TESTS
 
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "curve_values")
+
 # %% [markdown]
-# Draw it, beside your guess. Do the intervals of $\epsilon = 3$ and 8 overlap? What limits the accuracy at
-# $\epsilon = 8$: the noise, or the number of steps and the clip?
+# Draw the curve next to your guess. Do the intervals of $\epsilon = 3$ and 8 overlap? Does the noise limit the accuracy
+# at $\epsilon = 8$, or do the number of steps and the clip?
 
 # %%
 import matplotlib.pyplot as plt
@@ -573,16 +647,16 @@ print(rows)
 # %% [markdown]
 # ## 7. One honest page (2 points)
 #
-# Write the page that stands beside your model. It is a dictionary with these entries:
+# Write the page that you publish with your model. The page is a dictionary with these entries:
 #
-# - `"epsilon"`, `"delta"`: the two numbers;
-# - `"adjacency"`: `"add-remove"`, `"replace-one"` or `"zero-out"`;
-# - `"accuracy"`: mean, low and high, as in part 6;
-# - `"public"`: the numbers of the items of the first list that may be published without any change to the guarantee;
-# - `"not covered"`: the numbers of the items of the second list that the guarantee does not cover;
-# - `"in words"`: what your guarantee promises to one person, in at least twelve words of your own.
+# - `"epsilon"`, `"delta"`: the two numbers
+# - `"adjacency"`: `"add-remove"`, `"replace-one"` or `"zero-out"`
+# - `"accuracy"`: mean, low and high, as in part 6
+# - `"public"`: the numbers of the items of the first list that you may publish without a change to the guarantee
+# - `"not covered"`: the numbers of the items of the second list that the guarantee does not cover
+# - `"in words"`: what your guarantee promises to one person, in at least twelve different words
 #
-# May be published without a change to the guarantee:
+# First list. Which items may you publish, if all settings were chosen before anybody read the data?
 #
 # 1. the declared number N, the rate q and m
 # 2. C, z, eta and the number of steps
@@ -591,14 +665,14 @@ print(rows)
 # 5. the weights after every step
 # 6. the mean loss of each batch, without noise
 #
-# Is not covered, at this epsilon:
+# Second list. Which items does the guarantee at this epsilon not cover?
 #
 # 1. an attacker who sees the weights after every step and knows all other records
-# 2. what the model teaches everybody about people in general, for example which clothes they wear
+# 2. facts about people in general that anybody can learn from the model, for example which clothes they wear
 # 3. a person who contributed ten of the images
-# 4. that the settings were chosen by trying them on the training images
-# 5. whatever somebody computes later from the published weights alone
-# 6. the test images, on which the accuracy was measured
+# 4. a choice of the settings by experiments on the training images
+# 5. everything that somebody computes later from the published weights alone
+# 6. the test images, with which the accuracy was measured
 
 
 # %% page solution=true
@@ -634,7 +708,12 @@ checks("ps10_capstone").page_limits(page)
 ### END HIDDEN TESTS
 
 # %%
-# to try it, and to read the page
-check_it("ps10_capstone", globals(), "audited_answer", "curve_values", "page_facts", "page_limits")
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps10_capstone", globals(), "page_facts", "page_limits")
+
+# %%
+# to read the page
 for name, entry in page(3.0, DELTA, tuple(rows[1])).items():
     print(f"{name}: {entry}")
