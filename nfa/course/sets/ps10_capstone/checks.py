@@ -578,11 +578,11 @@ def handed(private_model, x, y, N, target, delta, seed):
 
     scope = private_model.__globals__
     before = scope.get("train")
-    scope.update(train=train)
+    scope.update({"train": train})
     try:
         call(private_model, x, y, N, target, delta, seed)
     finally:
-        scope.update(train=before)
+        scope.update({"train": before})
     if len(seen) != 1:
         raise mismatch("the number of calls of train in private_model", len(seen), 1)
     if lacks := [name for name in NAMES if name not in seen[0]]:
@@ -673,16 +673,20 @@ def h_of(h):
 
 def audited_step(audit, step, C, m, z, delta, trials, confidence, seed):
     """What a student's audit returns, a number."""
-    others = []
+    others, batches = [], set()
 
     def audited(dz, h, *numbers):
         others.extend(a for a, given in zip(numbers, (C, m, z), strict=False) if a != given)
+        batches.add(len(dz[1]))
         return step(dz, h, *numbers)
 
     given = audited, C, m, z, delta, trials, confidence, seeded(seed)
     found = number(call(audit, *given, copies=False), "the bound on epsilon")
     if others and step is right_step:
         raise mismatch("C, m or z of a call of step", others[0], "the value that audit got")
+    if step is right_step and not (len(batches) == 2 and max(batches) - min(batches) == 1):
+        said = " and ".join(f"{k}" for k in sorted(batches)) or "no call of step"
+        raise mismatch("the numbers of records in the two worlds", said, "0 and 1")
     return found
 
 
@@ -692,9 +696,9 @@ SURE = 1 - 1e-9
 def audit_below(audit):
     """For right steps at most the exact epsilon, at most what so many runs can show, and not always nearly zero."""
     for seed, C, m, z, delta, trials in (
-        (90, 1.0, 8.0, 0.6, 1e-5, 300),
-        (91, 0.3, 2.0, 1.0, 0.3, 600),
-        (92, 2.0, 9.0, 3.0, 1e-6, 200),
+        (90, 1.0, 8.0, 0.6, 1e-5, 100),
+        (91, 0.3, 2.0, 1.0, 0.3, 200),
+        (92, 2.0, 9.0, 3.0, 1e-6, 60),
     ):
         found = audited_step(audit, right_step, C, m, z, delta, trials, SURE, seed)
         exact = epsilon_gaussian(delta=delta, noise_multiplier=z)
@@ -703,7 +707,7 @@ def audit_below(audit):
             raise mismatch(
                 f"the bound for a right step with z = {z:g} and delta = {delta:g}", found, f"at most {exact:.4g}", hint
             )
-    found = audited_step(audit, right_step, 1.0, 4.0, 0.5, 1e-5, 600, 0.9, 93)
+    found = audited_step(audit, right_step, 1.0, 4.0, 0.5, 1e-5, 200, 0.9, 93)
     if not found > 0.4:
         raise mismatch(
             "the bound for a right step with z = 0.5", found, "more than 0.4", "which event distinguishes the worlds?"
@@ -725,7 +729,7 @@ def audit_above(audit):
     )
     for what, step in wrong:
         for seed, C, m in ((97, 1.0, 8.0), (98, 0.2, 3.0)):
-            found = audited_step(audit, step, C, m, 2.0, 1e-5, 200, 0.95, seed)
+            found = audited_step(audit, step, C, m, 2.0, 1e-5, 80, 0.95, seed)
             claimed = epsilon_gaussian(delta=1e-5, noise_multiplier=2.0)
             if not found > claimed:
                 raise mismatch(f"the bound for a step {what}", found, f"more than the claimed {claimed:.4g}")
