@@ -27,6 +27,7 @@ from nfa.course.checking import (
     same_number,
     same_scale,
     seeded,
+    size,
     slopes,
     unless_lost,
 )
@@ -570,6 +571,40 @@ def gradient_scale(gradient):
         unless_lost(lambda: check(*cases), twice, lambda: gradient_direction(gradient))
 
     fair(either, gradient, **RIGHT)
+
+
+def convolved(x, K):
+    """The convolution, one entry at a time."""
+    rows, columns = (n - s + 1 for n, s in zip(x.shape[1:], K.shape, strict=True))
+    return np.array(
+        [
+            [
+                [math.fsum(np.ravel(K * one[a : a + len(K), b : b + K.shape[1]])) for b in range(columns)]
+                for a in range(rows)
+            ]
+            for one in x
+        ]
+    )
+
+
+def kernel_values(convolve, kernel_gradient):
+    """The convolution by loops, and its gradient by differences, for images and kernels that are not square."""
+    for seed, k, image, kernel in (
+        (50, 3, (5, 7), (2, 3)),
+        (51, 1, (4, 6), (3, 1)),
+        (52, 2, (3, 6), (3, 2)),
+        (53, 4, (4, 4), (1, 1)),
+    ):
+        rng = seeded(seed)
+        x, K = rng.normal(size=(size(k), *image)), rng.normal(size=kernel)
+        said = "of {} images of {} by {} with a kernel of {} by {}".format(len(x), *image, *kernel)
+        want = convolved(x, K)
+        close(array(call(convolve, x, K), want.shape, "z"), want, f"z {said}")
+        dz = rng.normal(size=want.shape)
+        found = array(call(kernel_gradient, x, dz), kernel, "the gradient by K")
+        rises = slopes(lambda v, x=x, dz=dz: float((dz * convolved(x, v)).sum()) / len(x), K)
+        hint = "add the parts of all positions, and take the mean over the records"
+        close(found, rises, f"the gradient by K {said}", hint)
 
 
 # --- 5. one record's gradient

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Problem set 1: forward and backward by hand
 #
-# **Have this page open**: Lee & Kifer (2020), Section 3.2 from its beginning to Equation 4. About 100 minutes, 20
+# **Have this page open**: Lee & Kifer (2020), Section 3.2 from its beginning to Equation 4. About 115 minutes, 20
 # points. Pencil and paper for part 1.
 #
 # You take a network through Equations 1 to 3, first on paper and then in NumPy, and find three places where learning
@@ -385,8 +385,8 @@ checks("ps1_by_hand").deltas_top(deltas)
 one = [None, np.eye(2)], [None, np.zeros((1, 2))], [np.zeros((1, 2)), np.full((1, 2), 0.5)], np.array([[0.0, 1.0]])
 assert np.shape(deltas(*one)[1]) == (1, 2), "a row for the record, a column for each class"
 
-# %% deltas_hidden points=2
-# 2 points: the layers below, given your dz[L]
+# %% deltas_hidden points=1
+# 1 point: the layers below, given your dz[L]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -459,6 +459,59 @@ dW, db = gradient(W, b, x, y)
 print("shapes of dW, as of W:", [np.shape(a) for a in dW[1:]], [np.shape(w) for w in W[1:]])
 print("backpropagation", np.round(db[1], 6))
 print("differences    ", np.round(numerical_gradient(loss_of_b1, b[1], 1e-5), 6))
+
+# %% [markdown]
+# **A convolution** uses the same weights at every position of an image. Take k images `x`, an array (k, n, m), and a
+# kernel `K`, an array (s, t) with $s \leq n$ and $t \leq m$. Record i has the pre-activations
+#
+# $$z_i[a, b] = \sum_{p=0}^{s-1} \sum_{q=0}^{t-1} K[p, q] \; x_i[a + p, b + q]
+# \qquad (0 \leq a \leq n - s, \; 0 \leq b \leq m - t).$$
+#
+# As before, `dz` has the derivatives of each record's loss by its z, here an array (k, n - s + 1, m - t + 1). On paper,
+# derive the derivative of one record's loss by $K[p, q]$ with the chain rule. How many entries of z does $K[p, q]$
+# change? Then write the convolution, and the gradient of the mean loss of the batch by K. You can test the gradient
+# with your `numerical_gradient`.
+
+
+# %% convolve solution=true
+def convolve(x, K):
+    """The pre-activations z, an array (k, n - s + 1, m - t + 1), for images x and a kernel K."""
+    ### BEGIN SOLUTION
+    s, t = K.shape
+    z = np.zeros((len(x), x.shape[1] - s + 1, x.shape[2] - t + 1))
+    for p in range(s):
+        for q in range(t):
+            z += K[p, q] * x[:, p : p + z.shape[1], q : q + z.shape[2]]
+    return z
+    ### END SOLUTION
+
+
+# %% kernel_gradient solution=true
+def kernel_gradient(x, dz):
+    """The gradient of the mean loss of the batch by K, an array like K."""
+    ### BEGIN SOLUTION
+    rows, columns = dz.shape[1:]
+    dK = np.zeros((x.shape[1] - rows + 1, x.shape[2] - columns + 1))
+    for p, q in np.ndindex(dK.shape):
+        dK[p, q] = np.sum(dz * x[:, p : p + rows, q : q + columns]) / len(x)
+    return dK
+    ### END SOLUTION
+
+
+# %% kernel_values points=1
+# 1 point: the convolution, and the gradient by its kernel
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps1_by_hand").kernel_values(convolve, kernel_gradient)
+### END HIDDEN TESTS
+assert np.shape(convolve(np.ones((1, 3, 4)), np.ones((2, 2)))) == (1, 2, 3), "the kernel has 2 by 3 positions"
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps1_by_hand", globals(), "kernel_values")
 
 # %% [markdown]
 # ## 5. The length of one record's gradient (2 points)

@@ -111,6 +111,27 @@ def gradient(W, b, x, y):
     return dW, db
 
 
+# %% convolve
+def convolve(x, K):
+    rows, columns = len(x[0]) - len(K) + 1, len(x[0][0]) - len(K[0]) + 1
+    return [
+        [[sum(K[p][q] * image[a + p][b + q] for p in range(len(K)) for q in range(len(K[0]))) for b in range(columns)]
+         for a in range(rows)]
+        for image in x
+    ]  # fmt: skip
+
+
+# %% kernel_gradient
+def kernel_gradient(x, dz):
+    s, t = x.shape[1] - dz.shape[1] + 1, x.shape[2] - dz.shape[2] + 1
+    total = np.zeros((s, t))
+    for i in range(len(x)):
+        for a in range(dz.shape[1]):
+            for b in range(dz.shape[2]):
+                total += dz[i, a, b] * x[i, a : a + s, b : b + t]
+    return total / len(x)
+
+
 # %% lengths
 def lengths(dz, h):
     by_W, both = [], []
@@ -178,6 +199,19 @@ def gradient(W, b, x, y):
     dz = deltas(W, z, h, y)
     each = [np.einsum("ri,rj->rij", d, below) for d, below in zip(dz[1:], h)]
     return [None, *(g.mean(axis=0) for g in each)], [None, *(np.mean(d, 0) for d in dz[1:])]
+
+
+# %% convolve
+def convolve(x, K):
+    windows = np.lib.stride_tricks.sliding_window_view(np.float32(x), K.shape, axis=(1, 2))
+    return (windows * np.float32(K)).sum(axis=(3, 4))
+
+
+# %% kernel_gradient
+def kernel_gradient(x, dz):
+    s, t = x.shape[1] - dz.shape[1] + 1, x.shape[2] - dz.shape[2] + 1
+    windows = np.lib.stride_tricks.sliding_window_view(np.float32(x), (s, t), axis=(1, 2))
+    return np.einsum("kab,kabpq->kpq", np.float32(dz), windows).mean(axis=0)
 
 
 # %% lengths
@@ -262,6 +296,21 @@ def gradient(W, b, x, y):
         dV[l] = D @ np.vstack([H[l - 1], np.ones(k)]).T
         D = W[l].T @ D * H[l - 1] * (1 - H[l - 1])
     return [None] + [dV[l][:, :-1] for l in range(1, L + 1)], [None] + [dV[l][:, -1] for l in range(1, L + 1)]
+
+
+# %% convolve
+def convolve(x, K):
+    from scipy.signal import correlate
+
+    return np.stack([correlate(image, K, mode="valid") for image in x])
+
+
+# %% kernel_gradient
+def kernel_gradient(x, dz):
+    """As a matrix product: each position is a row of the patches."""
+    size = x.shape[1] - dz.shape[1] + 1, x.shape[2] - dz.shape[2] + 1
+    patches = [image[a : a + size[0], b : b + size[1]].ravel() for image in x for a, b in np.ndindex(dz.shape[1:])]
+    return (dz.ravel() @ np.array(patches)).reshape(size) / x.shape[0]
 
 
 # %% lengths

@@ -3,15 +3,15 @@
 A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
 """
 
-# %% forgot_dphi score=18 fails=["deltas_hidden"]
+# %% forgot_dphi score=19 fails=["deltas_hidden"]
 # forgot the sigmoid's slope in the hidden layers
 ("deltas", " * h[l] * (1 - h[l])", "")
 
-# %% dphi_of_h score=18 fails=["deltas_hidden"]
+# %% dphi_of_h score=19 fails=["deltas_hidden"]
 # took the sigmoid's slope at h[l] in place of z[l]
 ("deltas", "h[l] * (1 - h[l])", "sigmoid(h[l]) * (1 - sigmoid(h[l]))")
 
-# %% slope_of_layer_above score=18 fails=["deltas_hidden"]
+# %% slope_of_layer_above score=19 fails=["deltas_hidden"]
 # took the slope of layer l + 1, before going down through W[l+1]
 ("deltas", "(dz[l + 1] @ W[l + 1]) * h[l] * (1 - h[l])", "(dz[l + 1] * h[l + 1] * (1 - h[l + 1])) @ W[l + 1]")
 
@@ -19,7 +19,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 # multiplied by a slope at the top, which the error has in it already
 ("deltas", "h[L] - y", "(h[L] - y) * h[L] * (1 - h[L])")
 
-# %% wrong_transpose score=18 fails=["deltas_hidden"]
+# %% wrong_transpose score=19 fails=["deltas_hidden"]
 # took W for its transpose, which cannot be multiplied where layers differ in size
 ("deltas", "@ W[l + 1]", "@ W[l + 1].T")
 
@@ -181,7 +181,32 @@ def lengths(dz, h):
 ("largest_share", "0.25 ** (L - 1)", "0.25**L if L > 1 else 1.0")
 
 
-# %% tampered score=15 fails=["deltas_top", "deltas_hidden", "gradient_direction", "gradient_scale"]
+# %% kernel_turned score=19 fails=["kernel_values"]
+# turned the kernel around, as convolutions in mathematics do
+("convolve", "K[p, q] *", "K[-1 - p, -1 - q] *")
+
+# %% positions_averaged score=19 fails=["kernel_values"]
+# took the mean over the positions, too
+("kernel_gradient", "np.sum(", "np.mean(")
+
+# %% kernel_summed score=19 fails=["kernel_values"]
+# added the gradients of the records
+("kernel_gradient", " / len(x)", "")
+
+# %% first_position score=19 fails=["kernel_values"]
+# took only the first position of the kernel
+("kernel_gradient", "np.sum(dz * x[:, p : p + rows, q : q + columns])", "np.sum(dz[:, 0, 0] * x[:, p, q])")
+
+# %% image_and_error_exchanged score=19 fails=["kernel_values"]
+# moved the kernel the other way
+("kernel_gradient", "p : p + rows, q : q + columns", "len(dK) - 1 - p : len(dK) - 1 - p + rows, q : q + columns")
+
+# %% rows_and_columns score=19 fails=["kernel_values"]
+# exchanged rows and columns, which square images hide
+("convolve", "x.shape[1] - s + 1, x.shape[2] - t + 1", "x.shape[2] - s + 1, x.shape[1] - t + 1")
+
+
+# %% tampered score=16 fails=["deltas_top", "deltas_hidden", "gradient_direction", "gradient_scale"]
 # returned zeros, and rewrote the graded cells so that they pass; they are put back before grading
 # %% deltas
 def deltas(W, z, h, y):
@@ -214,7 +239,7 @@ pass
 ("numerical_gradient", "up[i] += step", "own = step * max(1.0, 2 * abs(v[i]))\n        up[i] += own")
 ("numerical_gradient", "down[i] -= step", "down[i] -= own")
 
-# %% slope_of_z score=18 fails=["deltas_hidden"]
+# %% slope_of_z score=19 fails=["deltas_hidden"]
 # put z for h into h (1 - h)
 ("deltas", "h[l] * (1 - h[l])", "z[l] * (1 - z[l])")
 
@@ -312,3 +337,5 @@ pass
 ("from_zero", "[1, 2, 3]", "[0, 1, 2]", "zero_moves")
 ("from_zero", '"tanh": [0, 0, 0]', '"tanh": [1, 2, 3]', "zero_moves")
 ("from_zero", '"different rows": 1', '"different rows": 4', "zero_stays")
+("convolve", "z += K", "z = K", "kernel_values")
+("kernel_gradient", "q : q + columns", "p : p + columns", "kernel_values")
