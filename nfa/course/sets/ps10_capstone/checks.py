@@ -492,29 +492,51 @@ def train_fresh(train):
                 "the share of the records in any of 12 batches, and in one", f"{several:.2f}, {one:.2f}", "more"
             )
 
+    def lenient_batches():
+        """If train_steps has failed: the spread of the counts at the rate that was found, if there are counts."""
+        steps, rng = 12, seeded(77)
+        whole = moves(40, 1, 1.0, rng).max(axis=0)
+        found = moves(16, steps, 0.3, rng) / np.where(whole > 0, whole, np.nan)
+        if not np.abs(found - found.round()).max() < 0.1:
+            return some_batches()
+        rate = float(found.mean()) / steps
+        if not 0 < rate < 1:
+            raise mismatch("the share of the records in a batch", rate, "more than 0 and less than 1")
+        spread(
+            "the variance of how often a record was in a batch",
+            found.ravel(),
+            steps * rate,
+            steps * rate * (1 - rate),
+            "",
+        )
+
     def noise(lost=False):
-        sizes, z = list(WIDE), 1e3
+        """If train_steps has failed: in a network of one layer, W[1] alone, compared with the student's own change."""
+        sizes, z = [WIDE[0], WIDE[1]] if lost else list(WIDE), 1e3
         given = (*net(74, sizes), *records(75, 2, sizes))
         rng = seeded(76)
 
         def moves_by(steps):
-            """The change from the noise of so many steps: all entries, or W[1] alone if train_steps has failed."""
             both = [run(given, steps, 0.5, z, rng, 1e-2, 1e-2) for _ in range(4)]
             return [one.ravel() if lost else whole for whole, one in both]
 
         alone = (*given[:3], *(a[:1] for a in given[3:]))
-        one = moves_by(1)
-        std = z * float(np.linalg.norm(run(alone, 1, 1.0, 0.0, rng, 1e-2, 1e-2)[0]))
-        std = float(np.std(one)) + 1e-300 if lost else std
-        judged_noise(one, std, "the noise of one step")
-        judged_noise(moves_by(9), 3 * std, "the noise of nine steps together")
+        whole, _ = run(alone, 1, 1.0, 0.0, rng, 1e-2, 1e-2)
+        if lost:  # several runs, because the batches can be wrong, too
+            moved = max(np.linalg.norm(run(alone, 1, 1.0, 0.0, rng, 1e-2, 1e-2)[1]) for _ in range(40))
+            right = right_sum(*right_signals(*alone), 1e-2)
+            std = z * float(moved / np.linalg.norm(right[0][1])) * float(np.linalg.norm(flat(right)))
+        else:
+            std = z * float(np.linalg.norm(whole))
+        judged_noise(moves_by(1), std + 1e-300, "the noise of one step")
+        judged_noise(moves_by(9), 3 * std + 1e-300, "the noise of nine steps together")
 
     def check():
         batches()
         noise()
 
     def lenient():
-        some_batches()
+        lenient_batches()
         noise(lost=True)
 
     fair(lambda: unless_lost(check, lenient, lambda: train_steps(train)), train, **RIGHT)
@@ -580,7 +602,7 @@ def handed(private_model, x, y, N, target, delta, seed):
     before = scope.get("train")
     scope.update({"train": train})
     try:
-        call(private_model, x, y, N, target, delta, seed)
+        pair(call(private_model, x, y, N, target, delta, seed), "W and b")
     finally:
         scope.update({"train": before})
     if len(seen) != 1:
@@ -708,9 +730,9 @@ def audit_below(audit):
                 f"the bound for a right step with z = {z:g} and delta = {delta:g}", found, f"at most {exact:.4g}", hint
             )
     found = audited_step(audit, right_step, 1.0, 4.0, 0.5, 1e-5, 200, 0.9, 93)
-    if not found > 0.4:
+    if not found > 0.1:
         raise mismatch(
-            "the bound for a right step with z = 0.5", found, "more than 0.4", "which event distinguishes the worlds?"
+            "the bound for a right step with z = 0.5", found, "more than 0.1", "which event distinguishes the worlds?"
         )
     for seed, trials, confidence in ((94, 40, 0.95), (95, 30, SURE)):
         found = audited_step(audit, silent, 1.0, 4.0, 1.0, 0.2, trials, confidence, seed)
