@@ -81,9 +81,9 @@ def right_step(dz, h, C, m, z, rng):
 
 
 def right_noise(target, q, steps, delta):
-    """A noise multiplier, by halving."""
+    """A noise multiplier, by halving; at most 8 % too large, because little time is left after an endless loop."""
     low, high = math.log(0.5), math.log(50.0)
-    for _ in range(10):
+    for _ in range(6):
         middle = (low + high) / 2
         low, high = (low, middle) if proved(math.exp(middle), q, steps, delta) <= target else (middle, high)
     return math.exp(high)
