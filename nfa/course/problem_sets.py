@@ -125,8 +125,9 @@ class ProblemSet:
 
 
 def names() -> list[str]:
-    """The problem sets that come with nfa."""
-    return sorted(path.parent.name for path in SETS.glob("*/set.toml"))
+    """The problem sets that come with nfa, in the order of their numbers."""
+    found = (path.parent.name for path in SETS.glob("*/set.toml"))
+    return sorted(found, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)])
 
 
 def load(folder: Path) -> ProblemSet:

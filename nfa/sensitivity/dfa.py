@@ -224,7 +224,8 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
         if square <= 0:
             least = 2 * math.sqrt(L) * bound.gain_dz * tau_e * bound.gain_b
             raise ValueError(
-                f"the sensitivity S must be larger than {least:g}, the part of the biases alone, got S = {S:g}"
+                f"no tau_h gives a layer its share of S = {S:g}: the sensitivity S must be larger than {least:g}, "
+                "the part of the biases alone"
             )
         tau_h.append(math.sqrt(square))
     return share / math.sqrt(2), tau_h

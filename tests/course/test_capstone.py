@@ -45,7 +45,7 @@ def capstone(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.posix("limits the processor time and the cores of a process")
 def test_the_reference_reaches_its_accuracy_in_ten_minutes_on_two_cores(capstone):
-    """The seeds are fixed. Each accuracy exceeds the bar by 0.05, four standard errors of 1,000 images."""
+    """The seeds are fixed, so each run has the same accuracies. Each exceeds the bar by at least 0.05."""
     cells = [cell.source for cell in capstone.cells if cell.cell_type == "code"]
     ran = subprocess.run(
         [sys.executable, "-c", RUN.format(seconds=SECONDS)],

@@ -98,7 +98,7 @@ def test_of_two_who_make_the_key_at_once_both_have_the_same(monkeypatch):
 @pytest.mark.parametrize(
     "change, told",
     [
-        (Path.unlink, "with the key of the user who began the run, and there is no "),
+        (Path.unlink, "with the key of the user who began the run, and the key file "),
         (lambda path: path.write_text("00" * 32), "with the key of the user who began the run, and .* has another key"),
         (lambda path: path.write_text("00" * 31), r"data\.key is damaged"),
         (lambda path: path.write_text("x" * 64), r"data\.key is damaged"),
@@ -134,6 +134,6 @@ def test_a_seal_is_of_one_text_and_one_key():
     key_file().write_text("12" * 32)
     assert not keyed_digest.sealed(seal, "a text")
     key_file().unlink()
-    with pytest.raises(ValueError, match="with the key of the user who began the run, and there is no "):
+    with pytest.raises(ValueError, match="with the key of the user who began the run, and the key file "):
         keyed_digest.sealed(seal, "a text")
     assert not key_file().exists()

@@ -164,7 +164,7 @@ def test_a_network_of_another_class_has_no_guarantee(settings):
         (f"{HERE}:no", f"network '{HERE}:no' cannot be imported: AttributeError"),
         (f"{HERE}:HERE", "cannot be imported"),
         (f"{HERE}:seven", f"architecture {HERE}:seven reads 7 values per example, but tiny has 6"),
-        (f"{HERE}:unlucky", f"the function {HERE}:unlucky must return a new Net at every call"),
+        (f"{HERE}:unlucky", f"network {HERE}:unlucky must return a new Net at every call"),
         ("6:dense4,2", "architecture 6:dense4,2 ends in 2 classes, but tiny has 3"),
         ("6:dens4,3", "network 6:dens4,3: no layer is called 'dens4'"),
         ("2x1x3:3", "architecture 2x1x3:3 reads 2x1x3 values per example, but tiny has 6"),

@@ -470,7 +470,7 @@ CHANGES = [
     (replace_data, "with other settings (other data)"),
     (
         lose_key,
-        "but the data of the run can only be checked with the key of the user who began the run, and there is no ",
+        "but the data of the run can only be checked with the key of the user who began the run, and the key file ",
     ),
     (another_key, "but the data of the run can only be checked with the key of the user who began the run, and "),
 ]
@@ -599,7 +599,7 @@ def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, s
     shutil.copytree(tmp_path / "out", tmp_path / "there" / "out")
     path = shutil.copy(settings.dataset, tmp_path / "there")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "there" / "state"))
-    with pytest.raises(ValueError, match=r"there is no .*there/state/nfa/data\.key"):
+    with pytest.raises(ValueError, match=r"the key file .*there/state/nfa/data\.key does not exist"):
         run(replace(settings, dataset=path), tmp_path / "there" / "out")
     shutil.copytree(state, tmp_path / "there" / "state")
     record = run(replace(settings, dataset=path), tmp_path / "there" / "out")

@@ -121,7 +121,7 @@ def test_an_image_without_contrast_has_features_of_about_0(dtype):
     ("shape", "sentence"),
     [
         ((49,), "features scattering need images, but an example has 49 values"),
-        ((1, 28, 7), "features scattering need images of at least 8x8 pixels, got 28x7"),
+        ((1, 28, 7), "the features 'scattering' need images of at least 8x8 pixels, got 28x7"),
     ],
 )
 def test_what_is_no_image_is_refused(shape, sentence):

@@ -505,7 +505,7 @@ def test_bad_noise_and_bad_curves():
     with pytest.raises(ValueError, match="epsilon_infinity must be at least 0"):
         subsampling.without_replacement([2], sampling_rate=0.1, curve=gaussian(1), epsilon_infinity=-1)
     for j in (1, 2.5):
-        with pytest.raises(ValueError, match="integer j >= 2"):
+        with pytest.raises(ValueError, match="must be an integer >= 2"):
             log_moment(j, noise_multiplier=1)
 
 

@@ -348,7 +348,7 @@ OF_USAGE = [
     (r"only data=Fashion-MNIST` trains for the paper's\s+(\d+) epochs", lambda: epochs_of("lee2020:fig4")),
     (r"We tried (\d+) readings for (\d+) epochs", lambda: readings_of_gain()["tried"]),
     (
-        r"With (\d+) of these\s+readings, DP-DFA is at least (\d+) points more accurate than DP-BP",
+        r"With (\d+) of these\s+readings, DP-DFA is\s+at least (\d+) points more accurate than DP-BP",
         lambda: readings_of_gain()["leads"],
     ),
     (r"In (\d+) of these\s+eight readings, the proved guarantee", lambda: readings_of_gain()["less"]),

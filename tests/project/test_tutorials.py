@@ -47,8 +47,11 @@ def test_the_syllabus_has_every_tutorial_after_what_it_needs():
 
 
 def test_the_syllabus_has_every_problem_set_with_its_minutes():
-    named = re.findall(r"\[(\d): [^]]+\]\(\S+/(ps\w+)/goals\.md\), (\d+)", " ".join(row[-1] for row in rows().values()))
+    named = re.findall(
+        r"\[(\d+): [^]]+\]\(\S+/(ps\w+)/goals\.md\), (\d+)", " ".join(row[-1] for row in rows().values())
+    )
     sets = [path.parent for path in sorted((ROOT / "nfa" / "course" / "sets").glob("ps*/set.toml"))]
     minutes = [tomllib.loads((path / "set.toml").read_text(encoding="utf-8"))["minutes"] for path in sets]
-    want = [(path.name[2], path.name, str(took)) for path, took in zip(sets, minutes, strict=True)]
-    assert sorted(named) == want
+    want = {(path.name[2:].partition("_")[0], path.name, str(took)) for path, took in zip(sets, minutes, strict=True)}
+    assert len(named) == len(want)
+    assert set(named) == want

@@ -458,7 +458,7 @@ def test_feedback_of_another_network_gets_a_sentence():
 
 def test_bp_and_dfa_refuse_a_privacy_statement_by_name():
     for refuse in (bp_file.mechanism, functools.partial(dfa_file.mechanism, B=[])):
-        with pytest.raises(NoGuarantee, match="without noise") as refusal:
+        with pytest.raises(NoGuarantee, match="adds no noise") as refusal:
             refuse(m=8)
         assert ledger.find(refusal.value.id).id == refusal.value.id
 

@@ -246,7 +246,7 @@ def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped
 @pytest.mark.verifies("berthier2019:alg1")
 @pytest.mark.parametrize(
     "tau, said",
-    [(0.5, "is a conjecture"), (1.0, "-DP under replace-one"), (0.05, "-DP under replace-one")],
+    [(0.5, "is only a conjecture"), (1.0, "-DP under replace-one"), (0.05, "-DP under replace-one")],
 )
 def test_the_record_says_what_is_guaranteed(tiny, tmp_path, tau, said):
     """The record states the guarantee of tau = 1 and two epochs at sigma = 2 L: R = 1 at delta = 1e-9.

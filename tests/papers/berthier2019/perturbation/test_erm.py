@@ -327,7 +327,7 @@ def test_no_epsilon_is_claimed_for_any_other_objective():
     for change, complaint in (({"b": 0.0}, "scale b"), ({"law": "l1"}, "law must be one of entries, norm, got 'l1'")):
         with pytest.raises(ValueError, match=complaint):
             objective_perturbation(draw("logistic"), **({"b": 1.0, "rng": np.random.default_rng(0)} | change))
-    with pytest.raises(ValueError, match="n must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="the number n of records must be at least 1, got 0"):
         objective_mechanism(loss="quadratic", n=0, R=1.0, b=1.0)
 
 
@@ -347,7 +347,7 @@ def test_six_iterates_under_one_noise_give_the_second_moments_of_the_records_awa
     np.testing.assert_allclose(
         (np.eye(3) - released_contraction(path)) / gamma - 0.2 * np.eye(3), problem.x.T @ problem.x / 5, atol=1e-11
     )
-    with pytest.raises(ValueError, match=r"need at least d \+ 2 = 5 iterates, got 4"):
+    with pytest.raises(ValueError, match=r"must have at least d \+ 2 = 5 rows, got 4"):
         released_contraction(path[:4])
     far = objective_descent(problem, eta=eta, gamma=gamma, steps=400, theta0=np.zeros(3))[-1]
     np.testing.assert_allclose(far, minimise(problem, eta=eta), rtol=1e-12)  # the release is the limit
