@@ -429,5 +429,5 @@ def test_figure_12_is_drawn_and_described(tmp_path):
     done = reproduce("berthier2019:fig12", out=tmp_path)
     assert (tmp_path / "figure.png").stat().st_size > 20_000
     report = (tmp_path / "REPORT.md").read_text()
-    assert "A conjecture is no guarantee: of these columns only `proved` is one." in " ".join(report.split())
+    assert "A conjecture is no guarantee. Of these columns, only `proved` is a guarantee." in " ".join(report.split())
     assert len(done.rows) == 15
