@@ -159,7 +159,7 @@ def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
     assert [item["stopped"] for item in json.loads(out)["items"]] == [None, None]
     before = files(folder)
     for bad, sentence in {
-        ("ohana2021:table1", "--epochs", 2): "beyond epoch 2 of 4: ask for at least 3 epochs",
+        ("ohana2021:table1", "--epochs", 2): "more than 2 of 4 epochs: ask for at least 3 epochs",
         ("ohana2021:table1", "--epochs", 0): "epochs must be a whole number >= 1, got 0",
         ("lee2020:epsilons", "--epochs", 3): "lee2020:epsilons is computed from formulas, so epochs have no effect",
         ("lee2020:epsilons", "lee2020:epsilons", "--epochs", 3): "all of these items are computed from formulas",
