@@ -516,7 +516,8 @@ def test_a_checkpoint_of_another_network_is_refused(saved, other, says):
 
 
 def test_a_checkpoint_of_another_optimizer_is_refused(saved):
-    assert "run.npz was saved with the optimizer SGD, but this run uses Adam" in untouched(saved[0], small_net(5), Adam())
+    sentence = untouched(saved[0], small_net(5), Adam())
+    assert "run.npz was saved with the optimizer SGD, but this run uses Adam" in sentence
 
 
 @pytest.mark.parametrize("memory", [[np.ones((1, 4))] * 4, [np.ones((5, 4)), np.ones(5)]])

@@ -325,7 +325,7 @@ def test_an_infeasible_sensitivity_names_the_least(name, least):
     with pytest.raises(ValueError, match=f"S.*{least:g}") as refusal:
         THRESHOLDS[name](S=0.99 * least)
     assert "\n" not in str(refusal.value)
-    with pytest.raises(ValueError, match="no tau_h|the part of the biases"):
+    with pytest.raises(ValueError, match=r"no tau_h|the part of the biases"):
         THRESHOLDS[name](S=least * (1 - 1e-12))
     THRESHOLDS[name](S=1.001 * least)
 
