@@ -258,7 +258,7 @@ def check(
     ],
     json: AsJson = False,
 ) -> None:
-    """Check the functions that you filled in, and print what is wrong with the mistake that may have caused it.
+    """Check the functions that you filled in, and print what is wrong and which mistake may have caused it.
 
     For the notebook of a problem set, the command runs all checks of the set and prints the sentences that grading
     would print. The checks have other values than grading has, and nfa keeps no score.

@@ -10,12 +10,19 @@ which lie in ``ladders/``. `check` judges both with `judging`, which recognises 
 
 import importlib.util
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
 SETS = Path(__file__).parent / "sets"
 MASTERS = "NFA_COURSE_MASTERS"  # names the folder of a course's own masters while it is graded
+
+
+def names() -> list[str]:
+    """The problem sets that come with nfa, in the order of their numbers."""
+    found = (path.parent.name for path in SETS.glob("*/set.toml"))
+    return sorted(found, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)])
 
 
 def checks(name: str) -> ModuleType:

@@ -3,13 +3,13 @@
 import sys
 import time
 
-from nfa.course import SETS, problem_sets
+from nfa.course import SETS, names, problem_sets
 
 
-def main(names: list[str]) -> int:
+def main(wanted: list[str]) -> int:
     """Print the submissions of these sets (all); return how many do not get what they must."""
     wrong = 0
-    for name in names or problem_sets.names():
+    for name in wanted or names():
         problems = problem_sets.load(SETS / name)
         for submission in problems.submissions.values():
             start = time.perf_counter()

@@ -10,6 +10,7 @@ import inspect
 import re
 import signal
 import threading
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -168,6 +169,42 @@ def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> 
         if isinstance(error, NotImplementedError) and not error.args:  # as the student version has it
             raise Wrong(f"{raiser(error) or name} is not written yet", why="error") from None
         raise Wrong(f"{name} raised {type(error).__name__}: {shortened(error)}", why="error") from None
+
+
+def held(function: Callable, *args: Any) -> tuple[Any, int]:
+    """What `call` returns, and the memory that the call holds at most, in bytes."""
+    before = tracemalloc.is_tracing()
+    if not before:
+        tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        start = tracemalloc.get_traced_memory()[0]
+        value = call(function, *args)
+        return value, tracemalloc.get_traced_memory()[1] - start
+    finally:
+        if not before:
+            tracemalloc.stop()
+
+
+def transposed_first(forward: Callable, given: tuple, square: tuple) -> Wrong | None:
+    """The mistake of a ``forward`` that forms h[0] W[1] in place of h[0] W[1]^T; None for every other mistake.
+
+    Parameters
+    ----------
+    given : W, b and x of layers of different sizes, which allow no other product; W[0] and b[0] are None
+    square : W, b and x of layers of one size
+    """
+
+    def check() -> None:
+        W, b, x = square
+        z, _ = pair(call(forward, W, b, x), "z and h")
+        close(array(z[1], (len(x), len(b[1])), "z[1]"), x @ W[1] + b[1], "z[1]")
+
+    if passes(call, forward, *given) or not passes(check):
+        return None
+    rows, columns = given[0][1].shape
+    name = "the shape of what forward multiplies h[0] by, from the right"
+    return mismatch(name, (rows, columns), (columns, rows), "W[1] is transposed")
 
 
 def array(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:

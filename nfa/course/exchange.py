@@ -549,6 +549,7 @@ class Peer:
         ------
         TooLargeError : if the arguments are too large to be sent
         GoneError : if the other side has ended
+        BrokenError : if the answer is no message
         """
         writer = Writer(self, [])
         message = writer.message(["ask", do, writer.put(list(args))])
@@ -563,12 +564,15 @@ class Peer:
                 self.answer(found, raw)
             if memory is not None and found[0] == "value" and len(memory) < REMEMBERED and len(message) < SHORT:
                 memory[message] = found, raw
-        reader = Reader(self, writer.objects, raw)
         if found[0] == "error":
             raise_told(found[1])
-        value = reader.get(found[1])
-        for number, content in found[2]:
-            _change(reader.objects[number], reader.get(content, register=False))
+        reader = Reader(self, writer.objects, raw)
+        try:
+            value = reader.get(found[1])
+            for number, content in found[2]:
+                _change(reader.objects[number], reader.get(content, register=False))
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise BrokenError("no value") from error
         return value
 
     def answer(self, found: list[Any], raw: bytes) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from nfa.course import SETS, grader, problem_sets, submissions
+from nfa.course import SETS, grader, names, problem_sets, submissions
 from nfa.course.problem_sets import ProblemSet, Submission
 from nfa.course.submissions import Submitted
 from nfa.require import meant
@@ -51,7 +51,7 @@ def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
     ValueError : for an unknown set, or a folder that is not empty
     OSError : if the folder cannot be written; nothing is left of it
     """
-    known = problem_sets.names()
+    known = names()
     chosen = list(dict.fromkeys(chosen)) or known
     if unknown := [name for name in chosen if name not in known]:
         raise ValueError(f"there is no problem set {unknown[0]!r}{_choose(unknown[0], known)}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from nfa.course import SETS, checks
+from nfa.course import checks, names
 from nfa.course.checking import TimeIsUp, Wrong, limit, practising, shortened
 from nfa.course.submissions import CannotGradeError, SubmittedCell, read
 from nfa.require import meant
@@ -78,8 +78,7 @@ def check_it(name: str, scope: Mapping[str, Any], *which: str) -> None:
     ------
     ValueError : for an unknown problem set, or a check that it does not have
     """
-    known = sorted(path.parent.name for path in SETS.glob("*/checks.py"))
-    if name not in known:
+    if name not in (known := names()):
         raise ValueError(f"there is no problem set {name!r}{meant(name, known) or ''}")
     for found in practised(name, which, scope):
         print(f"{found.check}: {found.problem or 'passes'}")
@@ -113,10 +112,10 @@ def notebook(path: Path) -> Notebook:
     except CannotGradeError as error:
         raise ValueError(f"{path}: {error}") from None
     graded = tuple(dict.fromkeys(cell.mark for cell in cells if cell.mark and cell.meta.get("grade")))
-    for folder in sorted(path.parent for path in SETS.glob("*/checks.py")):
-        if graded and all(hasattr(checks(folder.name), one) for one in graded):
+    for name in names():
+        if graded and all(hasattr(checks(name), one) for one in graded):
             kept = tuple(cell for cell in cells if cell.mark and not cell.meta.get("grade") and cell.kind == "code")
-            return Notebook(folder.name, kept, graded)
+            return Notebook(name, kept, graded)
     raise ValueError(
         f"{path} is not the notebook of a problem set: its cells have no names of graded cells. Take the notebook that"
         " you got from your teacher, and copy your solutions into it"

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
-from nfa.course import MASTERS, SETS
+from nfa.course import MASTERS
 
 SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 STUB = "# YOUR CODE HERE\nraise NotImplementedError"
@@ -122,12 +122,6 @@ class ProblemSet:
             hidden += "".join(f"\n{found[1]}" for found in HIDDEN.finditer(cell.source))
             seen += "\n" + HIDDEN.sub("", blank(cell.source))
         return frozenset(_telling(hidden) - _telling(seen))
-
-
-def names() -> list[str]:
-    """The problem sets that come with nfa, in the order of their numbers."""
-    found = (path.parent.name for path in SETS.glob("*/set.toml"))
-    return sorted(found, key=lambda name: [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)])
 
 
 def load(folder: Path) -> ProblemSet:

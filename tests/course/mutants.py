@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from nfa.course import problem_sets
+from nfa.course import names, problem_sets
 from nfa.course.problem_sets import ProblemSet, Submission
 from tests.trust.marked import replacements
 from tests.trust.mutants import counted, forked
@@ -243,9 +243,8 @@ def main() -> None:
     parser.add_argument("--several", action="store_true", help="list the changes that cost several cells, too")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     args = parser.parse_args()
-    names = args.sets or problem_sets.names()
     unexplained, total = 0, []
-    for name in names:
+    for name in args.sets or names():
         every = list(fates(mutants(loaded(name)), args.jobs))
         total += every
         for fate in every:

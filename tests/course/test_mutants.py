@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from nfa.course import problem_sets
+from nfa.course import names
 from tests.course.mutants import Mutant, changes, fates, harmless, loaded, mutants
 
 SOME = 12  # changes of a set that every run of the tests tries
@@ -14,14 +14,14 @@ def unexplained(every):
     return [f.mutant for f in fates(every) if f.survives and f.mutant[1:4] not in harmless(f.mutant.problems)]
 
 
-@pytest.mark.parametrize("name", problem_sets.names())
+@pytest.mark.parametrize("name", names())
 def test_some_changes_lose_points(name):
     every = mutants(loaded(name))
     assert unexplained(random.Random(name).sample(every, SOME)) == []
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", problem_sets.names())
+@pytest.mark.parametrize("name", names())
 def test_every_change_loses_points(name):
     every = mutants(loaded(name))
     assert len(every) > 100

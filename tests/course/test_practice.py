@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from nfa.cli import main
-from nfa.course import checking, checks, practice, problem_sets
+from nfa.course import checking, checks, names, practice, problem_sets
 from nfa.course.folder import notebook, write
 
-NAMES = problem_sets.names()
+NAMES = names()
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from reading_view import document, named
 from trust_page import trust
 
 from nfa import ledger
-from nfa.course import SETS, problem_sets
+from nfa.course import SETS, names, problem_sets
 from nfa.ledger import OURS, VERDICTS, documents
 from nfa.ledger.entries import PAPER
 
@@ -158,7 +158,7 @@ def experiments() -> dict[str, str]:
 
 def sets() -> str:
     """What each problem set is about, for students too: its goals and statements, nothing of its solutions."""
-    every = [problem_sets.load(SETS / name) for name in problem_sets.names()]
+    every = [problem_sets.load(SETS / name) for name in names()]
     labels = {one.name: one.name.replace("_", "-") for one in every}
     rows = [
         [f"[{one.name}](#{labels[one.name]})", goals(one.name)[0].partition(": ")[2], str(one.minutes), str(one.points)]

@@ -24,6 +24,7 @@ from nfa.course.checking import (
     same_scale,
     seeded,
     slopes,
+    transposed_first,
     unless_lost,
 )
 
@@ -210,22 +211,8 @@ def forward_hidden(forward):
     try:
         charged_once(0, of_forward(forward))
     except Wrong as told:
-        raise forward_turned(forward) or told from None
-
-
-def forward_turned(forward):
-    """What is raised where forward forms h W[l], which only layers of one size allow; else None."""
-
-    def check():
-        W, b, _ = net(14, SQUARE)
-        x, _ = batch(4, 20, SQUARE)
-        z, _ = pair(call(forward, W, b, x), "z and h")
-        close(array(z[1], (4, 4), "z[1]"), x @ W[1] + b[1], "z[1]")
-
-    if passes(call, forward, *net(14)[:2], batch(5, 20)[0]) or not passes(check):
-        return None
-    shapes = (SIZES[1], SIZES[0]), (SIZES[0], SIZES[1])
-    return mismatch("the shape of what forward multiplies h[0] by, from the right", *shapes, "W[1] is transposed")
+        given, square = (*net(14)[:2], batch(5, 20)[0]), (*net(14, SQUARE)[:2], batch(4, 20, SQUARE)[0])
+        raise transposed_first(forward, given, square) or told from None
 
 
 def forward_softmax(forward):

@@ -3,7 +3,6 @@ records that attain a bound.
 """
 
 import math
-import tracemalloc
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from nfa.course.checking import (
     common_factor,
     fair,
     fitting,
+    held,
     layers,
     misfit,
     mismatch,
@@ -134,9 +134,7 @@ def norms_values(norms):
             close(got[:, l - 1], want[:, l - 1], name, hint)
 
 
-HELD = (
-    800_000  # bytes; one record's gradient by a layer below is 1,640,000 in float32, and dz and h are 71,680 in float64
-)
+HELD = 800_000  # bytes; a record's gradient by a layer below is 1,640,000 in float32, dz and h are 71,680 in float64
 
 
 def norms_memory(norms):
@@ -144,17 +142,7 @@ def norms_memory(norms):
     call(norms, *case(22, 2, [3, 3, 3, 3]))  # imports and the like
     dz, h = case(23, 2, [640, 640, 640, 640])
     dz, h = [None, *map(np.abs, dz[1:])], list(map(np.abs, h))  # what is not squared, too, has a root
-    before = tracemalloc.is_tracing()
-    if not before:
-        tracemalloc.start()
-    try:
-        tracemalloc.reset_peak()
-        start = tracemalloc.get_traced_memory()[0]
-        found = call(norms, dz, h)
-        held = tracemalloc.get_traced_memory()[1] - start
-    finally:
-        if not before:
-            tracemalloc.stop()
+    found, most = held(norms, dz, h)
     found, twice = (
         numbers(value, "norms") for value in (found, call(norms, [None, *(2 * a for a in dz[1:])], [3 * a for a in h]))
     )
@@ -162,10 +150,10 @@ def norms_memory(norms):
         raise mismatch("the norm of a gradient that is not zero", found.min(), "a positive number")
     if np.array_equal(found, twice):
         raise mismatch("the norms of gradients that are longer", "the same", "others")
-    if held > HELD:
+    if most > HELD:
         name = "the memory for 2 records and three layers of 640 inputs and 640 units"
         hint = "what is the norm of an outer product, in terms of its two vectors?"
-        raise mismatch(name, f"{held / 1e6:.1f} MB at once", "some times the 0.07 MB of dz and h", hint)
+        raise mismatch(name, f"{most / 1e6:.1f} MB at once", "some times the 0.07 MB of dz and h", hint)
 
 
 def joint_values(joint_norms):

@@ -4,7 +4,6 @@ Their oracles are loops over records and numbers, records and batches that attai
 """
 
 import math
-import tracemalloc
 from itertools import islice, pairwise, product
 
 import numpy as np
@@ -18,6 +17,7 @@ from nfa.course.checking import (
     close,
     common_factor,
     fair,
+    held,
     layers,
     misfit,
     mismatch,
@@ -179,28 +179,18 @@ def norms_memory(norms):
     def check(k, n):
         call(norms, *case(22, 3, [3, 3, 3]))  # imports and the like
         dz, h = memory_case(k, n)
-        before = tracemalloc.is_tracing()
-        if not before:
-            tracemalloc.start()
-        try:
-            tracemalloc.reset_peak()
-            start = tracemalloc.get_traced_memory()[0]
-            found = call(norms, dz, h)
-            held = tracemalloc.get_traced_memory()[1] - start
-        finally:
-            if not before:
-                tracemalloc.stop()
+        found, most = held(norms, dz, h)
         other = call(norms, [None, *(2 * a for a in dz[1:])], [3 * a for a in h])
         found, other = (numbers(value, "the norms") for value in (found, other))
         if not found.min() > 0:
             raise mismatch("the norm of a direction that is not zero", found.min(), "a positive number")
         if np.array_equal(found, other):
             raise mismatch("the norms of directions that are longer", "the same", "others")
-        if held > HELD:
+        if most > HELD:
             name = f"the memory for {k} records, {n} inputs and {n} units"
             hint = "what is the norm of an outer product, in terms of its two vectors?"
             told = f"some times the {16 * k * n / 1e6:.2g} MB of dz and h"
-            raise mismatch(name, f"{held / 1e6:.1f} MB at once", told, hint)
+            raise mismatch(name, f"{most / 1e6:.1f} MB at once", told, hint)
 
     unless_lost(lambda: check(2, 640), lambda: check(60, 60), lambda: norms_values(norms))
 
