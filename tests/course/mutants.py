@@ -20,7 +20,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
-from nfa.course import names, problem_sets
+from nfa.course import SETS, names, problem_sets
 from nfa.course.problem_sets import ProblemSet, Submission
 from tests.trust.marked import replacements
 from tests.trust.mutants import counted, forked
@@ -198,7 +198,7 @@ CHANGES = [
 
 @cache
 def loaded(name: str) -> ProblemSet:
-    return problem_sets.load(problem_sets.SETS / name)
+    return problem_sets.load(SETS / name)
 
 
 def graded(mutant: Mutant) -> Fate:
