@@ -56,6 +56,14 @@ def test_one_slip_costs_in_one_cell(name):
         assert all(TOLD.fullmatch(text) or RAISED.fullmatch(text) for text in failed.values()), failed
 
 
+@pytest.mark.parametrize("name", ["ps1_by_hand", "ps2_dfa"])
+def test_a_forward_pass_with_transposed_weights_is_named(name):
+    """A forward pass that multiplies by W[l] and not by its transpose only works for layers of one size."""
+    failed = slipped(problem_set(name), "forward", ("h[l - 1] @ W[l].T + b[l]", "h[l - 1] @ W[l] + b[l]"))
+    assert set(failed) == {"forward_hidden"}
+    assert "found (5, 4), expected (4, 5); W[1] is transposed" in failed["forward_hidden"]
+
+
 def test_a_syntax_error_is_named_as_one():
     """In the cells of its own exercise, which cannot be judged; later exercises have right versions."""
     failed = slipped(problem_set("ps2_dfa"), "transported", ("def transported(W):", "def transported(W:"))
