@@ -5,7 +5,8 @@ import random
 import pytest
 
 from nfa.course import names
-from tests.course.mutants import Mutant, changes, fates, harmless, loaded, mutants
+from tests.course.mutants import Mutant, changes, fates, harmless, mutants
+from tests.course.test_course import problem_set
 
 SOME = 12  # changes of a set that every run of the tests tries
 
@@ -16,21 +17,21 @@ def unexplained(every):
 
 @pytest.mark.parametrize("name", names())
 def test_some_changes_lose_points(name):
-    every = mutants(loaded(name))
+    every = mutants(problem_set(name))
     assert unexplained(random.Random(name).sample(every, SOME)) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", names())
 def test_every_change_loses_points(name):
-    every = mutants(loaded(name))
+    every = mutants(problem_set(name))
     assert len(every) > 100
     assert len(unexplained(every)) <= 0.01 * len(every)
 
 
 def test_the_reference_survives():
     """What the tool calls a survivor is what gets full marks."""
-    (cell, *_) = (cell for cell in loaded("ps2_dfa").cells if cell.kind == "solution")
+    (cell, *_) = (cell for cell in problem_set("ps2_dfa").cells if cell.kind == "solution")
     (fate,) = fates([Mutant("ps2_dfa", cell.name, "", "", cell.source)])
     assert fate.survives
 

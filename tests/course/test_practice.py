@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from nfa.cli import main
-from nfa.course import SETS, checking, checks, names, practice, problem_sets
+from nfa.course import checking, checks, names, practice, problem_sets
 from nfa.course.folder import notebook, write
+from tests.course.test_course import problem_set
 
 NAMES = names()
 
@@ -18,7 +19,7 @@ def given(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def write_it(name, variant="reference", old="", new=""):
-        problems = problem_sets.load(SETS / name)
+        problems = problem_set(name)
         made = notebook(problems, problems.submissions[variant])
         for cell in made.cells:
             cell.source = problem_sets.HIDDEN.sub("", cell.source).replace(old, new) if old else cell.source
@@ -31,7 +32,7 @@ def given(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_check_takes_the_names_of_its_hidden_call(name):
     """So that a notebook without the hidden call can be checked."""
-    problems = problem_sets.load(SETS / name)
+    problems = problem_set(name)
     for cell in problems.cells:
         if cell.kind == "test":
             taken = ", ".join(practice.parameters(checks(name), cell.name))
@@ -40,7 +41,7 @@ def test_a_check_takes_the_names_of_its_hidden_call(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_right_solutions_pass_with_the_values_of_practice(name):
-    problems = problem_sets.load(SETS / name)
+    problems = problem_set(name)
     for submission in [problems.reference, *problems.solutions]:
         with checking.practising():
             told = problem_sets.grade(problems, submission)
@@ -49,7 +50,7 @@ def test_right_solutions_pass_with_the_values_of_practice(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_wrong_solutions_fail_with_the_values_of_practice(name):
-    problems = problem_sets.load(SETS / name)
+    problems = problem_set(name)
     for submission in problems.wrong:
         if submission.fails and submission.name != "tampered":
             with checking.practising():
@@ -117,7 +118,7 @@ def test_what_is_no_notebook_of_a_set_is_refused(tmp_path, monkeypatch, capsys, 
 
 
 def test_check_it_in_a_notebook(capsys):
-    problems = problem_sets.load(SETS / "ps2_dfa")
+    problems = problem_set("ps2_dfa")
     scope = {"np": np}
     exec(next(cell.source for cell in problems.cells if cell.name == "cosine"), scope)
     practice.check_it("ps2_dfa", scope, "cosine_values", "dfa_top")
@@ -131,6 +132,6 @@ def test_check_it_in_a_notebook(capsys):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_exercise_of_a_notebook_has_its_checks(name):
     """After the graded cells of an exercise, a free cell runs their checks, each once."""
-    cells = problem_sets.load(SETS / name).cells
+    cells = problem_set(name).cells
     said = "\n".join(cell.source for cell in cells if cell.kind == "free" and "check_it" in cell.source)
     assert all(said.count(f'"{cell.name}"') == 1 for cell in cells if cell.kind == "test")
