@@ -34,6 +34,8 @@ START = 120.0  # seconds for the start of a process
 STOP = 5.0  # seconds in which code that is interrupted must end
 EVERY = 0.25  # seconds between two looks at memory and processes
 MESSAGE = 0.005  # seconds more for each request and its answer, on a busy machine
+MESSAGES = 60.0  # seconds more at most, so that a loop of requests ends too
+LOOK = 0.05  # seconds between two looks at the time that a call has taken
 SPARE = 512 << 20  # bytes for what a process has besides its own data, such as libraries
 KEPT = ("PATH", "PYTHONPATH", "LANG", "LANGUAGE", "TZ", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -192,7 +194,7 @@ class Students(exchange.Peer):
         self.waiting = 0  # requests that wait for an answer, each within the one before
         self.asked = 0  # requests of the student's process within one of this
         self.serving = self.rang = self.late = self.over = self.ended = False
-        self.served = self.started = self.began = self.interrupted = 0.0
+        self.served = self.started = self.began = self.interrupted = self.looked = 0.0
         self.cell, self.cell_end = True, float("inf")  # whether a cell runs; when a hidden test must have ended
         self.poller = select.poll()
         self.poller.register(pipe.fileno(), select.POLLIN)
@@ -303,8 +305,8 @@ class Students(exchange.Peer):
         if self.over:
             raise checking.TimeIsUp
         if not self.waiting:
-            self.started, self.interrupted, self.cpu, self.late = time.monotonic(), 0.0, None, False
-            self.asked = 0
+            self.started, self.interrupted, self.began = time.monotonic(), 0.0, 0.0
+            self.cpu, self.late, self.asked = None, False, 0
         self.waiting += 1
         try:
             with self._patient():
@@ -362,8 +364,11 @@ class Students(exchange.Peer):
             signal.setitimer(signal.ITIMER_REAL, checking.WAIT)
 
     def answer(self, found: list[Any], raw: bytes) -> None:
-        """Call a function of the checks."""
+        """Call a function of the checks; a call that is late gets an error in its place, which ends its loop."""
         self.asked += 1
+        if self.late:
+            self.send(exchange.Writer(self, []).message(["error", exchange.told(checking.TimeIsUp())]))
+            return
         self.serving, self.served, before = True, time.monotonic(), self.serving
         try:
             super().answer(found, raw)
@@ -375,22 +380,34 @@ class Students(exchange.Peer):
         self.late |= isinstance(error, checking.TimeIsUp)
 
     def receive(self) -> tuple[list[Any], bytes]:
-        """The next message; the process is interrupted if it takes too long, and ended if that does not help."""
-        while not self.poller.poll(50):
-            self._look()
+        """The next message. The process is interrupted if a call takes too long, and ended if that does not help.
+
+        The time is also measured while messages come. Then nothing is interrupted, because half a message may be on its
+        way, but `answer` refuses further requests.
+        """
+        while not self.poller.poll(1000 * LOOK):
+            if self._too_late() and time.monotonic() - self.interrupted > 0.5:
+                self.interrupted = time.monotonic()
+                try:
+                    os.kill(self.child.pid, signal.SIGINT)
+                except OSError:
+                    pass
+        if time.monotonic() - self.looked > LOOK:
+            self._too_late()
         return super().receive()
 
-    def _look(self) -> None:
+    def _too_late(self) -> bool:
+        """Whether the call has taken too long; if it has not ended `STOP` seconds later, the process is ended."""
         import psutil
 
-        now = time.monotonic()
+        now = self.looked = time.monotonic()
         if not self.late:
             try:
                 cpu = sum(self.child.cpu_times()[:2])
             except psutil.Error:
-                return  # it has ended, which the pipe will say
+                return False  # it has ended, which the pipe will say
             self.cpu = cpu if self.cpu is None else self.cpu
-            took, more = now - self.started, MESSAGE * self.asked
+            took, more = now - self.started, min(MESSAGE * self.asked, MESSAGES)
             if now > self.cell_end + more:
                 self.over = True
             if self.cell:
@@ -399,15 +416,10 @@ class Students(exchange.Peer):
                 slow = cpu - self.cpu > checking.SECONDS + more / 10 or took > checking.WAIT + more
                 self.late = self.over or slow
         if self.late:
-            self.began = self.began if self.interrupted else now
+            self.began = self.began or now
             if now - self.began > STOP:
                 self.kill(ENDLESS)
-            elif now - self.interrupted > 0.5:
-                self.interrupted = now
-                try:
-                    os.kill(self.child.pid, signal.SIGINT)
-                except OSError:
-                    pass
+        return self.late
 
     # --- cells
 

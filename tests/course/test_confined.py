@@ -332,6 +332,37 @@ def test_each_bad_function_costs_its_own_cell_and_is_told(tmp_path):
     assert (precious / "kept").read_text() == "theirs"
 
 
+def asking(name):
+    """A check that gives a function one of its own, whose answers cannot be remembered."""
+    return (
+        f"seen = []\n    def f(x):\n        seen.append(x)\n        return len(seen)\n    number(call({name}, f), 'it')"
+    )
+
+
+@pytest.mark.slow
+def test_a_loop_of_requests_ends_as_any_other(tmp_path):
+    """A student's function may call a function of the checks without end, so that messages come all the time."""
+    functions = {
+        "asks": "def asks(f):\n    while True:\n        f(1)",
+        "once": "def once(f):\n    return f(1)",
+        "often": "def often(f):\n    return [f(i) for i in range(200)][-1]",
+    }
+    told = confined_grade(made_set(tmp_path, functions, {"": asking}))
+    assert told["asks_right"].startswith("Wrong: asks did not return within 1 seconds")
+    assert told["once_right"] == told["often_right"] == ""
+
+
+@pytest.mark.slow
+def test_a_loop_that_goes_on_after_its_requests_are_refused_is_ended(tmp_path):
+    from nfa.course import confined
+
+    insists = (
+        "def insists(f):\n    while True:\n        try:\n            f(1)\n        except Exception:\n            pass"
+    )
+    with pytest.raises(confined.StoppedError, match="could not be stopped"):
+        confined_grade(made_set(tmp_path, {"insists": insists}, {"": asking}))
+
+
 STOPPED = {
     "dead": ("import os\nos._exit(0)", "the Python process died"),
     "killed": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\nos.abort()", "the Python process died"),
