@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 SECONDS = 3.0  # of CPU time that one call of a student's function may take; an honest one takes milliseconds
 WAIT = 20.0  # seconds by the clock, for one that sleeps; less than nbgrader gives to a cell
 LARGEST = 1e150  # what an entry may be, so that its square, too, is a number
+WORDS = 8  # different words that a reason must have
 RTOL = 1e-4  # of the largest entry: float32 passes, and no mistake is that small
 
 _practice = False  # whether a student tries the checks, who gets other values than grading has
@@ -267,6 +268,41 @@ def entries(value: Any, of: str, *names: str) -> list[Any]:
     if missing := [name for name in names if name not in value]:
         raise mismatch(f"the entry {missing[0]!r} of what {of} returns", "none", "one")
     return [value[name] for name in names]
+
+
+def guessed(guess: Callable[[], Any], *names: str, least: float = 0.0, most: float = np.inf) -> None:
+    """Check a guess: one number for each of these quantities, between ``least`` and ``most``, both included.
+
+    Every such guess is right, because its points are for having made one.
+    """
+    value = call(guess)
+    for name, one in zip(names, pair(value, "the guesses", len(names)) if len(names) > 1 else [value], strict=True):
+        found = number(one, f"the guess of {name}")
+        if not least <= found <= most:
+            told = f"a number between {least:g} and {most:g}" if np.isfinite(most) else f"at least {least:g}"
+            raise mismatch(f"the guess of {name}", found, told)
+
+
+def answered(question: Callable[[], Any], right: str, hint: str) -> None:
+    """Check the answer to a question with choices: the right letter, and a reason of at least `WORDS` different words.
+
+    Nobody judges the reason here. The teacher reads it.
+    """
+    letter, reason = pair(call(question), "the letter and the reason")
+    if not isinstance(letter, str):
+        raise misfit("the letter", letter, "a letter, as text")
+    worded(reason, "the reason", WORDS)
+    if letter.strip().lower() != right:
+        raise mismatch("the letter", letter, "another one", hint)
+
+
+def worded(value: Any, name: str, least: int) -> None:
+    """Check that a value is a text with at least so many different words."""
+    if not isinstance(value, str):
+        raise misfit(name, value, f"a text of at least {least} words")
+    words = {word.lower() for word in re.findall(r"\w+", value)}
+    if len(words) < least:
+        raise mismatch(f"the number of different words in {name}", len(words), f"at least {least}")
 
 
 def layers(value: Any, first: int, L: int, name: str) -> Any:

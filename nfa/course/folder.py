@@ -18,7 +18,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from nfa.course import SETS, grader, names, problem_sets, submissions
+from nfa.course import SETS, grader, names, problem_sets, renamed, submissions
 from nfa.course.problem_sets import ProblemSet, Submission
 from nfa.course.submissions import Submitted
 from nfa.require import meant
@@ -52,9 +52,7 @@ def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
     OSError : if the folder cannot be written; nothing is left of it
     """
     known = names()
-    chosen = list(dict.fromkeys(chosen)) or known
-    if unknown := [name for name in chosen if name not in known]:
-        raise ValueError(f"there is no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
+    chosen = _chosen(chosen, known, "there is") or known
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"the folder of a new course must be empty or not exist yet, got {folder}")
     sources = {Path(name): Path(__file__).parent / "files" / name for name in (CONFIG, "README.md", "Containerfile")}
@@ -74,6 +72,16 @@ def _choose(unknown: str, known: Collection[str]) -> str:
     return meant(unknown, known) or f": choose from {', '.join(known)}"
 
 
+def _chosen(names: Sequence[str], known: Collection[str], told: str) -> list[str]:
+    """The sets of these names, each once. A name with an older number means the set with the same word."""
+    found = {}
+    for name in names:
+        found[one := name if name in known else renamed(name, known)] = None
+        if not one:
+            raise ValueError(f"{told} no problem set {name!r}{_choose(name, known)}")
+    return list(found)
+
+
 def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
     """The chosen problem sets of a course folder, or all of them.
 
@@ -91,9 +99,7 @@ def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
         raise ValueError(
             f"the course {course} has no problem set. A problem set is a folder in masters/ with a file set.toml"
         )
-    if unknown := [name for name in chosen if name not in known]:
-        raise ValueError(f"the course has no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
-    return [problem_sets.load(course / "masters" / name) for name in dict.fromkeys(chosen or known)]
+    return [problem_sets.load(course / "masters" / name) for name in _chosen(chosen, known, "the course has") or known]
 
 
 def notebook(problems: ProblemSet, submission: Submission | None = None) -> Any:

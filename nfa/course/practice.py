@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from nfa.course import checks, names
+from nfa.course import checks, names, renamed
 from nfa.course.checking import TimeIsUp, Wrong, limit, practising, shortened
 from nfa.course.submissions import CannotGradeError, SubmittedCell, read
 from nfa.require import meant
@@ -79,7 +79,10 @@ def check_it(name: str, scope: Mapping[str, Any], *which: str) -> None:
     ValueError : for an unknown problem set, or a check that it does not have
     """
     if name not in (known := names()):
-        raise ValueError(f"there is no problem set {name!r}{meant(name, known) or ''}")
+        if not (now := renamed(name, known)):
+            raise ValueError(f"there is no problem set {name!r}{meant(name, known) or ''}")
+        print(f"{name} is now {now}")
+        name = now
     for found in practised(name, which, scope):
         print(f"{found.check}: {found.problem or 'passes'}")
 

@@ -21,7 +21,7 @@ from tests.course.test_course import NAMES, problem_set, variants
 from tests.course.test_grading import COURSES, DAMAGED, SILENT, graded, grades, hand_in
 
 pytestmark = pytest.mark.posix("resource limits, signals and pipes between processes")
-COMPARED = ("ps2_dfa", "ps4_sensitivity")  # in the slow tier; nightly all sets
+COMPARED = ("ps2_dfa", "ps5_sensitivity")  # in the slow tier; nightly all sets
 
 
 # --- values and calls

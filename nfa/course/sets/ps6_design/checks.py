@@ -1,4 +1,4 @@
-"""The checks of problem set 9, one a graded cell.
+"""The checks of problem set 6, one a graded cell.
 
 Their oracles are loops over records and numbers, records and batches that attain a bound, and quadratures.
 """

@@ -1,4 +1,4 @@
-"""The checks of problem set 6, one a graded cell. Their oracles add up fields mirror by mirror, turn phases, integrate
+"""The checks of problem set 7, one a graded cell. Their oracles add up fields mirror by mirror, turn phases, integrate
 over Gaussian fields, count photons and simulate; never the formula itself."""
 
 import cmath

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Problem set 3: clipping and per-example norms
+# # Problem set 4: clipping and per-example norms
 #
 # **Have this page open**: Lee & Kifer (2020), Section 4: the clipping function in its first paragraph with footnote 1,
 # Algorithm 1, and the three displays of Section 4.2; Equations 2 and 3 of Section 3.2. Tutorial 05 is the reading
@@ -98,7 +98,7 @@ def gradients(dz, below):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").gradients_values(gradients)
+checks("ps4_clipping").gradients_values(gradients)
 ### END HIDDEN TESTS
 W, b, B = small_net([4, 5, 3], seed=0)
 x, y = small_batch(6, 4, 3, seed=1)
@@ -109,7 +109,7 @@ assert [np.shape(g) for g in gradients(dz[1], h[0])] == [(6, 5, 4), (6, 5)]
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "gradients_values")
+check_it("ps4_clipping", globals(), "gradients_values")
 
 # %% [markdown]
 # The paper's fully connected network has 136,074 parameters: the gradients of 256 records fill 35 million numbers, only
@@ -133,7 +133,7 @@ def norms(dz, h):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").norms_values(norms)
+checks("ps4_clipping").norms_values(norms)
 ### END HIDDEN TESTS
 W, b, B = small_net([4, 5, 3], seed=0)
 dz, h = signals(W, b, *small_batch(6, 4, 3, seed=1))
@@ -144,14 +144,14 @@ assert np.shape(norms(dz, h)) == (6, 2), "a row for each record, a column for ea
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").norms_memory(norms)
+checks("ps4_clipping").norms_memory(norms)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "norms_values", "norms_memory")
+check_it("ps4_clipping", globals(), "norms_values", "norms_memory")
 
 
 # %% joint_norms solution=true
@@ -167,7 +167,7 @@ def joint_norms(dz, h):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").joint_values(joint_norms)
+checks("ps4_clipping").joint_values(joint_norms)
 ### END HIDDEN TESTS
 
 # %%
@@ -178,7 +178,7 @@ assert np.shape(joint_norms(dz, h)) == (6,), "one norm a record"
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "joint_values")
+check_it("ps4_clipping", globals(), "joint_values")
 
 # %% [markdown]
 # ## 2. Clip, add up, divide (5 points)
@@ -206,7 +206,7 @@ def clip_weights(norms, C):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").weights_values(clip_weights)
+checks("ps4_clipping").weights_values(clip_weights)
 ### END HIDDEN TESTS
 assert np.isclose(clip_weights(np.array([8.0]), 2.0)[0], 0.25)
 
@@ -215,14 +215,14 @@ assert np.isclose(clip_weights(np.array([8.0]), 2.0)[0], 0.25)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").weights_zero(clip_weights)
+checks("ps4_clipping").weights_zero(clip_weights)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "weights_values", "weights_zero")
+check_it("ps4_clipping", globals(), "weights_values", "weights_zero")
 
 # %% [markdown]
 # Now the batch: clip each record's gradient, all layers as one long vector, then add up and divide by m:
@@ -252,7 +252,7 @@ def clipped_mean(dz, h, C, m):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").clipped_values(clipped_mean)
+checks("ps4_clipping").clipped_values(clipped_mean)
 ### END HIDDEN TESTS
 
 # %%
@@ -268,14 +268,14 @@ assert [np.shape(a) for a in db[1:]] == [(5,), (3,)], "db[l] has the shape of b[
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").clipped_m(clipped_mean)
+checks("ps4_clipping").clipped_m(clipped_mean)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "clipped_values", "clipped_m")
+check_it("ps4_clipping", globals(), "clipped_values", "clipped_m")
 
 # %% [markdown]
 # ## 3. Why not clip once, at the end? (2 points)
@@ -320,7 +320,7 @@ def neighbours(C, m):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").neighbours_break(neighbours)
+checks("ps4_clipping").neighbours_break(neighbours)
 ### END HIDDEN TESTS
 first, second = neighbours(1.0, 10)
 assert abs(len(second) - len(first)) == 1, "one record more"
@@ -330,14 +330,14 @@ assert abs(len(second) - len(first)) == 1, "one record more"
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").neighbours_worst(neighbours)
+checks("ps4_clipping").neighbours_worst(neighbours)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "neighbours_break", "neighbours_worst")
+check_it("ps4_clipping", globals(), "neighbours_break", "neighbours_worst")
 
 # %% [markdown]
 # By how many times would the noise have to be larger, if one averaged first? Does a larger batch help?
@@ -366,7 +366,7 @@ def sensitivity(C, m, adjacency):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").sensitivity_layers(sensitivity)
+checks("ps4_clipping").sensitivity_layers(sensitivity)
 ### END HIDDEN TESTS
 assert np.shape(sensitivity([None, 1.0, 2.0], 10, "add-remove")) == (), "a number"
 
@@ -375,14 +375,14 @@ assert np.shape(sensitivity([None, 1.0, 2.0], 10, "add-remove")) == (), "a numbe
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").sensitivity_adjacency(sensitivity)
+checks("ps4_clipping").sensitivity_adjacency(sensitivity)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "sensitivity_layers", "sensitivity_adjacency")
+check_it("ps4_clipping", globals(), "sensitivity_layers", "sensitivity_adjacency")
 
 # %% [markdown]
 # Now the private step of DP-SGD: `clipped_mean`, all layers as one vector clipped to one number C, with Gaussian noise
@@ -408,7 +408,7 @@ def private_step(dz, h, C, m, z, noise):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").step_noise(private_step)
+checks("ps4_clipping").step_noise(private_step)
 ### END HIDDEN TESTS
 
 # %% step_signal points=1
@@ -416,7 +416,7 @@ checks("ps3_clipping").step_noise(private_step)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").step_signal(private_step)
+checks("ps4_clipping").step_signal(private_step)
 ### END HIDDEN TESTS
 
 # %%
@@ -433,7 +433,7 @@ assert np.shape(db[2]) == (3,)
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "step_noise", "step_signal")
+check_it("ps4_clipping", globals(), "step_noise", "step_signal")
 
 # %% [markdown]
 # ## 5. Clipping is a bias (2 points)
@@ -461,14 +461,14 @@ def predicted(n, X, C):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").predicted_values(predicted)
+checks("ps4_clipping").predicted_values(predicted)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "predicted_values")
+check_it("ps4_clipping", globals(), "predicted_values")
 
 # %% [markdown]
 # Now find it by computing, for any **odd** number of records (there is then exactly one such place): by steps, by
@@ -495,7 +495,7 @@ def stationary_point(x, C):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").stationary_values(stationary_point)
+checks("ps4_clipping").stationary_values(stationary_point)
 ### END HIDDEN TESTS
 assert np.isclose(stationary_point(np.array([1.0, 2.0, 6.0]), 100.0), 3.0, atol=0.11), "nothing is clipped: the mean"
 
@@ -503,7 +503,7 @@ assert np.isclose(stationary_point(np.array([1.0, 2.0, 6.0]), 100.0), 3.0, atol=
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "stationary_values")
+check_it("ps4_clipping", globals(), "stationary_values")
 
 # %% [markdown]
 # Look at all C at once. What does the place tend to as C becomes small? Who gains by it, who loses, if the records are
@@ -559,7 +559,7 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").bound_top(dfa_bound)
+checks("ps4_clipping").bound_top(dfa_bound)
 ### END HIDDEN TESTS
 
 # %%
@@ -571,14 +571,14 @@ assert np.shape(dfa_bound([None, 0.25], [None, 0.9], 0.1, [None, 2.0, 3.0])) == 
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").bound_hidden(dfa_bound)
+checks("ps4_clipping").bound_hidden(dfa_bound)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "bound_top", "bound_hidden")
+check_it("ps4_clipping", globals(), "bound_top", "bound_hidden")
 
 # %% [markdown]
 # Now read the end of Section 4.2: replacing a record of a batch of m moves the averaged update of all layers by
@@ -606,14 +606,14 @@ def too_small_by(L):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_clipping").too_small_values(too_small_by)
+checks("ps4_clipping").too_small_values(too_small_by)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_clipping", globals(), "too_small_values")
+check_it("ps4_clipping", globals(), "too_small_values")
 
 # %% [markdown]
 # Noise that is too small by this factor protects less than it claims to: tutorial 05 plays that game.

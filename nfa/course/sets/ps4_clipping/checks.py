@@ -1,4 +1,4 @@
-"""The checks of problem set 3, one a graded cell. Their oracles are loops over records and numbers, differences, and
+"""The checks of problem set 4, one a graded cell. Their oracles are loops over records and numbers, differences, and
 records that attain a bound.
 """
 

@@ -1,4 +1,4 @@
-"""The checks of problem set 8, one a graded cell.
+"""The checks of problem set 9, one a graded cell.
 
 Their oracles are quadratures, differences, enumerations of every draw and loops over records: never the formula itself.
 """

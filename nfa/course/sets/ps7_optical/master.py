@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Problem set 6: the optical projection
+# # Problem set 7: the optical projection
 #
 # **Have these pages open**: Ohana et al. (2021), Section 2.2 with Equation 5, Equations 8 to 10, and "Photonic DFA" in
 # Section 4. About 100 minutes, 20 points. Tutorial 07 is the reading beside it. No more optics is needed than this.
@@ -66,7 +66,7 @@ def intensity(R, mirrors):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").intensity_values(intensity)
+checks("ps7_optical").intensity_values(intensity)
 ### END HIDDEN TESTS
 assert np.allclose(intensity(np.array([[3.0, 4.0j, 7.0]]), np.array([[1, 1, 0]])), 25.0), "the field there is 3 + 4i"
 
@@ -74,7 +74,7 @@ assert np.allclose(intensity(np.array([[3.0, 4.0j, 7.0]]), np.array([[1, 1, 0]])
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "intensity_values")
+check_it("ps7_optical", globals(), "intensity_values")
 
 # %% [markdown]
 # The picture is *speckle*: most pixels are dark, a few are very bright. Look at one (and change what you like):
@@ -109,7 +109,7 @@ def speckle(n):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").speckle_law(speckle)
+checks("ps7_optical").speckle_law(speckle)
 ### END HIDDEN TESTS
 assert len(speckle(10)) == 2
 
@@ -117,7 +117,7 @@ assert len(speckle(10)) == 2
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "speckle_law")
+check_it("ps7_optical", globals(), "speckle_law")
 
 
 # %% overexposed solution=true
@@ -133,7 +133,7 @@ def overexposed(n, top):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").overexposed_share(overexposed)
+checks("ps7_optical").overexposed_share(overexposed)
 ### END HIDDEN TESTS
 assert np.isclose(overexposed(10, 0.0), 1), "every pixel is brighter than 0"
 
@@ -141,7 +141,7 @@ assert np.isclose(overexposed(10, 0.0), 1), "every pixel is brighter than 0"
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "overexposed_share")
+check_it("ps7_optical", globals(), "overexposed_share")
 
 # %% [markdown]
 # ## 2. A linear projection, out of intensities (5 points)
@@ -196,7 +196,7 @@ def linear(see, x, I_a):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").linear_in_x(linear)
+checks("ps7_optical").linear_in_x(linear)
 ### END HIDDEN TESTS
 assert np.shape(linear(by_hand, np.array([[1]]), np.array([25.0]))) == (1, 1)
 
@@ -205,7 +205,7 @@ assert np.shape(linear(by_hand, np.array([[1]]), np.array([25.0]))) == (1, 1)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").linear_pixels(linear)
+checks("ps7_optical").linear_pixels(linear)
 ### END HIDDEN TESTS
 
 # %% linear_length points=1
@@ -213,7 +213,7 @@ checks("ps6_optical").linear_pixels(linear)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").linear_length(linear)
+checks("ps7_optical").linear_length(linear)
 ### END HIDDEN TESTS
 
 # %%
@@ -224,7 +224,7 @@ assert np.isclose(np.ravel(linear(by_hand, np.array([[1]]), np.array([25.0])))[0
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "linear_in_x", "linear_pixels", "linear_length")
+check_it("ps7_optical", globals(), "linear_in_x", "linear_pixels", "linear_length")
 
 # %% [markdown]
 # With a real device nobody knows the matrix. In a simulation we do: for which real matrix B, `(n_out, n_in)`, is your
@@ -245,7 +245,7 @@ def matrix(R, n_anchor):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").matrix_rows(matrix)
+checks("ps7_optical").matrix_rows(matrix)
 ### END HIDDEN TESTS
 
 # %%
@@ -257,7 +257,7 @@ assert np.shape(matrix(medium(4, 7, 2, seed=1), 2)) == (7, 4)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").matrix_values(matrix)
+checks("ps7_optical").matrix_values(matrix)
 ### END HIDDEN TESTS
 
 # %%
@@ -268,7 +268,7 @@ assert np.allclose(matrix(np.array([[2.0j, 1.0j]]), 1), [[2.0]]), "in phase with
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "matrix_rows", "matrix_values")
+check_it("ps7_optical", globals(), "matrix_rows", "matrix_values")
 
 # %% [markdown]
 # Do the two agree, and how are the entries of B spread? (A free cell: change what you like.)
@@ -303,7 +303,7 @@ def ternarise(e, t):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").ternarise_values(ternarise)
+checks("ps7_optical").ternarise_values(ternarise)
 ### END HIDDEN TESTS
 assert np.array_equal(ternarise(np.array([[0.7, 0.1, -0.8]]), 0.15), [[1, 0, -1]])
 
@@ -312,14 +312,14 @@ assert np.array_equal(ternarise(np.array([[0.7, 0.1, -0.8]]), 0.15), [[1, 0, -1]
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").ternarise_edge(ternarise)
+checks("ps7_optical").ternarise_edge(ternarise)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "ternarise_values", "ternarise_edge")
+check_it("ps7_optical", globals(), "ternarise_values", "ternarise_edge")
 
 # %% [markdown]
 # A ternary error still cannot be shown: $e = e_+ - e_-$ takes two binary patterns ([ohana2021:exp-twoproj]).
@@ -339,14 +339,14 @@ def project(see, e, I_a):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").project_values(project)
+checks("ps7_optical").project_values(project)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "project_values")
+check_it("ps7_optical", globals(), "project_values")
 
 # %% [markdown]
 # Why not simply the difference of two intensities, $|R e_+|^2 - |R e_-|^2$, without any anchor? Try it on a pair of
@@ -388,7 +388,7 @@ def read(I, top, bits):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").read_levels(read)
+checks("ps7_optical").read_levels(read)
 ### END HIDDEN TESTS
 
 # %%
@@ -400,14 +400,14 @@ assert np.allclose(read(np.array([[0.2, 1.4, 2.6]]), 3.0, 2), [[0, 1, 3]]), "two
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").read_saturates(read)
+checks("ps7_optical").read_saturates(read)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "read_levels", "read_saturates")
+check_it("ps7_optical", globals(), "read_levels", "read_saturates")
 
 # %% [markdown]
 # **Predict, then measure.** An error with a single entry left, as ternarised errors often are, lights one mirror beside
@@ -433,7 +433,7 @@ def best_top():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").best_top_choice(best_top)
+checks("ps7_optical").best_top_choice(best_top)
 ### END HIDDEN TESTS
 assert best_top() in TOPS, "one of the four numbers"
 
@@ -458,7 +458,7 @@ plt.show()
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "best_top_choice")
+check_it("ps7_optical", globals(), "best_top_choice")
 
 # %% [markdown]
 # And light comes in photons. At an intensity $I$ a pixel counts a random number of them: Poisson, with the mean
@@ -481,14 +481,14 @@ def shot_variance(I_xa, I_x, I_a, photons):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").shot_variance_values(shot_variance)
+checks("ps7_optical").shot_variance_values(shot_variance)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "shot_variance_values")
+check_it("ps7_optical", globals(), "shot_variance_values")
 
 # %% [markdown]
 # ## 5. A step with light, and what its noise can hide (5 points)
@@ -515,7 +515,7 @@ def scale(p, s):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").scale_rows(scale)
+checks("ps7_optical").scale_rows(scale)
 ### END HIDDEN TESTS
 assert np.allclose(scale(np.array([[3.0, -4.0, 12.0]]), 6.5), [[1.5, -2.0, 6.0]]), "the row had the length 13"
 
@@ -523,7 +523,7 @@ assert np.allclose(scale(np.array([[3.0, -4.0, 12.0]]), 6.5), [[1.5, -2.0, 6.0]]
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "scale_rows")
+check_it("ps7_optical", globals(), "scale_rows")
 
 # %% [markdown]
 # Now the update of a hidden layer with `n_out` units, which reads `h`, `(k, n_h)`, and has the slopes `dphi`,
@@ -549,7 +549,7 @@ def step(see, e, I_a, dphi, h, t, s, m):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").step_direction(step)
+checks("ps7_optical").step_direction(step)
 ### END HIDDEN TESTS
 
 # %% step_length points=1
@@ -557,14 +557,14 @@ checks("ps6_optical").step_direction(step)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").step_length(step)
+checks("ps7_optical").step_length(step)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "step_direction", "step_length")
+check_it("ps7_optical", globals(), "step_direction", "step_length")
 
 # %% [markdown]
 # For privacy the paper adds noise to every scaled projection, fresh for every record:
@@ -588,14 +588,14 @@ def noise_length(sigma, n, projections):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").noise_length_values(noise_length)
+checks("ps7_optical").noise_length_values(noise_length)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "noise_length_values")
+check_it("ps7_optical", globals(), "noise_length_values")
 
 # %% [markdown]
 # Section 4 says: "$\sigma = 0.1$ implies $\|g\|_2 \simeq \|B e\|_2$", where the latter is at most 1
@@ -630,7 +630,7 @@ def noisy_rank(m, n_h, n_out):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_optical").noisy_rank_values(noisy_rank)
+checks("ps7_optical").noisy_rank_values(noisy_rank)
 ### END HIDDEN TESTS
 assert noisy_rank(1, 7, 5) == 1, "one record: one column times one row"
 
@@ -638,12 +638,12 @@ assert noisy_rank(1, 7, 5) == 1, "one record: one column times one row"
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_optical", globals(), "noisy_rank_values")
+check_it("ps7_optical", globals(), "noisy_rank_values")
 
 # %% [markdown]
 # Measure it, with the update as nfa computes it, noise and all. Its batch has 20 records of 60 numbers each. What would
 # the second figure look like, had the noise been added to every entry of dW instead? What does this noise protect, if
-# not who took part: the records' inputs or their labels? (Problem set 7 goes on from here.)
+# not who took part: the records' inputs or their labels? (Problem set 8 goes on from here.)
 
 # %%
 from nfa import feedback, network, ops

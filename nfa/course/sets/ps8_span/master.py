@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Problem set 7: one update gives the batch away
+# # Problem set 8: one update gives the batch away
 #
 # **Have this page open**: Ohana et al. (2021), Section 3.2 and the beginning of Section 3.3: Equations 8 and 10 to 13,
 # and the three sentences below Proposition 3. About 110 minutes, 20 points.
@@ -73,7 +73,7 @@ def update(u, dphi, h, m, g, G):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").update_value(update)
+checks("ps8_span").update_value(update)
 ### END HIDDEN TESTS
 u, dphi, h = random_batch(3, 4, 6, seed=0)
 assert np.shape(update(u, dphi, h, 3, 0 * u, np.zeros((4, 7)))) == (4, 7), "a column for each input, one for the bias"
@@ -83,14 +83,14 @@ assert np.shape(update(u, dphi, h, 3, 0 * u, np.zeros((4, 7)))) == (4, 7), "a co
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").update_noise(update)
+checks("ps8_span").update_noise(update)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "update_value", "update_noise")
+check_it("ps8_span", globals(), "update_value", "update_noise")
 
 # %% [markdown]
 # **Predict, before you compute any**: the rank of `dW`. Errors, slopes, inputs and noise are as random numbers are: no
@@ -111,14 +111,14 @@ def predicted_rank(k, units, N, noise):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").rank_predicted(predicted_rank)
+checks("ps8_span").rank_predicted(predicted_rank)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "rank_predicted")
+check_it("ps8_span", globals(), "rank_predicted")
 
 # %% [markdown]
 # ## 2. Who was in the batch? (6 points)
@@ -147,7 +147,7 @@ def span(dW, rank=None, tol=1e-5):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").span_rows(span)
+checks("ps8_span").span_rows(span)
 ### END HIDDEN TESTS
 assert np.allclose(np.abs(span(np.array([[3.0, 4.0, 0.0]]))), [[0.6, 0.8, 0.0]]), "one row spans its own direction"
 
@@ -156,7 +156,7 @@ assert np.allclose(np.abs(span(np.array([[3.0, 4.0, 0.0]]))), [[0.6, 0.8, 0.0]])
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").span_tolerance(span)
+checks("ps8_span").span_tolerance(span)
 ### END HIDDEN TESTS
 
 # %% span_leading points=1
@@ -164,14 +164,14 @@ checks("ps7_span").span_tolerance(span)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").span_leading(span)
+checks("ps8_span").span_leading(span)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "span_rows", "span_tolerance", "span_leading")
+check_it("ps8_span", globals(), "span_rows", "span_tolerance", "span_leading")
 
 # %% [markdown]
 # Now the membership test. For each candidate h, how far is $\tilde h = (h, 1)$ from the span, relative to its length?
@@ -195,7 +195,7 @@ def residuals(h, basis):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").residuals_members(residuals)
+checks("ps8_span").residuals_members(residuals)
 ### END HIDDEN TESTS
 basis = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
 assert np.allclose(residuals(np.array([[3.0, 4.0], [-6.0, -8.0]]), basis), 0, atol=1e-6), "(3, 4, 1) is in this span"
@@ -205,14 +205,14 @@ assert np.allclose(residuals(np.array([[3.0, 4.0], [-6.0, -8.0]]), basis), 0, at
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").residuals_others(residuals)
+checks("ps8_span").residuals_others(residuals)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "residuals_members", "residuals_others")
+check_it("ps8_span", globals(), "residuals_members", "residuals_others")
 
 # %% [markdown]
 # **By reasoning, without a simulation**: a candidate $\tilde h$ has a random direction in $\mathbb R^N$, all directions
@@ -232,7 +232,7 @@ def typical_residual(r, N):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").typical_value(typical_residual)
+checks("ps8_span").typical_value(typical_residual)
 ### END HIDDEN TESTS
 assert np.isclose(typical_residual(0, 50), 1), "where nothing is spanned, everything is as far away as it can be"
 
@@ -240,7 +240,7 @@ assert np.isclose(typical_residual(0, 50), 1), "where nothing is spanned, everyt
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "typical_value")
+check_it("ps8_span", globals(), "typical_value")
 
 # %% [markdown]
 # Look at it with real images, 14 x 14 pixels: 12 of them in the batch and 48 not. **Predict**: what does a noise 500
@@ -290,7 +290,7 @@ def recover_one(dW):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").recover_record(recover_one)
+checks("ps8_span").recover_record(recover_one)
 ### END HIDDEN TESTS
 
 # %%
@@ -302,14 +302,14 @@ assert np.allclose(recover_one(np.array([[2.0, -1.0, 4.0]])), [0.5, -0.25])
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").recover_dead(recover_one)
+checks("ps8_span").recover_dead(recover_one)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "recover_record", "recover_dead")
+check_it("ps8_span", globals(), "recover_record", "recover_dead")
 
 # %% [markdown]
 # With **two** records the rows of `dW` are mixtures of two vectors, and nobody tells in which proportions. But suppose
@@ -336,14 +336,14 @@ def recover_two(dW):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").recover_mixed(recover_two)
+checks("ps8_span").recover_mixed(recover_two)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "recover_mixed")
+check_it("ps8_span", globals(), "recover_mixed")
 
 # %% [markdown]
 # ## 4. From guesses to epsilon (6 points)
@@ -369,7 +369,7 @@ def advantage(members, others):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").advantage_value(advantage)
+checks("ps8_span").advantage_value(advantage)
 ### END HIDDEN TESTS
 assert np.isclose(advantage([0.1, 0.2, 0.6], [0.5, 0.9]), 2 / 3)
 
@@ -377,7 +377,7 @@ assert np.isclose(advantage([0.1, 0.2, 0.6], [0.5, 0.9]), 2 / 3)
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "advantage_value")
+check_it("ps8_span", globals(), "advantage_value")
 
 # %% [markdown]
 # Now let $P_1$ be the law of the update if a record is in the batch, and $P_0$ if another is in its place. Pure
@@ -401,14 +401,14 @@ def advantage_epsilon(a):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").advantage_least(advantage_epsilon)
+checks("ps8_span").advantage_least(advantage_epsilon)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "advantage_least")
+check_it("ps8_span", globals(), "advantage_least")
 
 # %% [markdown]
 # That was for rates that are known. We only count. Of n trials k were alarms: Clopper and Pearson's bounds on the
@@ -436,7 +436,7 @@ def clopper_pearson(k, n, error):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").interval_values(clopper_pearson)
+checks("ps8_span").interval_values(clopper_pearson)
 ### END HIDDEN TESTS
 low, high = clopper_pearson(3, 10, 0.025)
 assert 0 < low < 0.3 < high < 1
@@ -446,14 +446,14 @@ assert 0 < low < 0.3 < high < 1
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").interval_ends(clopper_pearson)
+checks("ps8_span").interval_ends(clopper_pearson)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "interval_values", "interval_ends")
+check_it("ps8_span", globals(), "interval_values", "interval_ends")
 
 # %% [markdown]
 # So, with $k_0$ false alarms in n updates without the record and $k_1$ true ones in n updates with it,
@@ -485,7 +485,7 @@ def epsilon_bound(k0, k1, n, delta, confidence):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").bound_value(epsilon_bound)
+checks("ps8_span").bound_value(epsilon_bound)
 ### END HIDDEN TESTS
 
 # %%
@@ -495,7 +495,7 @@ print(f"claimed 0.2565, at least {epsilon_bound(0, 1000, 1000, 1e-5, 0.95):.3f} 
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "bound_value")
+check_it("ps8_span", globals(), "bound_value")
 
 # %% [markdown]
 # Play the game yourself. In each trial draw g with entries of standard deviation sigma and G of standard deviation s
@@ -523,7 +523,7 @@ def hits(h, target, u, dphi, sigma, s, trials, t, rng):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").hits_game(hits)
+checks("ps8_span").hits_game(hits)
 ### END HIDDEN TESTS
 
 # %%
@@ -536,7 +536,7 @@ for sigma, s in ((1.0, 0.0), (100.0, 0.0), (0.0, 1.0)):
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "hits_game")
+check_it("ps8_span", globals(), "hits_game")
 
 # %% [markdown]
 # ## 5. How much noise would it take? (2 points)
@@ -559,14 +559,14 @@ def sensitivity(tau, c, m):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").sensitivity_value(sensitivity)
+checks("ps8_span").sensitivity_value(sensitivity)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "sensitivity_value")
+check_it("ps8_span", globals(), "sensitivity_value")
 
 # %% [markdown]
 # Independent noise $N(0, s^2)$ on every entry of the update has Rényi divergence at most $\alpha \Delta^2 / (2 s^2)$
@@ -593,14 +593,14 @@ def noise_needed(epsilon, delta, Delta):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_span").noise_value(noise_needed)
+checks("ps8_span").noise_value(noise_needed)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_span", globals(), "noise_value")
+check_it("ps8_span", globals(), "noise_value")
 
 # %% [markdown]
 # Look at it. Five records with entries 1 and -1, so that Proposition 3 is at its best, errors of length 1, and the

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Problem set 8: forward learning
+# # Problem set 9: forward learning
 #
 # **Have this page open**: "Forward Learning with Differential Privacy" (2024), Section 3.2: Equation 4, Propositions 2
 # and 3, Algorithm 1 and Equation 8. About 100 minutes, 20 points. Tutorials 09 and 10 are the reading beside it.
@@ -72,7 +72,7 @@ def estimate(loss, z, u, sigma):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").estimate_direction(estimate)
+checks("ps9_forward").estimate_direction(estimate)
 ### END HIDDEN TESTS
 assert np.shape(estimate(lambda v: np.sum(v**2, axis=-1), np.ones((4, 3)), np.ones((5, 4, 3)), 0.5)) == (4, 3)
 
@@ -81,7 +81,7 @@ assert np.shape(estimate(lambda v: np.sum(v**2, axis=-1), np.ones((4, 3)), np.on
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").estimate_K(estimate)
+checks("ps9_forward").estimate_K(estimate)
 ### END HIDDEN TESTS
 
 # %% estimate_sigma points=1
@@ -89,7 +89,7 @@ checks("ps8_forward").estimate_K(estimate)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").estimate_sigma(estimate)
+checks("ps9_forward").estimate_sigma(estimate)
 ### END HIDDEN TESTS
 
 # %%
@@ -101,7 +101,7 @@ assert np.isclose(g[0][0], 12), "zeta is 1 and the loss is 3: 1 * 3 / 0.25"
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "estimate_direction", "estimate_K", "estimate_sigma")
+check_it("ps9_forward", globals(), "estimate_direction", "estimate_K", "estimate_sigma")
 
 # %% [markdown]
 # The mean over *all* noise is the gradient of the **smoothed** loss $E \, \mathcal L(z + \zeta)$. One record, one
@@ -122,14 +122,14 @@ def mean_of_quartic():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").quartic(mean_of_quartic)
+checks("ps9_forward").quartic(mean_of_quartic)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "quartic")
+check_it("ps9_forward", globals(), "quartic")
 
 # %% [markdown]
 # ## 2. Most of it says nothing (5 points)
@@ -156,14 +156,14 @@ def baseline(loss, z, u, sigma):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").baseline_values(baseline)
+checks("ps9_forward").baseline_values(baseline)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "baseline_values")
+check_it("ps9_forward", globals(), "baseline_values")
 
 
 # %% antithetic solution=true
@@ -179,14 +179,14 @@ def antithetic(loss, z, u, sigma):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").antithetic_values(antithetic)
+checks("ps9_forward").antithetic_values(antithetic)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "antithetic_values")
+check_it("ps9_forward", globals(), "antithetic_values")
 
 # %% [markdown]
 # Somebody wants to save the pass without noise, and takes as baseline the *average of the record's K noisy losses*,
@@ -207,14 +207,14 @@ def own_average(K):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").own_average_factor(own_average)
+checks("ps9_forward").own_average_factor(own_average)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "own_average_factor")
+check_it("ps9_forward", globals(), "own_average_factor")
 
 # %% [markdown]
 # **Predict, then measure.** Let the loss be smooth, and $\ell_0 = \mathcal L(z) \ne 0$ the loss without noise. For
@@ -242,7 +242,7 @@ def exponents():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").exponents_plain(exponents)
+checks("ps9_forward").exponents_plain(exponents)
 ### END HIDDEN TESTS
 
 # %% exponents_rest points=1
@@ -250,14 +250,14 @@ checks("ps8_forward").exponents_plain(exponents)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").exponents_rest(exponents)
+checks("ps9_forward").exponents_rest(exponents)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "exponents_plain", "exponents_rest")
+check_it("ps9_forward", globals(), "exponents_plain", "exponents_rest")
 
 # %% [markdown]
 # Now measure. A batch of copies of one record is that many independent estimates. What has the loss to do with the
@@ -352,7 +352,7 @@ def ulr(W, b, x, y, u, sigma):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").ulr_direction(ulr)
+checks("ps9_forward").ulr_direction(ulr)
 ### END HIDDEN TESTS
 
 # %% ulr_scale points=1
@@ -360,14 +360,14 @@ checks("ps8_forward").ulr_direction(ulr)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").ulr_scale(ulr)
+checks("ps9_forward").ulr_scale(ulr)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "ulr_direction", "ulr_scale")
+check_it("ps9_forward", globals(), "ulr_direction", "ulr_scale")
 
 # %% [markdown]
 # Train. At every step: note the mean loss without noise (`loss_above` of the top layer); draw *fresh* noise from `rng`
@@ -397,14 +397,14 @@ def train(W, b, x, y, steps, eta, sigma, K, rng):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").train_learns(train)
+checks("ps9_forward").train_learns(train)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "train_learns")
+check_it("ps9_forward", globals(), "train_learns")
 
 # %% [markdown]
 # Exclusive or, with four steps. Why does a much smaller $\sigma$ not give a better estimate here? What does a step
@@ -452,7 +452,7 @@ def controller(h, loss, K, C, sigma_0):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").controller_value(controller)
+checks("ps9_forward").controller_value(controller)
 ### END HIDDEN TESTS
 sigma = controller(np.array([[1.0], [1.0]]), np.array([3.0, 4.0]), K=25, C=1.0, sigma_0=1.0)
 assert np.isclose(sigma, 1), "the sum of the squared losses is 25, and so is K"
@@ -461,7 +461,7 @@ assert np.isclose(sigma, 1), "the sum of the squared losses is 25, and so is K"
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "controller_value")
+check_it("ps9_forward", globals(), "controller_value")
 
 # %% [markdown]
 # The promise is made *before* the clip. After it a record's estimate is a vector of d numbers whose length is at most
@@ -482,14 +482,14 @@ def records_needed(d, sigma_0):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").records_value(records_needed)
+checks("ps9_forward").records_value(records_needed)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "records_value")
+check_it("ps9_forward", globals(), "records_value")
 
 # %% [markdown]
 # Theorem 2 ([dpulr2024:thm2]) gives one step the privacy of a Gaussian mechanism with noise multiplier $\sigma_0$ (on
@@ -520,14 +520,14 @@ def printed(loss, xi, K, C, sigma_0):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").printed_values(printed)
+checks("ps9_forward").printed_values(printed)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "printed_values")
+check_it("ps9_forward", globals(), "printed_values")
 
 # %% [markdown]
 # 400 records have $y_i = 1$. With $C = 1$ and $\sigma_0 = 4$ the released sum is N(0, 16), but for about one clip in
@@ -550,14 +550,14 @@ def outlier():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").outlier_value(outlier)
+checks("ps9_forward").outlier_value(outlier)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "outlier_value")
+check_it("ps9_forward", globals(), "outlier_value")
 
 # %% [markdown]
 # What does that cost? If a step is $(\epsilon, \delta)$-private, then $P'(A) \le e^\epsilon P(A) + \delta$ for every
@@ -609,7 +609,7 @@ def sound(g, xi, C, sigma_0):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").sound_clip(sound)
+checks("ps9_forward").sound_clip(sound)
 ### END HIDDEN TESTS
 assert np.shape(sound(np.ones((4, 3)), np.zeros(3), C=1.0, sigma_0=4.0)) == (3,)
 
@@ -618,14 +618,14 @@ assert np.shape(sound(np.ones((4, 3)), np.zeros(3), C=1.0, sigma_0=4.0)) == (3,)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_forward").sound_noise(sound)
+checks("ps9_forward").sound_noise(sound)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_forward", globals(), "sound_clip", "sound_noise")
+check_it("ps9_forward", globals(), "sound_clip", "sound_noise")
 
 # %% [markdown]
 # To think about: a good practitioner takes the baseline or pairs, and so removes the very noise that the paper counts

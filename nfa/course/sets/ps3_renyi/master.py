@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Problem set 5: Rényi accounting
+# # Problem set 3: Rényi accounting
 #
 # **Have this page open**: Lee & Kifer (2020), Section 3.3 from Definition 2 to Lemma 3, and the captions of Figures 2
 # and 4. About 100 minutes, 20 points.
@@ -76,7 +76,7 @@ def renyi(p, q, alpha):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").renyi_values(renyi)
+checks("ps3_renyi").renyi_values(renyi)
 ### END HIDDEN TESTS
 did, did_not = np.array([0.75, 0.25]), np.array([0.25, 0.75])  # the laws of (yes, no)
 assert np.isclose(renyi(did, did_not, 2), np.log(7 / 3)), "0.75^2 / 0.25 + 0.25^2 / 0.75 is 7/3"
@@ -86,7 +86,7 @@ assert np.isclose(renyi(did, did_not, 2), np.log(7 / 3)), "0.75^2 / 0.25 + 0.25^
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").renyi_zeros(renyi)
+checks("ps3_renyi").renyi_zeros(renyi)
 ### END HIDDEN TESTS
 
 # %% renyi_one points=1
@@ -94,14 +94,14 @@ checks("ps5_renyi").renyi_zeros(renyi)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").renyi_one(renyi)
+checks("ps3_renyi").renyi_one(renyi)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "renyi_values", "renyi_zeros", "renyi_one")
+check_it("ps3_renyi", globals(), "renyi_values", "renyi_zeros", "renyi_one")
 
 # %% [markdown]
 # ## 2. Two Gaussians (3 points)
@@ -135,7 +135,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").gauss_same(renyi_gauss)
+checks("ps3_renyi").gauss_same(renyi_gauss)
 ### END HIDDEN TESTS
 
 # %%
@@ -147,7 +147,7 @@ assert np.isclose(renyi_gauss(1.0, 1.0, 0.0, 1.0, 2), 1.0, rtol=1e-4), "the numb
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").gauss_spread(renyi_gauss)
+checks("ps3_renyi").gauss_spread(renyi_gauss)
 ### END HIDDEN TESTS
 
 # %% gauss_infinite points=1
@@ -155,14 +155,14 @@ checks("ps5_renyi").gauss_spread(renyi_gauss)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").gauss_infinite(renyi_gauss)
+checks("ps3_renyi").gauss_infinite(renyi_gauss)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "gauss_same", "gauss_spread", "gauss_infinite")
+check_it("ps3_renyi", globals(), "gauss_same", "gauss_spread", "gauss_infinite")
 
 # %% [markdown]
 # RDP asks for **both** orders of the two worlds [lee2020:def3]. For one step of training the two Gaussians have the
@@ -203,7 +203,7 @@ def step_cost(alpha, q, z):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").step_values(step_cost)
+checks("ps3_renyi").step_values(step_cost)
 ### END HIDDEN TESTS
 z = 1 / np.sqrt(np.log(3))  # so that e^(1 / z^2) is 3
 assert np.isclose(step_cost(2, 0.5, z), np.log(1.5), rtol=1e-4), "by hand: 1/4 + 2 * 1/4 + 1/4 * 3 is 3/2"
@@ -213,14 +213,14 @@ assert np.isclose(step_cost(2, 0.5, z), np.log(1.5), rtol=1e-4), "by hand: 1/4 +
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").step_large(step_cost)
+checks("ps3_renyi").step_large(step_cost)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "step_values", "step_large")
+check_it("ps3_renyi", globals(), "step_values", "step_large")
 
 # %% [markdown]
 # ## 4. From steps to (ε, δ) (5 points)
@@ -249,7 +249,7 @@ def mironov(cost, alpha, delta):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").mironov_values(mironov)
+checks("ps3_renyi").mironov_values(mironov)
 ### END HIDDEN TESTS
 assert np.isclose(mironov(1.0, 2, np.exp(-3)), 4.0), "1 + 3"
 
@@ -257,7 +257,7 @@ assert np.isclose(mironov(1.0, 2, np.exp(-3)), 4.0), "1 + 3"
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "mironov_values")
+check_it("ps3_renyi", globals(), "mironov_values")
 
 
 # %% better solution=true
@@ -273,7 +273,7 @@ def better(cost, alpha, delta):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").better_values(better)
+checks("ps3_renyi").better_values(better)
 ### END HIDDEN TESTS
 assert np.isclose(better(1.0, 2, np.exp(-3)), 4.0 - 2 * np.log(2)), "2 log 2 less than Mironov's"
 
@@ -281,7 +281,7 @@ assert np.isclose(better(1.0, 2, np.exp(-3)), 4.0 - 2 * np.log(2)), "2 log 2 les
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "better_values")
+check_it("ps3_renyi", globals(), "better_values")
 
 # %% [markdown]
 # Steps with noise and batches of their own: the costs of one order add up [lee2020:compose]. So a run of $T$ equal
@@ -311,7 +311,7 @@ def run_epsilon(costs, orders, steps, delta):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").run_value(run_epsilon)
+checks("ps3_renyi").run_value(run_epsilon)
 ### END HIDDEN TESTS
 
 # %% run_end points=1
@@ -319,14 +319,14 @@ checks("ps5_renyi").run_value(run_epsilon)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").run_end(run_epsilon)
+checks("ps3_renyi").run_end(run_epsilon)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "run_value", "run_end")
+check_it("ps3_renyi", globals(), "run_value", "run_end")
 
 # %% [markdown]
 # Now the paper. Its batches have a fixed size, and for these another theorem holds ([wbk2019:thm27]: the one behind
@@ -368,14 +368,14 @@ def misprint():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").misprint_found(misprint)
+checks("ps3_renyi").misprint_found(misprint)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "misprint_found")
+check_it("ps3_renyi", globals(), "misprint_found")
 
 # %% [markdown]
 # Look at it: the first caption of Figure 2, with your functions: batches of 512, 117 of them an epoch, 50 epochs, and a
@@ -430,14 +430,14 @@ def noise_for(target, q, steps, delta):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").noise_least(noise_for)
+checks("ps3_renyi").noise_least(noise_for)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "noise_least")
+check_it("ps3_renyi", globals(), "noise_least")
 
 # %% [markdown]
 # Twice as many steps. **Predict, before you compute**, by which factor $z$ must grow so that the run costs what it
@@ -468,7 +468,7 @@ def doubled():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").doubled_full(doubled)
+checks("ps3_renyi").doubled_full(doubled)
 ### END HIDDEN TESTS
 
 # %% doubled_sampled points=1
@@ -476,14 +476,14 @@ checks("ps5_renyi").doubled_full(doubled)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").doubled_sampled(doubled)
+checks("ps3_renyi").doubled_sampled(doubled)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "doubled_full", "doubled_sampled")
+check_it("ps3_renyi", globals(), "doubled_full", "doubled_sampled")
 
 # %% [markdown]
 # Look at it: what one moment loses. A Rényi divergence is one moment of the privacy loss, and your accountant uses the
@@ -547,7 +547,7 @@ def two_answers(scheme):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").answers_laws(two_answers)
+checks("ps3_renyi").answers_laws(two_answers)
 ### END HIDDEN TESTS
 assert np.shape(two_answers("poisson")) == (2, 4)
 
@@ -555,7 +555,7 @@ assert np.shape(two_answers("poisson")) == (2, 4)
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "answers_laws")
+check_it("ps3_renyi", globals(), "answers_laws")
 
 # %% [markdown]
 # The cost of an epoch at an order is the larger of $D_\alpha(P \| Q)$ and $D_\alpha(Q \| P)$. Compare the shuffled
@@ -585,14 +585,14 @@ def verdict():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps5_renyi").verdict_named(verdict)
+checks("ps3_renyi").verdict_named(verdict)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps5_renyi", globals(), "verdict_named")
+check_it("ps3_renyi", globals(), "verdict_named")
 
 # %% [markdown]
 # So what is proved for shuffled batches? My record is in one batch of each epoch, so an epoch costs what **one step

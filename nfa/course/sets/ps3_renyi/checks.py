@@ -1,4 +1,4 @@
-"""The checks of problem set 5, one a graded cell. Their oracles are quadrature, exact fractions, counting, limits.
+"""The checks of problem set 3, one a graded cell. Their oracles are quadrature, exact fractions, counting, limits.
 
 The formulas that students write stand only in the right versions of earlier exercises that `fair` puts in; these come
 from nfa.

@@ -1,4 +1,4 @@
-"""The checks of problem set 7, one a graded cell. Oracles: loops, constructions, enumeration, searches, SciPy."""
+"""The checks of problem set 8, one a graded cell. Oracles: loops, constructions, enumeration, searches, SciPy."""
 
 import math
 

@@ -7,10 +7,10 @@
 # ---
 
 # %% [markdown]
-# # Problem set 9: sensitivity by design
+# # Problem set 6: sensitivity by design
 #
 # **Have these pages open**: Lee & Kifer (2020), Equation 5 with the update below it, and Section 4 up to Algorithm 1;
-# Ohana et al. (2021), Section 2.2. Problem sets 3 and 4 come before it. About 90 minutes, 20 points.
+# Ohana et al. (2021), Section 2.2. Problem sets 4 and 5 come before it. About 90 minutes, 20 points.
 #
 # The papers bound what a record can move by a product of worst cases: a clip of the error, a clip of the input, a
 # slope, the norm of B. Each factor costs accuracy, and each can be forgotten. Here you design a release whose
@@ -25,7 +25,7 @@
 # `nfa eq ours:joint-clip` shows what stands behind a tag such as [ours:joint-clip]. When your notebook is graded, each
 # call of one of your functions has three seconds of computing.
 #
-# Notation, as in problem set 3: layers count from 1, and slot 0 of a list is `None`, but for `h[0]`. Rows are records.
+# Notation, as in problem set 4: layers count from 1, and slot 0 of a list is `None`, but for `h[0]`. Rows are records.
 #
 # | | shape | |
 # |---|---|---|
@@ -97,7 +97,7 @@ def norms(dz, h):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").norms_values(norms)
+checks("ps6_design").norms_values(norms)
 ### END HIDDEN TESTS
 assert np.isclose(norms([None, np.array([[3.0, 4.0]])], [np.array([[2.0, 2.0]]), None])[0], 15), "5 times 3"
 
@@ -106,14 +106,14 @@ assert np.isclose(norms([None, np.array([[3.0, 4.0]])], [np.array([[2.0, 2.0]]),
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").norms_memory(norms)
+checks("ps6_design").norms_memory(norms)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "norms_values", "norms_memory")
+check_it("ps6_design", globals(), "norms_values", "norms_memory")
 
 # %% [markdown]
 # ## 2. The sum (3 points)
@@ -152,7 +152,7 @@ def joint_sum(dz, h, C):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").sum_direction(joint_sum)
+checks("ps6_design").sum_direction(joint_sum)
 ### END HIDDEN TESTS
 
 # %% sum_length points=1
@@ -160,7 +160,7 @@ checks("ps9_design").sum_direction(joint_sum)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").sum_length(joint_sum)
+checks("ps6_design").sum_length(joint_sum)
 ### END HIDDEN TESTS
 
 # %% sum_any points=1
@@ -168,7 +168,7 @@ checks("ps9_design").sum_length(joint_sum)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").sum_any(joint_sum)
+checks("ps6_design").sum_any(joint_sum)
 ### END HIDDEN TESTS
 
 # %%
@@ -186,7 +186,7 @@ assert square <= (6 * 0.5) ** 2, "six vectors no longer than C"
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "sum_direction", "sum_length", "sum_any")
+check_it("ps6_design", globals(), "sum_direction", "sum_length", "sum_any")
 
 # %% [markdown]
 # ## 3. What one record moves, and why (5 points)
@@ -212,7 +212,7 @@ def moves(C, relation):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").moves_record(moves)
+checks("ps6_design").moves_record(moves)
 ### END HIDDEN TESTS
 
 # %% moves_label points=1
@@ -220,14 +220,14 @@ checks("ps9_design").moves_record(moves)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").moves_label(moves)
+checks("ps6_design").moves_label(moves)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "moves_record", "moves_label")
+check_it("ps6_design", globals(), "moves_record", "moves_label")
 
 # %% [markdown]
 # **Prove it**, in three lines on paper, for add-remove. Then say what your proof used. Of these sentences, which are
@@ -256,14 +256,14 @@ def premises():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").premises_needed(premises)
+checks("ps6_design").premises_needed(premises)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "premises_needed")
+check_it("ps6_design", globals(), "premises_needed")
 
 # %% [markdown]
 # **No smaller number will do.** Somebody hands you a network as in `signals` (at least one hidden layer of ReLU units,
@@ -291,14 +291,14 @@ def attain(W, b, B, C):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").attains_C(attain)
+checks("ps6_design").attains_C(attain)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "attains_C")
+check_it("ps6_design", globals(), "attains_C")
 
 # %% [markdown]
 # Now the other number, for a network with **two** classes, where C is at most 0.4: construct an x such that the sum
@@ -322,18 +322,18 @@ def opposite(W, b, B, C):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").attains_2C(opposite)
+checks("ps6_design").attains_2C(opposite)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "attains_2C")
+check_it("ps6_design", globals(), "attains_2C")
 
 # %% [markdown]
 # Compare the formula of Section 4.2, $2 \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L} / m$ [lee2020:sens-total], which
-# problem sets 3 and 4 found too small at the top. Which of its factors does your bound need?
+# problem sets 4 and 5 found too small at the top. Which of its factors does your bound need?
 #
 # ## 4. Break it (7 points)
 #
@@ -451,14 +451,14 @@ def pair_layers():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").variant_layers(pair_layers)
+checks("ps6_design").variant_layers(pair_layers)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "variant_layers")
+check_it("ps6_design", globals(), "variant_layers")
 
 
 # %% pair_split solution=true
@@ -474,14 +474,14 @@ def pair_split():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").variant_split(pair_split)
+checks("ps6_design").variant_split(pair_split)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "variant_split")
+check_it("ps6_design", globals(), "variant_split")
 
 
 # %% pair_weights solution=true
@@ -497,14 +497,14 @@ def pair_weights():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").variant_weights(pair_weights)
+checks("ps6_design").variant_weights(pair_weights)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "variant_weights")
+check_it("ps6_design", globals(), "variant_weights")
 
 
 # %% pair_error solution=true
@@ -520,14 +520,14 @@ def pair_error():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").variant_error(pair_error)
+checks("ps6_design").variant_error(pair_error)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "variant_error")
+check_it("ps6_design", globals(), "variant_error")
 
 # %% [markdown]
 # An optical device can show B only numbers from {-1, 0, 1}. So every entry of e becomes its sign where it is at least a
@@ -589,14 +589,14 @@ def pair_own():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").variant_own(pair_own)
+checks("ps6_design").variant_own(pair_own)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "variant_own")
+check_it("ps6_design", globals(), "variant_own")
 
 
 # %% pair_batch solution=true
@@ -613,14 +613,14 @@ def pair_batch():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").variant_batch(pair_batch)
+checks("ps6_design").variant_batch(pair_batch)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "variant_batch")
+check_it("ps6_design", globals(), "variant_batch")
 
 
 # %% pair_count solution=true
@@ -637,14 +637,14 @@ def pair_count():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").variant_count(pair_count)
+checks("ps6_design").variant_count(pair_count)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "variant_count")
+check_it("ps6_design", globals(), "variant_count")
 
 # %% [markdown]
 # Look at it: what a random record moves when it joins five others. Which variants would you have believed after 100
@@ -689,19 +689,19 @@ def noise_std(z, C, m):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").std_value(noise_std)
+checks("ps6_design").std_value(noise_std)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "std_value")
+check_it("ps6_design", globals(), "std_value")
 
 # %% [markdown]
 # Everything else that an epsilon depends on is z, the rate q at which a record comes into a batch (Poisson sampling, a
 # coin for each record and step), the number of steps, and $\delta$. Below is nfa's accountant under a short name, with
-# whole orders [mironov2019:sec3.3] and the newer conversion [canonne2020:prop12], the one that problem set 5 builds.
+# whole orders [mironov2019:sec3.3] and the newer conversion [canonne2020:prop12], the one that problem set 3 builds.
 
 # %% accountant
 from nfa.mechanism import Mechanism
@@ -746,7 +746,7 @@ def least_noise(target, q, steps, delta):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").noise_enough(least_noise)
+checks("ps6_design").noise_enough(least_noise)
 ### END HIDDEN TESTS
 
 # %% noise_spare points=1
@@ -754,14 +754,14 @@ checks("ps9_design").noise_enough(least_noise)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps9_design").noise_spare(least_noise)
+checks("ps6_design").noise_spare(least_noise)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps9_design", globals(), "noise_enough", "noise_spare")
+check_it("ps6_design", globals(), "noise_enough", "noise_spare")
 
 # %% [markdown]
 # **Predict**: for $\epsilon = 3$ and ten epochs of 60,000 records, batches of 256, 1024 and 4096. Which way does z go,

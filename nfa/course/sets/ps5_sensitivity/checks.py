@@ -1,4 +1,4 @@
-"""The checks of problem set 4, one a graded cell.
+"""The checks of problem set 5, one a graded cell.
 
 Sensitivities are judged by pairs of histograms, bounds by neighbours that attain the largest distance, and a pair by
 how far it really moves a release that is computed here once more, number by number.

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Problem set 4: sensitivity, find the mistake
+# # Problem set 5: sensitivity, find the mistake
 #
 # **Have these pages open**: Lee & Kifer (2020), Section 3.3 (Definition 4), Section 4 with Algorithm 1 and the
 # displays of Section 4.2; Ohana et al. (2021), Section 3.1, and Section 3.3 up to the paragraph below Proposition 3.
@@ -64,7 +64,7 @@ def neighbours(D, domain, relation):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").neighbours_replace(neighbours)
+checks("ps5_sensitivity").neighbours_replace(neighbours)
 ### END HIDDEN TESTS
 assert {len(other) for other in neighbours([3, 5], [3, 5, 8], "replace-one")} == {2}
 
@@ -73,14 +73,14 @@ assert {len(other) for other in neighbours([3, 5], [3, 5, 8], "replace-one")} ==
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").neighbours_add_remove(neighbours)
+checks("ps5_sensitivity").neighbours_add_remove(neighbours)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "neighbours_replace", "neighbours_add_remove")
+check_it("ps5_sensitivity", globals(), "neighbours_replace", "neighbours_add_remove")
 
 # %% [markdown]
 # Now the sensitivity of a function f, which takes a list of records and returns a number or a NumPy vector: the
@@ -108,7 +108,7 @@ def sensitivity(f, domain, sizes, relation):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").sensitivity_values(sensitivity)
+checks("ps5_sensitivity").sensitivity_values(sensitivity)
 ### END HIDDEN TESTS
 
 # %% sensitivity_norm points=1
@@ -116,14 +116,14 @@ checks("ps4_sensitivity").sensitivity_values(sensitivity)
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").sensitivity_norm(sensitivity)
+checks("ps5_sensitivity").sensitivity_norm(sensitivity)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "sensitivity_values", "sensitivity_norm")
+check_it("ps5_sensitivity", globals(), "sensitivity_values", "sensitivity_norm")
 
 # %% [markdown]
 # ## 2. Predict (3 points)
@@ -151,7 +151,7 @@ def sum_moves(a, b, relation):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").sum_predicted(sum_moves)
+checks("ps5_sensitivity").sum_predicted(sum_moves)
 ### END HIDDEN TESTS
 
 # %%
@@ -162,7 +162,7 @@ assert np.isclose(sum_moves(0, 1, "replace-one"), 1)
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "sum_predicted")
+check_it("ps5_sensitivity", globals(), "sum_predicted")
 
 
 # %% mean_moves solution=true
@@ -178,14 +178,14 @@ def mean_moves(a, b, n, relation):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").mean_predicted(mean_moves)
+checks("ps5_sensitivity").mean_predicted(mean_moves)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "mean_predicted")
+check_it("ps5_sensitivity", globals(), "mean_predicted")
 
 
 # %% median_moves solution=true
@@ -201,14 +201,14 @@ def median_moves(a, b, n, relation):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").median_predicted(median_moves)
+checks("ps5_sensitivity").median_predicted(median_moves)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "median_predicted")
+check_it("ps5_sensitivity", globals(), "median_predicted")
 
 # %% [markdown]
 # ## 3. Several layers at once (2 points)
@@ -231,7 +231,7 @@ def joint(deltas):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").joint_parts(joint)
+checks("ps5_sensitivity").joint_parts(joint)
 ### END HIDDEN TESTS
 assert np.isclose(joint([2.5]), 2.5)
 
@@ -239,7 +239,7 @@ assert np.isclose(joint([2.5]), 2.5)
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "joint_parts")
+check_it("ps5_sensitivity", globals(), "joint_parts")
 
 # %% [markdown]
 # For convolutions Lee & Kifer clip each record's gradient by $W^l$ to the norm $\tau$, and its gradient by $b^l$,
@@ -262,14 +262,14 @@ def clip_norm(S, L):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").clip_norm_values(clip_norm)
+checks("ps5_sensitivity").clip_norm_values(clip_norm)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "clip_norm_values")
+check_it("ps5_sensitivity", globals(), "clip_norm_values")
 
 # %% [markdown]
 # ## 4. Seven claims (11 points)
@@ -339,14 +339,14 @@ def pair_size():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").pair_of_size(pair_size)
+checks("ps5_sensitivity").pair_of_size(pair_size)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "pair_of_size")
+check_it("ps5_sensitivity", globals(), "pair_of_size")
 
 
 # %% bound_size solution=true
@@ -362,14 +362,14 @@ def bound_size(C, k):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").bound_of_size(bound_size)
+checks("ps5_sensitivity").bound_of_size(bound_size)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "bound_of_size")
+check_it("ps5_sensitivity", globals(), "bound_of_size")
 
 # %% [markdown]
 # #### Claim "expected"
@@ -408,14 +408,14 @@ def pair_expected():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").pair_of_expected(pair_expected)
+checks("ps5_sensitivity").pair_of_expected(pair_expected)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "pair_of_expected")
+check_it("ps5_sensitivity", globals(), "pair_of_expected")
 
 
 # %% bound_expected solution=true
@@ -431,14 +431,14 @@ def bound_expected(B, m, tau_e):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").bound_of_expected(bound_expected)
+checks("ps5_sensitivity").bound_of_expected(bound_expected)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "bound_of_expected")
+check_it("ps5_sensitivity", globals(), "bound_of_expected")
 
 # %% [markdown]
 # #### Claim "column"
@@ -480,14 +480,14 @@ def pair_column():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").pair_of_column(pair_column)
+checks("ps5_sensitivity").pair_of_column(pair_column)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "pair_of_column")
+check_it("ps5_sensitivity", globals(), "pair_of_column")
 
 # %% [markdown]
 # #### Claim "bias"
@@ -523,14 +523,14 @@ def pair_bias():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").pair_of_bias(pair_bias)
+checks("ps5_sensitivity").pair_of_bias(pair_bias)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "pair_of_bias")
+check_it("ps5_sensitivity", globals(), "pair_of_bias")
 
 
 # %% bound_bias solution=true
@@ -546,14 +546,14 @@ def bound_bias(m, n, tau_B, tau_h):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").bound_of_bias(bound_bias)
+checks("ps5_sensitivity").bound_of_bias(bound_bias)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "bound_of_bias")
+check_it("ps5_sensitivity", globals(), "bound_of_bias")
 
 # %% [markdown]
 # #### Claim "total"
@@ -616,14 +616,14 @@ def pair_total():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").pair_of_total(pair_total)
+checks("ps5_sensitivity").pair_of_total(pair_total)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "pair_of_total")
+check_it("ps5_sensitivity", globals(), "pair_of_total")
 
 # %% [markdown]
 # The bound is for networks of L layers with any weights and any activation with $|\varphi'| \le \gamma$; hidden
@@ -644,14 +644,14 @@ def bound_total(L, m, gamma, beta, tau_e, tau_h):
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").bound_of_total(bound_total)
+checks("ps5_sensitivity").bound_of_total(bound_total)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "bound_of_total")
+check_it("ps5_sensitivity", globals(), "bound_of_total")
 
 # %% [markdown]
 # #### Claim "label"
@@ -687,14 +687,14 @@ def pair_label():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").pair_of_label(pair_label)
+checks("ps5_sensitivity").pair_of_label(pair_label)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "pair_of_label")
+check_it("ps5_sensitivity", globals(), "pair_of_label")
 
 # %% [markdown]
 # #### Claim "noise"
@@ -741,14 +741,14 @@ def pair_noise():
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_sensitivity").pair_of_noise(pair_noise)
+checks("ps5_sensitivity").pair_of_noise(pair_noise)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_sensitivity", globals(), "pair_of_noise")
+check_it("ps5_sensitivity", globals(), "pair_of_noise")
 
 # %% [markdown]
 # Look at it: how near to the claimed number do random pairs come, and how far is the farthest? Of which claims would
