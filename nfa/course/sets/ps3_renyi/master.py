@@ -9,17 +9,20 @@
 # %% [markdown]
 # # Problem set 3: Rényi accounting
 #
-# **Have this page open**: Lee & Kifer (2020), Section 3.3 from Definition 2 to Lemma 3, and the captions of Figures 2
-# and 4. About 100 minutes, 20 points.
+# **Have these pages open**: Lee & Kifer (2020), Section 3.3 from Definition 2 to Lemma 3, and the captions of Figures 2
+# and 4. About 115 minutes, 20 points.
 #
-# You write the accountant behind a caption such as $\epsilon = 4.43$: from the divergence of two coins to thousands of
-# noisy steps. On the way one number printed in the paper does not come out, and one habit of nearly all code turns out
-# to be covered by no theorem. Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32,
-# helper functions in the same cell, NumPy, SciPy or neither: all are fine. A cell with points shows you a few of its
-# checks; others run when your notebook is graded. Do not change those cells: they are put back before grading.
+# You write the accountant that computes a number such as the $\epsilon = 4.43$ of a caption. You begin with the
+# divergence of two coins and end with thousands of noisy steps. You find a number of the paper that its own procedure
+# does not give. You also test a common habit: accounting for shuffled batches as if they were Poisson batches.
 #
-# `nfa eq lee2020:lem1` shows what stands behind a tag such as [lee2020:lem1]. When your notebook is graded, each call
-# of one of your functions has three seconds of computing.
+# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, NumPy or SciPy, and helper
+# functions in the same cell are all fine. After each exercise, `check_it` runs its checks with other values than
+# grading. A cell with points shows a few of its checks, and the others are hidden. Do not change these cells, because
+# grading restores them. A mistake in an earlier exercise does not cost points again in a later one.
+#
+# `nfa eq lee2020:lem1` explains a tag such as [lee2020:lem1]. In grading, each call of one of your functions has three
+# seconds of processor time.
 #
 # Notation: logarithms are natural, so divergences are in nats.
 #
@@ -30,7 +33,7 @@
 # | `cost` | the Rényi divergence $\epsilon(\alpha)$ of one step or of a whole run, at one order |
 # | `z` | the noise multiplier: standard deviation of the noise / sensitivity |
 # | `q` from part 3 on | the sampling rate: the probability that a record is in a batch |
-# | `T` or `steps` | how many noisy steps a run has |
+# | `T` or `steps` | the number of noisy steps of a run |
 
 # %% setting
 import math
@@ -38,27 +41,27 @@ import math
 import numpy as np
 
 ORDERS = list(range(2, 33))  # whole orders 2..32, the grid of the later parts
-DELTA = 1e-5  # of all captions
+DELTA = 1e-5  # the delta of all captions
 
 # %% [markdown]
-# ## 1. Two coins (3 points)
+# ## 1. Two coins (3 points, 20 minutes)
 #
-# The survey of tutorial 03: whoever did it says yes with probability 3/4, whoever did not with probability 1/4
-# [berthier2019:rr]. How far apart are two such laws? Definition 2 [lee2020:def2] averages a power of their ratio over
-# the **second** law:
+# Take the survey of tutorial 03. A person who did it says yes with probability 3/4. A person who did not do it says yes
+# with probability 1/4 [berthier2019:rr]. How far apart are these two distributions? Definition 2 [lee2020:def2]
+# averages a power of the ratio of their probabilities over the **second** distribution:
 #
 # $$D_\alpha(P \,\|\, Q) = \frac{1}{\alpha - 1} \log \sum_k q_k \Big(\frac{p_k}{q_k}\Big)^\alpha, \qquad \alpha > 1$$
 #
-# At $\alpha = 1$ this is 0/0. Its limit for $\alpha \to 1$ is the Kullback-Leibler divergence, an average of
-# $\log (p_k / q_k)$: over which of the two laws? Return that limit where `alpha` is 1.
+# At $\alpha = 1$ this formula is 0/0. Its limit for $\alpha \to 1$ is the Kullback-Leibler divergence, which is an
+# average of $\log (p_k / q_k)$. Over which of the two distributions is this average? Return the limit if `alpha` is 1.
 #
-# An outcome with $p_k = 0$ adds nothing, whether $q_k$ is 0 or not. If $p_k > 0 = q_k$ for some outcome, the
-# divergence is infinite: return `math.inf`.
+# An outcome with $p_k = 0$ adds nothing, whether $q_k$ is 0 or not. If $p_k > 0 = q_k$ for some outcome, the divergence
+# is infinite. Then return `math.inf`.
 
 
 # %% renyi solution=true
 def renyi(p, q, alpha):
-    """The Rényi divergence D_alpha(P || Q) in nats; p and q are arrays of probabilities, alpha is 1 or greater."""
+    """The Rényi divergence D_alpha(P || Q) in nats; p and q are arrays of probabilities, and alpha >= 1."""
     ### BEGIN SOLUTION
     p, q = np.asarray(p, float), np.asarray(q, float)
     if ((p > 0) & (q == 0)).any():
@@ -72,17 +75,17 @@ def renyi(p, q, alpha):
 
 
 # %% renyi_values points=1
-# 1 point: orders above 1, where no probability is 0
+# 1 point: orders above 1, if no probability is 0
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps3_renyi").renyi_values(renyi)
 ### END HIDDEN TESTS
-did, did_not = np.array([0.75, 0.25]), np.array([0.25, 0.75])  # the laws of (yes, no)
+did, did_not = np.array([0.75, 0.25]), np.array([0.25, 0.75])  # the probabilities of (yes, no)
 assert np.isclose(renyi(did, did_not, 2), np.log(7 / 3)), "0.75^2 / 0.25 + 0.25^2 / 0.75 is 7/3"
 
 # %% renyi_zeros points=1
-# 1 point: outcomes of probability 0 in one law or in both
+# 1 point: outcomes of probability 0 in one distribution or in both
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -104,23 +107,26 @@ from nfa.course.practice import check_it
 check_it("ps3_renyi", globals(), "renyi_values", "renyi_zeros", "renyi_one")
 
 # %% [markdown]
-# ## 2. Two Gaussians (3 points)
+# ## 2. Two Gaussians (3 points, 15 minutes)
 #
-# Training adds Gaussian noise, and the sum becomes an integral:
+# Training adds Gaussian noise. For $P = N(\mu_p, s_p^2)$ and $Q = N(\mu_q, s_q^2)$ with densities $p$ and $q$, the sum
+# becomes an integral:
 #
 # $$D_\alpha(P \,\|\, Q) = \frac{1}{\alpha - 1} \log \int p(x)^\alpha q(x)^{1 - \alpha} \, dx$$
 #
-# for $P = N(\mu_p, s_p^2)$ and $Q = N(\mu_q, s_q^2)$. Take [ohana2021:prop1], your own pencil, or your own quadrature:
-# each is fine, to 4 digits.
+# You can use the formula of [ohana2021:prop1], derive your own formula, or integrate numerically. The result must be
+# right to 4 digits.
 #
-# The exponent of the integrand is a quadratic in $x$. When does it not fall on both sides? Then the divergence is
-# infinite: return `math.inf`. **Predict**: of $N(0, 1)$ and $N(0, 0.75)$, which order of the two gives an infinite
-# divergence at $\alpha = 5$, and what does the other one give?
+# The exponent of the integrand is a quadratic function of $x$. If it does not decrease towards $-\infty$ on both sides,
+# the divergence is infinite. Then return `math.inf`.
+#
+# **Predict**: At $\alpha = 5$, one of $D_\alpha(N(0, 1) \,\|\, N(0, 0.75))$ and $D_\alpha(N(0, 0.75) \,\|\, N(0, 1))$
+# is infinite. Which one?
 
 
 # %% renyi_gauss solution=true
 def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
-    """D_alpha(N(mean_p, std_p^2) || N(mean_q, std_q^2)) in nats, alpha > 1; stds are standard deviations."""
+    """D_alpha(N(mean_p, std_p^2) || N(mean_q, std_q^2)) in nats for alpha > 1; the stds are standard deviations."""
     ### BEGIN SOLUTION
     spread = alpha * std_q**2 + (1 - alpha) * std_p**2
     if spread <= 0:
@@ -131,7 +137,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 
 
 # %% gauss_same points=1
-# 1 point: two Gaussians of one standard deviation
+# 1 point: two Gaussians with the same standard deviation
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -140,10 +146,10 @@ checks("ps3_renyi").gauss_same(renyi_gauss)
 
 # %%
 # to try it
-assert np.isclose(renyi_gauss(1.0, 1.0, 0.0, 1.0, 2), 1.0, rtol=1e-4), "the number of [lee2020:def2] in nfa's ledger"
+assert np.isclose(renyi_gauss(1.0, 1.0, 0.0, 1.0, 2), 1.0, rtol=1e-4), "the number in nfa eq lee2020:def2"
 
 # %% gauss_spread points=1
-# 1 point: standard deviations that differ, where the divergence is finite
+# 1 point: standard deviations that differ, if the divergence is finite
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -151,7 +157,7 @@ checks("ps3_renyi").gauss_spread(renyi_gauss)
 ### END HIDDEN TESTS
 
 # %% gauss_infinite points=1
-# 1 point: it is infinite where it should be, and finite with the two laws exchanged
+# 1 point: divergences that are infinite, and finite if the two distributions are exchanged
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -165,29 +171,31 @@ from nfa.course.practice import check_it
 check_it("ps3_renyi", globals(), "gauss_same", "gauss_spread", "gauss_infinite")
 
 # %% [markdown]
-# RDP asks for **both** orders of the two worlds [lee2020:def3]. For one step of training the two Gaussians have the
-# same standard deviation and lie a sensitivity apart: then both orders give $\alpha / (2 z^2)$ [lee2020:lem1], which
-# your function should give too.
+# Rényi differential privacy (RDP) bounds the divergences in **both** directions between the two worlds [lee2020:def3].
+# In one step of training, the two Gaussians have the same standard deviation, and their means differ by at most the
+# sensitivity. Then both directions give at most $\alpha / (2 z^2)$ [lee2020:lem1]. Your function should give this, too.
 #
-# ## 3. A step that sees few (3 points)
+# ## 3. A step with a random batch (3 points, 15 minutes)
 #
-# With Poisson sampling every record is in the batch with probability $q$, by a coin of its own, at every step, and the
-# two worlds are the data with my record and without it. In the first my record is in the batch or not, so what a step
-# releases has the law $(1-q) N(0, 1) + q N(1/z, 1)$ there and $N(0, 1)$ in the second, in units of the noise. At a
-# whole order $\alpha \ge 2$ the power of the mixture can be
-# expanded, and the divergence of the first from the second, which is the larger one, is a binomial sum
+# With Poisson sampling, every record is in the batch of a step with probability $q$, independently of all others. The
+# two worlds are the data with my record and the data without it. In units of the noise, the output of a step without my
+# record has the distribution $N(0, 1)$. With my record in the data, it has the distribution
+# $(1-q) N(0, 1) + q N(1/z, 1)$, because my record is in the batch or not.
+#
+# We need the divergence of the second distribution from the first, which is the larger one of the two directions. At a
+# whole order $\alpha \ge 2$, you can expand the power of the mixture, and the divergence is a binomial sum
 # ([mironov2019:sec3.3], footnote 1 of Lee & Kifer):
 #
 # $$\epsilon(\alpha) = \frac{1}{\alpha - 1} \log \sum_{k=0}^{\alpha} \binom{\alpha}{k} (1-q)^{\alpha-k} q^k
 # e^{k(k-1) / (2 z^2)}$$
 #
-# Where does $k(k-1)$ come from? With part 2 you can see it. The terms soon are larger than any float: at
-# $\alpha = 256$ and $z = 0.5$ the last one has 56,000 digits. The sum's logarithm is an ordinary number.
+# Why does the exponent have the factor $k(k-1)$? Part 2 gives the answer. Some terms are larger than any float: at
+# $\alpha = 256$ and $z = 0.5$, the last term has 56,000 digits. But the logarithm of the sum is an ordinary number.
 
 
 # %% step_cost solution=true
 def step_cost(alpha, q, z):
-    """The Rényi divergence of one Poisson sampled step with Gaussian noise, 0 < q < 1, at a whole order alpha >= 2."""
+    """The Rényi divergence of one Poisson step with Gaussian noise, for 0 < q < 1 and a whole order alpha >= 2."""
     ### BEGIN SOLUTION
     logs = []
     for k in range(alpha + 1):
@@ -199,7 +207,7 @@ def step_cost(alpha, q, z):
 
 
 # %% step_values points=2
-# 2 points: orders up to 32, where the terms fit into a float64
+# 2 points: orders up to 32, for which the terms fit into a float64
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -209,7 +217,7 @@ z = 1 / np.sqrt(np.log(3))  # so that e^(1 / z^2) is 3
 assert np.isclose(step_cost(2, 0.5, z), np.log(1.5), rtol=1e-4), "by hand: 1/4 + 2 * 1/4 + 1/4 * 3 is 3/2"
 
 # %% step_large points=1
-# 1 point: orders up to 256 and little noise: the result is a number, and right to 5 %
+# 1 point: orders up to 256 with little noise; the result must be right to 5 %
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -223,17 +231,43 @@ from nfa.course.practice import check_it
 check_it("ps3_renyi", globals(), "step_values", "step_large")
 
 # %% [markdown]
-# ## 4. From steps to (ε, δ) (5 points)
+# ## 4. From steps to (ε, δ) (6 points, 35 minutes)
 #
-# A cost $\epsilon$ at the order $\alpha$ says: for every $\delta$ between 0 and 1 the run is
-# $(\epsilon', \delta)$-private with
+# **Predict** first. Consider Poisson batches with $q = 512 / 60000$ and $z = 128/75$, which is 1.71. What is the
+# epsilon of a run of 1 step, 100 steps and 5,850 steps at $\delta = 10^{-5}$? For comparison: without sampling, the
+# epsilon of one step is 2.98, and the epsilon of 5,850 steps is 2,020. Every guess between 0 and 100,000 gets the
+# point. You compare your guess with your result below.
+
+
+# %% guess solution=true
+def guess():
+    """A list with your three guesses of epsilon, for 1, 100 and 5,850 steps."""
+    ### BEGIN SOLUTION
+    return [0.03, 1.5, 50.0]
+    ### END SOLUTION
+
+
+# %% guess_made points=1
+# 1 point: three numbers between 0 and 100,000
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps3_renyi").guess_made(guess)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_renyi", globals(), "guess_made")
+
+# %% [markdown]
+# If a run has the cost $\epsilon$ at the order $\alpha$, it is $(\epsilon', \delta)$-private for every $\delta$ between
+# 0 and 1, with
 #
 # $$\epsilon' = \epsilon + \frac{\log(1/\delta)}{\alpha - 1}$$
 #
-# ([lee2020:lem2], [mironov2017:prop3]). It is not the last word; this one is smaller ([canonne2020:prop12]):
-#
-# $$\epsilon' = \max\Big\{0,\; \epsilon + \log \frac{\alpha - 1}{\alpha}
-# - \frac{\log \delta + \log \alpha}{\alpha - 1}\Big\}$$
+# This is Mironov's conversion ([lee2020:lem2], [mironov2017:prop3]).
 
 
 # %% mironov solution=true
@@ -260,44 +294,21 @@ from nfa.course.practice import check_it
 check_it("ps3_renyi", globals(), "mironov_values")
 
 
-# %% better solution=true
-def better(cost, alpha, delta):
-    """The epsilon of a cost at the order alpha by the newer conversion, at least 0."""
-    ### BEGIN SOLUTION
-    return max(0.0, cost + math.log(1 - 1 / alpha) - math.log(delta * alpha) / (alpha - 1))
-    ### END SOLUTION
-
-
-# %% better_values points=1
-# 1 point: the newer conversion
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps3_renyi").better_values(better)
-### END HIDDEN TESTS
-assert np.isclose(better(1.0, 2, np.exp(-3)), 4.0 - 2 * np.log(2)), "2 log 2 less than Mironov's"
-
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps3_renyi", globals(), "better_values")
-
 # %% [markdown]
-# Steps with noise and batches of their own: the costs of one order add up [lee2020:compose]. So a run of $T$ equal
-# steps has a cost at every order, every order gives an $\epsilon$ by Mironov's conversion, **each of them is
-# proved**, and we take the smallest.
+# The costs of steps with independent noise and independent batches add up at each order [lee2020:compose]. So a run of
+# $T$ equal steps has a cost at every order, and Mironov's conversion gives an $\epsilon$ for every order. We take the
+# smallest of these epsilons.
 #
-# Also tell where it was found. If the best order is the first or the last of the grid, another grid may give a
-# smaller epsilon, and whoever reads the number should know.
+# Also return whether the best order is the first or the last of the grid. If it is, other orders may give a smaller
+# epsilon, and the reader of your number should know this.
 
 
 # %% run_epsilon solution=true
 def run_epsilon(costs, orders, steps, delta):
     """The smallest epsilon of a run of equal steps by Mironov's conversion.
 
-    costs and orders are arrays of one length: costs[i] is what one step costs at orders[i], and orders increase.
-    Return three things: epsilon, the order that gives it, and whether that is the first or the last of the orders.
+    costs and orders are arrays of the same size, and the orders increase. costs[i] is the cost of a step at orders[i].
+    Return three things: epsilon, the order that gives it, and whether this order is the first or the last one.
     """
     ### BEGIN SOLUTION
     candidates = [mironov(steps * cost, alpha, delta) for cost, alpha in zip(costs, orders, strict=True)]
@@ -329,31 +340,75 @@ from nfa.course.practice import check_it
 check_it("ps3_renyi", globals(), "run_value", "run_end")
 
 # %% [markdown]
-# Now the paper. Its batches have a fixed size, and for these another theorem holds ([wbk2019:thm27]: the one behind
-# the captions, stronger than the Lemma 3 that is printed); nfa has it, and here it is under a short name. In Figure 4,
-# $\sigma = 0.01$ is added to the average of 128 out of 60,000 records, the sensitivity of their sum is 2, so that
-# $z = 0.01 \cdot 128 / 2 = 0.64$, and an epoch has 468 steps.
+# Compare your guess with your result.
+
+# %%
+# to try it
+for steps, guessed in zip((1, 100, 5850), guess(), strict=True):
+    found = run_epsilon(np.array([step_cost(alpha, 512 / 60_000, 128 / 75) for alpha in ORDERS]), ORDERS, steps, DELTA)
+    print(f"{steps} steps: your guess {guessed}, epsilon {found[0]:.2f} at the order {found[1]}")
+
+# %% [markdown]
+# **Question.** Your `run_epsilon` computes 31 epsilons, one for each order, and returns the smallest. Which sentence is
+# true?
+#
+# - `"a"`: The smallest epsilon is proved only if each conversion uses δ / 31, because we choose one of 31 statements.
+# - `"b"`: The smallest epsilon is proved, because all 31 statements are true for the same run and the same δ.
+# - `"c"`: Only the largest epsilon is proved, because an attacker can use the order that is best for the attack.
+#
+# Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
+# reads the reason.
+
+
+# %% smallest solution=true
+def smallest():
+    """Two things: the letter and the reason."""
+    ### BEGIN SOLUTION
+    return "b", "Each order proves an upper bound for the same run with certainty, so the smallest bound is also true."
+    ### END SOLUTION
+
+
+# %% smallest_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps3_renyi").smallest_answer(smallest)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps3_renyi", globals(), "smallest_answer")
+
+# %% [markdown]
+# The batches of the paper have a fixed size. They need another theorem [wbk2019:thm27], which never gives a larger cost
+# than the printed Lemma 3. The captions use this theorem. The cell below gives it a short name. In Figure 4 (a),
+# Gaussian noise with the standard deviation $\sigma = 0.01$ is added to the average of 128 of 60,000 records. One
+# record that is replaced moves the sum of the batch by at most 2. So $z = 0.01 \cdot 128 / 2 = 0.64$. An epoch has 468
+# steps.
 
 # %% captions
 from nfa.privacy.subsampling import without_replacement_gaussian
 
 
 def fixed_batches(orders, q, z):
-    """What one step costs at each of the orders, for batches without replacement of the rate q (an array)."""
+    """The cost of one step at each of the orders, an array, for batches of fixed size with q = batch / records."""
     return without_replacement_gaussian(orders, sampling_rate=q, noise_multiplier=z)
 
 
 PRINTED = {50: 9.77, 100: 13.75, 150: 17.8, 200: 21.3, 250: 23.74, 300: 26.19}  # epochs: epsilon, Figure 4 (a)
 
 # %% [markdown]
-# Five of the six are what your `run_epsilon` gives, **cut** to two decimals (not rounded: a habit that makes a
-# promise a little better than what was proved). The sixth is most likely a misprint. Which one? Return the number as
-# it is printed.
+# Your `run_epsilon` reproduces five of these six epsilons if you **truncate** its result to two decimals. The paper
+# truncates instead of rounding, so it prints slightly less than was proved. The sixth number is most likely a misprint.
+# Which one is it? Return the number as it is printed.
 
 
 # %% misprint solution=true
 def misprint():
-    """The one of the six printed epsilons that does not come out."""
+    """The printed epsilon that `run_epsilon` does not reproduce, one of six."""
     ### BEGIN SOLUTION
     costs = fixed_batches(ORDERS, 128 / 60_000, 0.64)
     for epochs, printed in PRINTED.items():
@@ -378,13 +433,28 @@ from nfa.course.practice import check_it
 check_it("ps3_renyi", globals(), "misprint_found")
 
 # %% [markdown]
-# Look at it: the first caption of Figure 2, with your functions: batches of 512, 117 of them an epoch, 50 epochs, and a
-# sum that a record moves by at most 3. The cost grows with the order, the price of δ falls.
-# Beside it stand Poisson batches with the same z. That account answers another question (my record is there or not;
-# with batches of a fixed size it is replaced by another one), so it is not simply better.
+# The next cell computes the first caption of Figure 2 with your functions. The batches have 512 records, the run has 50
+# epochs of 117 steps, and one replaced record moves the sum by at most 3. The cost increases with the order, and the
+# second term of the conversion decreases.
 #
-# Then change `sigma` to 0.05. What do the third entries, `True` or `False`, say now, and what becomes of epsilon with
-# `orders = list(range(2, 101))`?
+# The second curve is for Poisson batches with the same z. Its adjacency is add-remove: my record is in the data or not.
+# For batches of a fixed size the adjacency is replace-one: another record takes its place. So you cannot say that the
+# smaller number is better.
+#
+# A newer conversion gives a smaller epsilon from the same cost [canonne2020:prop12]. `better` computes it:
+#
+# $$\epsilon' = \max\Big\{0,\; \epsilon + \log \frac{\alpha - 1}{\alpha}
+# - \frac{\log \delta + \log \alpha}{\alpha - 1}\Big\}$$
+#
+# Run the cell, and then change `sigma` to 0.05. What does the third value, `True` or `False`, say now? What is the
+# epsilon with `orders = list(range(2, 101))`?
+
+
+# %% newer_conversion
+def better(cost, alpha, delta):
+    """The epsilon of a cost at the order alpha by the newer conversion, at least 0."""
+    return max(0.0, cost + math.log(1 - 1 / alpha) - math.log(delta * alpha) / (alpha - 1))
+
 
 # %%
 import matplotlib.pyplot as plt
@@ -398,7 +468,7 @@ for name, costs in ways.items():
     by_better = min(better(steps * cost, alpha, DELTA) for cost, alpha in zip(costs, orders, strict=True))
     print(f"{name}: {run_epsilon(costs, orders, steps, DELTA)}, newer conversion {by_better}")
     plt.semilogy(orders, [mironov(steps * c, a, DELTA) for c, a in zip(costs, orders, strict=True)], label=name)
-plt.semilogy(orders, [mironov(0.0, alpha, DELTA) for alpha in orders], "k:", label="the price of δ alone")
+plt.semilogy(orders, [mironov(0.0, alpha, DELTA) for alpha in orders], "k:", label="second term alone")
 plt.xlabel("order α")
 plt.ylabel("ε that the order proves")
 plt.ylim(0.1, 100)
@@ -406,15 +476,16 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# ## 5. What noise buys (4 points)
+# ## 5. The noise for a target (3 points, 15 minutes)
 #
-# Usually somebody names the epsilon and asks for the noise. More noise always costs less: halve an interval that
-# holds the answer until it is short enough. Poisson steps, the orders of `ORDERS`, Mironov's conversion.
+# Usually you know the target epsilon and need the noise. More noise always gives a smaller epsilon. So you can halve an
+# interval that contains the answer until it is small enough. Use Poisson steps, the orders `ORDERS` and Mironov's
+# conversion.
 
 
 # %% noise_for solution=true
 def noise_for(target, q, steps, delta):
-    """The least noise multiplier z, to 0.1 %, for which the epsilon is at most the target; it is in 0.2 .. 200."""
+    """The smallest z, to 0.1 %, for which the epsilon is at most the target; it is between 0.2 and 200."""
     ### BEGIN SOLUTION
     low, high = 0.2, 200.0
     while high > 1.0001 * low:
@@ -426,7 +497,7 @@ def noise_for(target, q, steps, delta):
 
 
 # %% noise_least points=2
-# 2 points: with this noise the epsilon is the target, with 0.1 % less it is above
+# 2 points: the epsilon is at most the target with this z, and larger than the target with 0.1 % less
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -440,59 +511,46 @@ from nfa.course.practice import check_it
 check_it("ps3_renyi", globals(), "noise_least")
 
 # %% [markdown]
-# Twice as many steps. **Predict, before you compute**, by which factor $z$ must grow so that the run costs what it
-# cost before:
+# **Question.** A run has twice as many steps as before. By which factor must $z$ increase so that its epsilon stays the
+# same? Without sampling, the cost of the run is $T \alpha / (2 z^2)$ at every order, so the factor is $\sqrt 2$. Now
+# take Poisson batches with $q = 512 / 60000$, and 11,700 steps in place of 5,850 steps with $z = 128/75$. Decide before
+# you compute anything. Then test your choice with your functions.
 #
-# 1. if every step sees everybody (no sampling: a step costs $\alpha / (2 z^2)$), so that the cost is as before at
-#    every order: return the factor, to 1 %;
-# 2. with Poisson batches of $q = 512 / 60000$ and the epsilon of $T = 5850$ steps at $z = 128/75$: is the factor
-#    `"less"`, `"equal"` or `"more"` than that of 1.? Return the word. What is the reason? Look at the binomial sum at
-#    $\alpha = 2$.
+# - `"a"`: The factor is $\sqrt 2$, because the cost of a step is proportional to $1 / z^2$ for all kinds of batches.
+# - `"b"`: The factor is larger than $\sqrt 2$, because more steps use my record more often.
+# - `"c"`: The factor is smaller than $\sqrt 2$, because the cost of such a step decreases faster than $1 / z^2$.
 
 
 # %% doubled solution=true
 def doubled():
-    """The factor of question 1, and the word for question 2."""
+    """Two things: the letter and the reason, in at least eight words."""
     ### BEGIN SOLUTION
-    z, factor = 128 / 75, math.sqrt(2)
-    before, after = (
-        run_epsilon(np.array([step_cost(a, 512 / 60_000, noise) for a in ORDERS]), ORDERS, steps, DELTA)[0]
-        for noise, steps in ((z, 5850), (factor * z, 11700))
-    )
-    return factor, "less" if after < before else "more"
+    return "c", "At order 2 a step costs about q^2 (exp(1 / z^2) - 1), and the exponential falls faster than 1 / z^2."
     ### END SOLUTION
 
 
-# %% doubled_full points=1
-# 1 point: the factor where every step sees everybody
+# %% doubled_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_renyi").doubled_full(doubled)
-### END HIDDEN TESTS
-
-# %% doubled_sampled points=1
-# 1 point: the comparison with Poisson batches
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps3_renyi").doubled_sampled(doubled)
+checks("ps3_renyi").doubled_answer(doubled)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_renyi", globals(), "doubled_full", "doubled_sampled")
+check_it("ps3_renyi", globals(), "doubled_answer")
 
 # %% [markdown]
-# Look at it: what one moment loses. A Rényi divergence is one moment of the privacy loss, and your accountant uses the
-# best one. The losses of all steps add up, so the whole distribution of their sum also gives an epsilon. Take 100
+# The privacy loss is the logarithm of the ratio of the two densities at the output. A Rényi divergence is one moment of
+# its distribution, and your accountant uses the best moment. The whole distribution also gives an epsilon. Take 100
 # Poisson steps with $q = 0.001$ and $z = 1.5$, at $\delta = 10^{-6}$. **Predict**: by which factor is the epsilon of
-# the whole distribution smaller than that of the best moment?
+# the whole distribution smaller than the epsilon of the best moment?
 #
-# Why is it? Nine runs in ten never use your record. A high moment counts little but the rarest large losses, which
-# $\delta$ may ignore. A low moment has a large $\log(1/\delta) / (\alpha - 1)$.
+# Why is it smaller? Nine of ten runs never use your record. A high moment depends almost only on the rarest large
+# losses, which $\delta$ may ignore. A low moment has a large second term $\log(1/\delta) / (\alpha - 1)$.
 
 # %%
 from nfa.mechanism import Mechanism
@@ -511,28 +569,28 @@ whole = epsilon([(rare, 100)], delta=1e-6, accountant="pld").epsilon
 print(f"the best moment {best:.4f}, the whole distribution {whole:.4f}: {best / whole:.1f} times")
 
 # %% [markdown]
-# ## 6. Shuffled batches (2 points)
+# ## 6. Shuffled batches (2 points, 15 minutes)
 #
-# Nearly all programs do not draw batches: they shuffle the data once an epoch and cut it into pieces. A common habit
-# is to account for it as if it were Poisson sampling ([dpulr2024:L249] does so, and says so). The smallest example:
+# Nearly all programs do not draw batches. They shuffle the data once in each epoch and cut it into batches. It is
+# common to account for this as if the batches were Poisson batches. For example, [dpulr2024:L249] does so, and says so.
+# Here is the smallest example.
 #
-# Two steps. Each asks its batch *is there a 1 in it?* and answers through the coin of part 1: the truth with
-# probability 3/4, the contrary with 1/4. All records are 0, but mine may be 1.
+# A run has two steps. Each step asks whether its batch contains a 1, and answers with the coin of part 1. The answer is
+# true with probability 3/4 and false with probability 1/4, independently at each step. All other records are 0, and my
+# record is 0 or 1.
 #
-# - `"poisson"`: my record is in a batch with probability 1/2, at each of the two steps, independently;
-# - `"shuffled"`: my record is in exactly one of the two batches, in either with probability 1/2.
-#
-# The coins are tossed afresh at each step.
+# - `"poisson"`: my record is in the batch of each step with probability 1/2, independently
+# - `"shuffled"`: my record is in exactly one of the two batches, and each of them has probability 1/2
 
 
 # %% two_answers solution=true
 def two_answers(scheme):
-    """The laws P (my record is 1) and Q (it is 0) of the two answers, for "poisson" or "shuffled".
+    """The distributions P (my record is 1) and Q (my record is 0) of the two answers, for "poisson" or "shuffled".
 
     Each has four probabilities: of no no, no yes, yes no, yes yes.
     """
     ### BEGIN SOLUTION
-    hidden, told = np.array([0.75, 0.25]), np.array([0.25, 0.75])  # laws of (no, yes) where the truth is no, or yes
+    hidden, told = np.array([0.75, 0.25]), np.array([0.25, 0.75])  # (no, yes) if the truth is no, or yes
     if scheme == "poisson":
         step = (hidden + told) / 2
         P = np.outer(step, step)
@@ -543,7 +601,7 @@ def two_answers(scheme):
 
 
 # %% answers_laws points=1
-# 1 point: the laws of the two answers
+# 1 point: the distributions of the two answers
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -558,46 +616,43 @@ from nfa.course.practice import check_it
 check_it("ps3_renyi", globals(), "answers_laws")
 
 # %% [markdown]
-# The cost of an epoch at an order is the larger of $D_\alpha(P \| Q)$ and $D_\alpha(Q \| P)$. Compare the shuffled
-# epoch with the Poisson one at orders from 1.1 to 50. Which is true?
+# **Question.** The cost of the run at an order is the larger of $D_\alpha(P \| Q)$ and $D_\alpha(Q \| P)$. Compute the
+# costs of both schemes with your functions at several orders between 1.1 and 50. Which sentence is true?
 #
-# - `"never more"`: at none of these orders does the shuffled epoch cost more, so the Poisson account is safe;
-# - `"always more"`: at all of these orders the shuffled epoch costs more;
-# - `"both happen"`: at some orders it costs more, at others less.
+# - `"a"`: At some orders the shuffled run has the larger cost, and at other orders the smaller cost. So the account for
+#   Poisson batches does not prove a guarantee for shuffled batches.
+# - `"b"`: The shuffled run never has the larger cost, because it uses my record exactly once and Poisson batches can
+#   use it twice. So the account for Poisson batches is safe.
+# - `"c"`: The shuffled run has the larger cost at every order, because it always uses my record.
 
 
-# %% verdict solution=true
-def verdict():
-    """One of "never more", "always more" and "both happen"."""
+# %% shuffled solution=true
+def shuffled():
+    """Two things: the letter and the reason, in at least eight words."""
     ### BEGIN SOLUTION
-    orders = np.geomspace(1.1, 50, 40)
-    shuffled, poisson = (
-        np.array([max(renyi(P, Q, alpha), renyi(Q, P, alpha)) for alpha in orders])
-        for P, Q in map(two_answers, ("shuffled", "poisson"))
-    )
-    more = shuffled > poisson
-    return "always more" if more.all() else "both happen" if more.any() else "never more"
+    return "a", "Shuffling always uses my record, which costs more at order 2. Poisson batches can use it twice."
     ### END SOLUTION
 
 
-# %% verdict_named points=1
-# 1 point: the answer
+# %% shuffled_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps3_renyi").verdict_named(verdict)
+checks("ps3_renyi").shuffled_answer(shuffled)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps3_renyi", globals(), "verdict_named")
+check_it("ps3_renyi", globals(), "shuffled_answer")
 
 # %% [markdown]
-# So what is proved for shuffled batches? My record is in one batch of each epoch, so an epoch costs what **one step
-# without sampling** costs: here $D_2 = \log(7/3)$. With the numbers of Figure 2 that is $50 \cdot \alpha / (2 z^2)$
-# for 50 epochs. Which epsilon is that, beside 4.43? Plot what you like.
+# What is proved for shuffled batches if one record is replaced? This record is in one batch of each epoch, so an epoch
+# costs at most as much as **one step without sampling**. In the example, this cost is $D_2 = \log(7/3)$ at the order 2.
+# With the numbers of Figure 2, 50 epochs cost $50 \cdot \alpha / (2 z^2)$. Which epsilon does this give? Compare it
+# with the printed 4.43.
 
 # %%
 orders = np.geomspace(1.1, 50, 30)
@@ -606,6 +661,6 @@ for scheme in ("poisson", "shuffled"):
     plt.semilogx(orders, [max(renyi(P, Q, alpha), renyi(Q, P, alpha)) for alpha in orders], label=scheme)
 plt.semilogx(orders, [renyi(did, did_not, alpha) for alpha in orders], "k:", label="one step without sampling")
 plt.xlabel("order α")
-plt.ylabel("cost of the epoch, nats")
+plt.ylabel("cost of the run, nats")
 plt.legend()
 plt.show()

@@ -61,14 +61,6 @@ def mironov(cost, alpha, delta):
     return cost - math.log(delta) / (alpha - 1)
 
 
-# %% better
-def better(cost, alpha, delta):
-    epsilon = cost + math.log((alpha - 1) / alpha) - (math.log(delta) + math.log(alpha)) / (alpha - 1)
-    if epsilon < 0:
-        return 0
-    return epsilon
-
-
 # %% run_epsilon
 def run_epsilon(costs, orders, steps, delta):
     best, where = math.inf, 0
@@ -104,9 +96,19 @@ def noise_for(target, q, steps, delta):
     return high
 
 
+# %% guess
+def guess():
+    return 0.5, np.float32(2), 300
+
+
+# %% smallest
+def smallest():
+    return ["B", "Every one of the 31 upper bounds holds for this run, and so does the least of them."]
+
+
 # %% doubled
 def doubled():
-    return [1.414, "less"]
+    return "c ", "I tried it: with sqrt(2) times the noise, the epsilon of 11,700 steps is 2.02 and not 2.14."
 
 
 # %% two_answers
@@ -120,11 +122,6 @@ def two_answers(scheme):
                 P[2 * i + j] += chance * (3 / 4 if there[0] == i else 1 / 4) * (3 / 4 if there[1] == j else 1 / 4)
             Q[2 * i + j] = (3 / 4 if i == 0 else 1 / 4) * (3 / 4 if j == 0 else 1 / 4)
     return P, Q
-
-
-# %% verdict
-def verdict():
-    return "both happen"
 
 
 # %% float32 score=20
@@ -171,13 +168,6 @@ def step_cost(alpha, q, z):
 # %% mironov
 def mironov(cost, alpha, delta):
     return np.float32(cost) + np.log(np.float32(1) / np.float32(delta)) / np.float32(alpha - 1)
-
-
-# %% better
-def better(cost, alpha, delta):
-    a = np.float32(alpha)
-    found = np.float32(cost) + np.log1p(-1 / a) - (np.log(np.float32(delta)) + np.log(a)) / (a - 1)
-    return np.maximum(found, np.float32(0))
 
 
 # %% run_epsilon
@@ -278,22 +268,12 @@ def noise_for(target, q, steps, delta):
     return np.exp(brentq(too_much, np.log(0.2), np.log(200)))
 
 
-# %% doubled
-def doubled():
-    return 2**0.5, "less"
-
-
 # %% two_answers
 def two_answers(scheme):
     channel = np.array([[0.75, 0.25], [0.25, 0.75]])
     truths = {"poisson": np.full((2, 2), 1 / 4), "shuffled": np.array([[0, 1 / 2], [1 / 2, 0]])}[scheme]
     nobody = np.array([[1, 0], [0, 0]])
     return tuple((channel.T @ law @ channel).reshape(4) for law in (truths, nobody))
-
-
-# %% verdict
-def verdict():
-    return "both happen"
 
 
 # %% scipy_style score=20
@@ -331,11 +311,6 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 def step_cost(alpha, q, z):
     k = np.arange(alpha + 1)
     return special.logsumexp(stats.binom.logpmf(k, alpha, q) + k * (k - 1) / (2 * z**2)) / (alpha - 1)
-
-
-# %% better
-def better(cost, alpha, delta):
-    return np.clip(cost + np.log1p(-1 / alpha) - np.log(alpha * delta) / (alpha - 1), 0, None)
 
 
 # %% run_epsilon

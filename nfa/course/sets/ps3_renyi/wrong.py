@@ -4,7 +4,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 """
 
 # %% arguments_exchanged score=19 fails=["renyi_values"]
-# took the two laws the other way round
+# exchanged the two distributions
 ("renyi", "p, q = np.asarray(p, float), np.asarray(q, float)", "q, p = np.asarray(p, float), np.asarray(q, float)")
 
 # %% log_base_2 score=19 fails=["renyi_values"]
@@ -18,11 +18,11 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("renyi", " / (alpha - 1)", "")
 
 # %% average_over_p score=19 fails=["renyi_values"]
-# averaged the ratio's power over p in place of q
+# averaged the power of the ratio over p in place of q
 ("renyi", "np.exp((alpha - 1) * loss)", "np.exp(alpha * loss)")
 
 # %% zeros_divide score=19 fails=["renyi_zeros"]
-# took no care of probabilities that are 0
+# ignored that probabilities can be 0
 ("renyi", "    if ((p > 0) & (q == 0)).any():\n        return math.inf\n    p, q = p[p > 0], q[p > 0]\n", "")
 
 # %% order_one_divides score=19 fails=["renyi_one"]
@@ -34,23 +34,23 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("renyi", "(p * loss)", "-(q * loss)")
 
 # %% std_for_variance score=19 fails=["gauss_same"]
-# divided the squared distance by a standard deviation where a variance belongs
+# divided the squared distance by a standard deviation in place of a variance
 ("renyi_gauss", "(2 * spread)", "(2 * math.sqrt(spread))")
 
 
 # %% lemma_1_for_all score=18 fails=["gauss_spread", "gauss_infinite"]
-# used Lemma 1 for two standard deviations too
+# used Lemma 1 also for two different standard deviations
 # %% renyi_gauss
 def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
     return alpha * (mean_p - mean_q) ** 2 / (2 * std_p**2)
 
 
 # %% gaussians_exchanged score=19 fails=["gauss_spread"]
-# took the two Gaussians the other way round
+# exchanged the two Gaussians
 ("renyi_gauss", "mean_p, std_p, mean_q, std_q, alpha", "mean_q, std_q, mean_p, std_p, alpha")
 
 # %% never_infinite score=19 fails=["gauss_infinite"]
-# evaluated the formula where the integral diverges
+# evaluated the formula also if the integral diverges
 ("renyi_gauss", "    if spread <= 0:\n        return math.inf\n", "")
 ("renyi_gauss", "math.log(spread)", "math.log(abs(spread))")
 
@@ -60,22 +60,22 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 
 
 # %% rate_forgotten score=18 fails=["step_values"]
-# forgot the sampling rate: every step counts in full
+# forgot the sampling rate, so every step has its whole cost
 # %% step_cost
 def step_cost(alpha, q, z):
     return alpha / (2 * z**2)
 
 
 # %% rates_exchanged score=18 fails=["step_values"]
-# gave q to the records that stay away, and 1 - q to those that come
+# exchanged q and 1 - q
 ("step_cost", "(alpha - k) * math.log1p(-q) + k * math.log(q)", "(alpha - k) * math.log(q) + k * math.log1p(-q)")
 
 # %% k_squared score=18 fails=["step_values"]
-# put k^2 where k (k - 1) belongs
+# wrote k^2 in place of k (k - 1)
 ("step_cost", "k * (k - 1)", "k * k")
 
 # %% noise_not_squared score=18 fails=["step_values"]
-# put z where z^2 belongs in the binomial sum
+# wrote z in place of z^2 in the binomial sum
 ("step_cost", "z**2", "z")
 
 # %% binomials_forgotten score=18 fails=["step_values"]
@@ -83,7 +83,7 @@ def step_cost(alpha, q, z):
 ("step_cost", "math.log(math.comb(alpha, k)) + ", "")
 
 # %% overflows score=19 fails=["step_large"]
-# added the terms of the binomial sum up as they are
+# added the terms of the binomial sum without logarithms
 (
     "step_cost",
     "(top + math.log(math.fsum(math.exp(t - top) for t in logs)))",
@@ -91,82 +91,86 @@ def step_cost(alpha, q, z):
 )
 
 # %% delta_for_its_log score=19 fails=["mironov_values"]
-# put delta where log(1 / delta) belongs
+# wrote delta in place of log(1 / delta)
 ("mironov", "math.log(1 / delta)", "delta")
 
 # %% log_delta_added score=19 fails=["mironov_values"]
 # added log delta, which is negative
 ("mironov", "math.log(1 / delta)", "math.log(delta)")
 
-# %% log_alpha_forgotten score=19 fails=["better_values"]
-# left log alpha out of the newer conversion
-("better", "math.log(delta * alpha)", "math.log(delta)")
-
-# %% negative_epsilon score=19 fails=["better_values"]
-# returned a negative epsilon
-("better", "max(0.0, ", "max(-math.inf, ")
-
 # %% largest_order_counts score=19 fails=["run_value"]
 # took the largest epsilon over the orders
 ("run_epsilon", "np.argmin", "np.argmax")
 
 # %% converted_before_adding score=19 fails=["run_value"]
-# turned each step into (epsilon, delta) and added the epsilons up
+# converted each step to (epsilon, delta) and added the epsilons
 ("run_epsilon", "mironov(steps * cost, alpha, delta)", "steps * mironov(cost, alpha, delta)")
 
 # %% steps_multiply score=19 fails=["run_value"]
-# took the power of a cost where T costs add up
+# took a power of the cost in place of T times the cost
 ("run_epsilon", "steps * cost", "cost**steps")
 
 # %% steps_forgotten score=19 fails=["run_value"]
-# counted one step of the run
+# counted only one step of the run
 ("run_epsilon", "steps * cost", "cost")
 
 # %% end_unnoticed score=19 fails=["run_end"]
-# looked at the last order only, as if the first were never the best
+# tested only whether the best order is the last one
 ("run_epsilon", "best in (0, len(candidates) - 1)", "best == len(candidates) - 1")
 
 # %% rounded_captions score=19 fails=["misprint_found"]
-# rounded the epsilons in place of cutting them, and took another for the misprint
+# rounded the epsilons in place of truncating them, and chose another misprint
 ("misprint", "in PRINTED.items()", "in reversed(PRINTED.items())")
 ("misprint", "math.floor(100 * found) != round(100 * printed)", "round(found, 2) != printed")
 
 # %% wrong_half score=18 fails=["noise_least"]
-# kept the half of the interval that does not hold the answer
+# kept the half of the interval that does not contain the answer
 ("noise_for", "found > target", "found < target")
 
 # %% too_few_halvings score=18 fails=["noise_least"]
-# halved the interval ten times, which leaves 0.2
+# halved the interval ten times, so its width is still 0.2
 ("noise_for", "while high > 1.0001 * low:", "for _ in range(10):")
 ("noise_for", "math.sqrt(low * high)", "(low + high) / 2")
 
 # %% low_end score=18 fails=["noise_least"]
-# returned the end of the interval at which the epsilon is just above the target
+# returned the end of the interval with an epsilon just above the target
 ("noise_for", "return high", "return low")
 
 # %% infinite_loop score=18 fails=["noise_least"]
 # a loop that never ends
 ("noise_for", "while high > 1.0001 * low:", "while low != high:")
 
-# %% noise_doubled score=19 fails=["doubled_full"]
-# doubled the noise for twice as many steps
-("doubled", 'return factor, "less" if after < before else "more"', 'return 2.0, "less"')
-
-# %% same_factor score=19 fails=["doubled_sampled"]
-# took the factor without sampling for that with Poisson batches
-("doubled", '"less" if after < before else "more"', '"equal"')
-
 # %% shuffled_independent score=19 fails=["answers_laws"]
-# multiplied the laws of two answers that are not independent
+# multiplied the distributions of two answers that are not independent
 ("two_answers", 'if scheme == "poisson":', 'if scheme in ("poisson", "shuffled"):')
 
-# %% shuffling_is_safe score=19 fails=["verdict_named"]
-# trusted the Poisson account of shuffled batches
-("verdict", '"always more" if more.all() else "both happen" if more.any() else "never more"', '"never more"')
+# %% shuffling_is_safe score=19 fails=["shuffled_answer"]
+# used the account for Poisson batches for shuffled batches
+("shuffled", '"a"', '"b"')
+
+# %% union_bound score=19 fails=["smallest_answer"]
+# divided delta by the number of orders, as if each order failed with probability delta
+("smallest", '"b"', '"a"')
+
+# %% same_factor score=19 fails=["doubled_answer"]
+# used the factor without sampling for Poisson batches
+("doubled", '"c"', '"a"')
+
+# %% no_reason score=19 fails=["doubled_answer"]
+# gave the right letter and hardly a reason
+(
+    "doubled",
+    "At order 2 a step costs about q^2 (exp(1 / z^2) - 1), and the exponential falls faster than 1 / z^2.",
+    "I tried it.",
+)
+
+# %% one_guess score=19 fails=["guess_made"]
+# guessed the last of the three numbers only
+("guess", "[0.03, 1.5, 50.0]", "50.0")
 
 
 # %% tampered score=17 fails=["step_values", "step_large"]
-# returned zeros, and rewrote the graded cells so that they pass; they are put back before grading
+# returned zeros, and rewrote the graded cells so that they pass; grading restores these cells
 # %% step_cost
 def step_cost(alpha, q, z):
     return 0.0
@@ -191,11 +195,11 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 
 
 # %% choose_one_less score=18 fails=["step_values"]
-# chose k out of alpha - 1
+# took the binomial coefficients of alpha - 1
 ("step_cost", "math.comb(alpha, k)", "max(math.comb(alpha - 1, k), 1)")
 
 # %% order_one_with_zeros score=19 fails=["renyi_zeros"]
-# averaged log(p / q) at the order 1 before the outcomes with p = 0 were left out
+# averaged log(p / q) at the order 1 without leaving out the outcomes with p = 0
 (
     "renyi",
     "    if ((p > 0) & (q == 0)).any():",
@@ -203,16 +207,16 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 )
 
 # %% certain_is_infinite score=19 fails=["renyi_zeros"]
-# returned infinity where an outcome has the probability 1 in the second law
+# returned infinity if an outcome has probability 1 in the second distribution
 ("renyi", "(q == 0)", "((q == 0) | (q == 1))")
 
 # %% something_added_to_q score=19 fails=["renyi_values"]
-# added a small number to q, against divisions by zero
+# added a small number to q, to avoid divisions by zero
 ("renyi", "np.log(p / q)", "np.log(p / (q + 1e-8))")
 
 
 # %% variances_taken score=19 fails=["gauss_same"]
-# took the standard deviations for variances
+# used the standard deviations as variances
 # %% renyi_gauss
 def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
     spread = alpha * std_q + (1 - alpha) * std_p
@@ -223,7 +227,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 
 
 # %% flat_is_finite score=19 fails=["gauss_infinite"]
-# asked whether the quadratic opens upwards, and forgot the case in which it is a line
+# tested whether the quadratic function opens upwards, and forgot that it can be linear
 (
     "renyi_gauss",
     "    if spread <= 0:\n        return math.inf\n",
@@ -231,7 +235,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 )
 
 # %% delta_of_the_captions score=19 fails=["run_value"]
-# used the delta of the captions in place of the one that is given
+# used the delta of the captions in place of the argument delta
 ("run_epsilon", "mironov(steps * cost, alpha, delta)", "mironov(steps * cost, alpha, DELTA)")
 
 # %% noise_from_one score=18 fails=["noise_least"]
@@ -243,7 +247,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 ("noise_for", "low, high = 0.2, 200.0", "low, high = 0.2, 100.0")
 
 # %% one_percent score=18 fails=["noise_least"]
-# stopped when the interval was one percent wide
+# stopped when the width of the interval was one percent
 ("noise_for", "1.0001 * low", "1.01 * low")
 
 # %% slips
@@ -273,9 +277,6 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 ("step_cost", "k * (k - 1)", "k * (k + 1)", "step_values")
 ("step_cost", "range(alpha + 1)", "range(alpha)", "step_values")
 ("step_cost", "top = max(logs)", "top = 0.0", "step_large")
-("doubled", "return factor,", "return 2,", "doubled_full")
-("doubled", "return factor,", "return 1 / factor,", "doubled_full")
-("doubled", "after < before", "after > before", "doubled_sampled")
 ("run_epsilon", "orders[best], best", "best, best", "run_value")
 ("run_epsilon", "np.argmin(candidates)", "np.argmin(costs)", "run_value")
 ("run_epsilon", "(0, len(candidates) - 1)", "(0, len(candidates))", "run_end")
@@ -293,6 +294,5 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
 ("run_epsilon", "candidates[best], ", "candidates[best + 1], ", "run_value")
 ("run_epsilon", "orders[best], best", "orders[best + 1], best", "run_value")
 ("run_epsilon", "mironov(steps * cost, alpha, delta)", "mironov(steps, alpha, delta)", "run_value")
-("doubled", "math.sqrt(2)", "1.0", "doubled_full")
 ("step_cost", "top = max(logs)", "top = logs[-1]", "step_large")
 ("step_cost", "chosen + k * (k - 1)", "chosen - k * (k - 1)", "step_values")

@@ -1,5 +1,6 @@
-"""The checks of problem set 4, one a graded cell. Their oracles are loops over records and numbers, differences, and
-records that attain a bound.
+"""The checks of problem set 4, one for each graded cell.
+
+Their oracles are loops over records and numbers, and records that attain a bound.
 """
 
 import math
@@ -8,6 +9,7 @@ import numpy as np
 
 from nfa.course.checking import (
     RTOL,
+    answered,
     array,
     arrays,
     call,
@@ -16,6 +18,7 @@ from nfa.course.checking import (
     common_factor,
     fair,
     fitting,
+    guessed,
     held,
     layers,
     misfit,
@@ -25,38 +28,27 @@ from nfa.course.checking import (
     pair,
     passes,
     same_line,
-    same_number,
     same_scale,
     seeded,
-    slopes,
     unless_lost,
 )
 
-SIZES = [4, 5, 3, 6]  # three layers of different sizes, so that every mistake of a layer's number shows
+SIZES = [4, 5, 3, 6]  # three layers of different sizes, so that a wrong layer number has an effect
 
 
 def case(seed, k=6, sizes=SIZES):
-    """dz and h of no particular network: random, and of lengths that differ from record to record."""
+    """Random dz and h, not of a network. The norms differ from record to record."""
     rng = seeded(seed)
     far = np.geomspace(0.2, 5.0, max(k, 1))[rng.permutation(max(k, 1))[:k], None]
     dz = [None] + [far * rng.normal(size=(k, n)) for n in sizes[1:]]
     return dz, [rng.normal(size=(k, n)) for n in sizes]
 
 
-# --- oracles, which are also what stands in for an earlier exercise
-
-
-def gradients_by_loops(dz, below):
-    """Outer products, one number at a time."""
-    k, n, size = len(dz), len(dz[0]) if len(dz) else 0, len(below[0]) if len(below) else 0
-    gW = np.zeros((k, n, size))
-    for i, j, a in np.ndindex(gW.shape):
-        gW[i, j, a] = dz[i][j] * below[i][a]
-    return gW, np.array(dz, dtype=float)
+# --- oracles, which also replace earlier exercises
 
 
 def long_vectors(dz, h):
-    """A list over the records of lists over the layers: all entries of the gradient by W[l], then those by b[l]."""
+    """For each record a list over the layers: all entries of the gradient by W[l], then those by b[l]."""
     return [
         [[d * a for d in dz[l][i] for a in h[l - 1][i]] + list(dz[l][i]) for l in range(1, len(dz))]
         for i in range(len(dz[1]))
@@ -69,7 +61,7 @@ def length(v):
 
 
 def norms_by_loops(dz, h):
-    """The norms of all layers, of gradients that are written out."""
+    """The norms of all layers, from all entries of the gradients."""
     rows = [[length(layer) for layer in record] for record in long_vectors(dz, h)]
     return np.array(rows).reshape(len(dz[1]), len(dz) - 1)
 
@@ -79,13 +71,13 @@ def joint_by_loops(dz, h):
     return np.array([length([a for layer in record for a in layer]) for record in long_vectors(dz, h)])
 
 
-def weights_by_loops(norms, C):
+def factors_by_loops(norms, C):
     """C / norm where that is below 1."""
     return np.vectorize(lambda norm: C / norm if norm > C else 1.0, otypes=[float])(np.asarray(norms, dtype=float))
 
 
 def clipped_by_loops(dz, h, C, m):
-    """The sum of the clipped long vectors over m, cut into layers again."""
+    """The sum of the clipped long vectors, divided by m, as lists over the layers."""
     L = len(dz) - 1
     sizes = [(np.shape(dz[l])[1], np.shape(h[l - 1])[1]) for l in range(1, L + 1)]
     totals = [np.zeros(n * size + n) for n, size in sizes]
@@ -98,7 +90,7 @@ def clipped_by_loops(dz, h, C, m):
 
 
 def moved_by_one(C, m, adjacency):
-    """How far a record goes whose gradient fills every layer's bound, alone or in the place of its opposite."""
+    """How far a record with the norm C[l] in every layer moves the result, added or in place of its opposite."""
     entries = [c * u for c in C[1:] for u in (0.6, -0.8)]
     sign = {"add-remove": 0.0, "replace-one": -1.0}[adjacency]
     return length([(a - sign * a) / m for a in entries])
@@ -107,41 +99,27 @@ def moved_by_one(C, m, adjacency):
 # --- 1. norms
 
 
-def gradients_values(gradients):
-    """Slopes of <z, dz> by W and b, record by record."""
-    for seed, n, size in ((10, 3, 4), (11, 5, 2)):
-        dz, h = case(seed, 3, [size, n])
-        gW, gb = pair(call(gradients, dz[1], h[0]), "the gradients by the weights and by the biases")
-        gW, gb = array(gW, (3, n, size), "the gradient by the weights"), array(gb, (3, n), "the gradient by the biases")
-        for i in range(3):
-            by_W = slopes(lambda w, d=dz[1][i], a=h[0][i]: float(d @ (w @ a)), np.zeros((n, size)))
-            by_b = slopes(lambda v, d=dz[1][i]: float(d @ v), np.zeros(n))
-            hint = "row j has the weights into unit j of the layer"
-            close(gW[i], by_W, f"record {i}'s gradient by the weights", hint)
-            close(gb[i], by_b, f"record {i}'s gradient by the biases", "z grows by 1 if the bias does")
-
-
 def norms_values(norms):
-    """Gradients written out, large and small, and a record whose inputs are all 0, where only the biases learn."""
+    """All entries of large and small gradients, and a record with inputs 0, which has gradients by the biases only."""
     for size in (1.0, 1e-5):
         dz, h = case(20)
         dz = [None, *(size * d for d in dz[1:])]
         h[0][1] = 0.0
         got, want = array(call(norms, dz, h), (6, 3), "norms"), norms_by_loops(dz, h)
         for l in range(1, 4):
-            hint = f"the gradient of layer {l} is made of dz[{l}] and h[{l - 1}], and the biases have a part in it"
-            name = f"the norms of layer {l}{', of small gradients' * (size < 1)}"
+            hint = f"layer {l} needs dz[{l}] and h[{l - 1}], and the gradient by the biases is a part of the vector"
+            name = f"the norms of layer {l}{' for small gradients' * (size < 1)}"
             close(got[:, l - 1], want[:, l - 1], name, hint)
 
 
-HELD = 800_000  # bytes; a record's gradient by a layer below is 1,640,000 in float32, dz and h are 71,680 in float64
+HELD = 800_000  # bytes; one gradient in one layer has 1,640,000 in float32, dz and h have 71,680 in float64
 
 
 def norms_memory(norms):
-    """The most memory held at once, for layers with 400,000 weights; the shape and the numbers cost elsewhere."""
+    """The largest memory for layers with 400,000 weights. Another cell tests the shape and the values."""
     call(norms, *case(22, 2, [3, 3, 3, 3]))  # imports and the like
     dz, h = case(23, 2, [640, 640, 640, 640])
-    dz, h = [None, *map(np.abs, dz[1:])], list(map(np.abs, h))  # what is not squared, too, has a root
+    dz, h = [None, *map(np.abs, dz[1:])], list(map(np.abs, h))  # so that a missing square gives no negative root
     found, most = held(norms, dz, h)
     found, twice = (
         numbers(value, "norms") for value in (found, call(norms, [None, *(2 * a for a in dz[1:])], [3 * a for a in h]))
@@ -149,69 +127,68 @@ def norms_memory(norms):
     if not found.min() > 0:
         raise mismatch("the norm of a gradient that is not zero", found.min(), "a positive number")
     if np.array_equal(found, twice):
-        raise mismatch("the norms of gradients that are longer", "the same", "others")
+        raise mismatch("the norms of larger gradients", "the same numbers", "other numbers")
     if most > HELD:
         name = "the memory for 2 records and three layers of 640 inputs and 640 units"
-        hint = "what is the norm of an outer product, in terms of its two vectors?"
-        raise mismatch(name, f"{most / 1e6:.1f} MB at once", "some times the 0.07 MB of dz and h", hint)
+        hint = "how does the norm of an outer product follow from the norms of its two vectors?"
+        raise mismatch(name, f"{most / 1e6:.1f} MB", "a few times the 0.07 MB of dz and h", hint)
 
 
 def joint_values(joint_norms):
-    """Everything written out as one vector."""
+    """All entries of all layers as one vector."""
 
     def check():
         dz, h = case(24)
         got = array(call(joint_norms, dz, h), (6,), "the array of joint norms")
-        hint = "all layers are one long vector, whose norm is not the sum of the norms of its parts"
+        hint = "the norm of a long vector is not the sum of the norms of its parts"
         close(got, joint_by_loops(dz, h), "the array of joint norms", hint)
 
-    fair(check, joint_norms, norms=norms_by_loops, gradients=gradients_by_loops)
+    fair(check, joint_norms, norms=norms_by_loops)
 
 
 # --- 2. clip
 
 
-def weights_values(clip_weights):
-    """Positive norms below, at and above the bound, which may be small."""
+def factors_values(clip_factors):
+    """Positive norms below, at and above C, also for a small C."""
     for C in (0.5, 3.0, 1e-6):
         norms = C * np.array([0.01, 0.5, 0.999, 1.0, 1.001, 2.0, 700.0])
-        got = array(call(clip_weights, norms, C), (7,), "the weights")
+        got = array(call(clip_factors, norms, C), (7,), "the factors")
         if (got[:3] > 1 + 1e-4).any():
-            name = f"the weight of a gradient shorter than C = {C:g}"
-            raise mismatch(name, got[:3].max(), 1, "it must be left alone, and yours is made longer")
+            name = f"the factor for a norm below C = {C:g}"
+            raise mismatch(name, got[:3].max(), 1, "clipping does not change a gradient with such a norm")
         name = f"the norms after clipping with C = {C:g}"
-        close(got * norms, np.minimum(norms, C), name, "it is C, but for norms that are below C")
+        close(got * norms, np.minimum(norms, C), name, "clipping changes only norms above C, to C")
 
 
-def weights_zero(clip_weights):
-    """A zero among others; where these have lost their point, it is to be what small norms lead to."""
+def factors_zero(clip_factors):
+    """A zero among other norms. If `factors_values` fails, its factor must be the limit for small norms."""
 
-    def weight(norm, C=1.0):
-        found = call(clip_weights, np.array([2.0, norm, 0.5]), C)
+    def factor(norm, C=1.0):
+        found = call(clip_factors, np.array([2.0, norm, 0.5]), C)
         try:
             return float(found[1])
         except (TypeError, ValueError, IndexError, KeyError):
-            raise misfit("what clip_weights returns", found, "a number for each norm, also where one is 0") from None
+            raise misfit("what clip_factors returns", found, "a number for each norm, also for 0") from None
 
     def check():
-        if not abs(weight(0.0) - 1) < 1e-4:
-            raise mismatch("the weight of a gradient of zero", weight(0.0), 1, "there is nothing to clip")
+        if not abs(factor(0.0) - 1) < 1e-4:
+            raise mismatch("the factor for a gradient of zero", factor(0.0), 1, "there is nothing to clip")
 
     def limit():
-        zero, near = (min(weight(norm), 1e100) for norm in (0.0, 1e-200))
+        zero, near = (min(factor(norm), 1e100) for norm in (0.0, 1e-200))
         if not abs(zero - near) < 1e-4:
-            raise mismatch("the weight of a gradient of zero", zero, near)
+            raise mismatch("the factor for a gradient of zero", zero, near)
 
-    unless_lost(check, limit, lambda: weights_values(clip_weights))
-    if all(weight(norm) == weight(norm, C=4.0) for norm in (2.0, 8.0)):
-        raise mismatch("the weights with C = 1 and with C = 4", "the same", "others, as they depend on C")
+    unless_lost(check, limit, lambda: factors_values(clip_factors))
+    if all(factor(norm) == factor(norm, C=4.0) for norm in (2.0, 8.0)):
+        raise mismatch("the factors with C = 1 and with C = 4", "the same numbers", "other numbers")
 
 
 EARLIER = {
-    "gradients": gradients_by_loops,
     "norms": norms_by_loops,
     "joint_norms": joint_by_loops,
-    "clip_weights": weights_by_loops,
+    "clip_factors": factors_by_loops,
 }
 
 
@@ -221,7 +198,7 @@ def whole(value, L, name):
 
 
 def listed(value, L, name):
-    """A list of layers; also one that begins with layer 1, is too long or lacks layers, which costs in another cell."""
+    """A list of layers, also without slot 0, too long or too short, because another cell tests this."""
     if isinstance(value, list | tuple) and len(value):
         value = [*value] if value[0] is None or len(value) > L else [None, *value]
         value = [*value, *[None] * L][: L + 1]
@@ -229,7 +206,7 @@ def listed(value, L, name):
 
 
 def release(value, dz, h, read=whole):
-    """What a student's step returns, as lists of arrays of the right shapes."""
+    """The result of a student's step, as lists of arrays with the right shapes."""
     dW, db = pair(value, "dW and db")
     like = draws(dz, h, 0)
     L = len(dz) - 1
@@ -242,7 +219,7 @@ def every(lists):
 
 
 def clipped_values(clipped_mean):
-    """Every direction, up to a factor, where about half of the records are clipped."""
+    """The direction of each array, up to a factor, if about half of the records are clipped."""
 
     def check():
         for seed in (30, 31):
@@ -250,10 +227,7 @@ def clipped_values(clipped_mean):
             C = float(np.median(joint_by_loops(dz, h)))
             got = release(call(clipped_mean, dz, h, C, 6), dz, h)
             want = clipped_by_loops(dz, h, C, 6)
-            hint = (
-                "which vector is it that is clipped, one for each record or one for the batch, one for each layer or "
-                "for all, with the biases or without?"
-            )
+            hint = "clip one vector for each record, which contains the weights and biases of all layers"
             for (name, mine), (_, right) in zip(every(got), every(want), strict=True):
                 same_line(mine, right, name, hint)
 
@@ -261,10 +235,10 @@ def clipped_values(clipped_mean):
 
 
 def clipped_m(clipped_mean):
-    """Nothing is clipped here: the sum over m for any m, for an empty batch, with a record of zero gradient.
+    """Without clipping, the sum divided by m, for any m, for an empty batch and for a record with a zero gradient.
 
-    Of what has the right direction, upright or not: the others cost elsewhere. Where they have lost their points,
-    of those that are right where some records are clipped; or the product with m must not depend on m.
+    The check uses the arrays with the right direction, also transposed, because another cell tests the direction. If
+    `clipped_values` fails, it uses the arrays that are right with clipping. Or the product with m must not depend on m.
     """
 
     def both(dz, h, C, m):
@@ -277,7 +251,7 @@ def clipped_m(clipped_mean):
             dz[l][2] = 0.0
         return dz, h
 
-    hint = "the sum over the records is divided by m, once, however many they are"
+    hint = "divide the sum over the records once by m, for every number of records"
 
     def right(places=None):
         dz, h = one_case()
@@ -306,10 +280,10 @@ def clipped_m(clipped_mean):
         found = [dict(every(both(*batch, 1e6, m))) for batch, m in (((dz, h), 4), ((dz, h), 13), (twice, 13))]
         for name in found[0]:
             mine, other, double = (numbers(one[name], name) for one in found)
-            close(13 * other, 4 * mine, f"{name} with m = 13, and m times as much")
-            close(double, 2 * other, f"{name} where every record comes twice")
+            close(13 * other, 4 * mine, f"m {name} with m = 13, compared with m = 4")
+            close(double, 2 * other, f"{name} if the batch has every record twice")
             if not mine.any():
-                raise mismatch(name, "0 everywhere", "other numbers")
+                raise mismatch(name, "zeros only", "other numbers")
 
     def check():
         unless_lost(right, lenient, lambda: clipped_values(clipped_mean))
@@ -318,7 +292,7 @@ def clipped_m(clipped_mean):
             raise mismatch("dW and db of an empty batch", "no numbers", "numbers in the shapes of W and b")
         for name, mine in empty:
             mine = numbers(mine, f"{name} of an empty batch")
-            close(mine, np.zeros_like(mine), f"{name} of an empty batch", "a sum of nothing is 0")
+            close(mine, np.zeros_like(mine), f"{name} of an empty batch", "an empty sum is 0")
 
     fair(check, clipped_mean, **EARLIER)
 
@@ -327,7 +301,7 @@ def clipped_m(clipped_mean):
 
 
 def batches(neighbours, C, m):
-    """A student's two batches, lists of rows, the smaller one first; they differ in one record, or it is Wrong."""
+    """The two batches of a student as lists of rows, the smaller one first. They must differ in one record."""
     first, second = pair(call(neighbours, C, m), "the two batches")
     try:
         first, second = (
@@ -344,16 +318,16 @@ def batches(neighbours, C, m):
             gone += 1
     if len(left) != 1 or gone > 1:
         told = f"{len(few)} and {len(many)}, {len(few) - gone} of them in both"
-        raise mismatch("the records of the two batches", told, "all in both but one")
+        raise mismatch("the records of the two batches", told, "all except one in both")
     n = len(many[0])
     if n == 0 or not np.isfinite(many).all():
-        found = "nan or infinity in it" if n else "no number in it"
-        raise mismatch("a gradient", found, "one number or more, all of them finite")
+        found = "nan or infinity" if n else "no number"
+        raise mismatch("a gradient", found, "one or more finite numbers")
     return few, many
 
 
 def apart(few, many, C, m):
-    """By how much the clipped means of two batches differ, in units of C."""
+    """The distance of the clipped means of two batches, in units of C."""
     outputs, n = [], len(many[0])
     for rows in (few, many):
         mean = [math.fsum(row[j] for row in rows) / m for j in range(n)]
@@ -361,40 +335,40 @@ def apart(few, many, C, m):
     return length(a - b for a, b in zip(*outputs, strict=True)) / C
 
 
-DISTANCE = "the distance of the two outputs in units of C"
+DISTANCE = "the distance of the two results in units of C"
 PAIRS = ((1.0, 10), (0.5, 64), (3.0, 2))
 
 
 def neighbours_break(neighbours):
-    """One record more, and further apart than C/m."""
+    """One record more, and a distance of more than C/m."""
     for C, m in PAIRS:
         few, many = batches(neighbours, C, m)
         for batch in call(neighbours, C, m):
             if np.ndim(batch) > 2:
-                raise mismatch("the number of axes of a batch", np.ndim(batch), 2, "a row is a record's gradient")
+                raise mismatch(
+                    "the number of axes of a batch", np.ndim(batch), 2, "each row is the gradient of a record"
+                )
         if len(few) == len(many):
             found = f"{len(few)} and {len(many)}"
-            raise mismatch("the numbers of records of the two batches", found, "one more in one batch")
+            raise mismatch("the numbers of records in the two batches", found, "one more in one batch")
         distance = apart(few, many, C, m)
         if not distance > 1.001 / m:
-            hint = "how long may a record's gradient be, if it is not clipped by itself?"
+            hint = "how large can the norm of a single gradient be before the mean is clipped?"
             raise mismatch(
                 f"{DISTANCE} for C = {C:g} and m = {m}", distance, f"more than 1/m, which is {1 / m:g}", hint
             )
 
 
 def neighbours_worst(neighbours):
-    """As far apart as two vectors in the ball can be; where the first point is lost, it may be for want of length."""
+    """The largest distance in the ball. If the other check fails, the check scales the gradients up."""
 
     def check(times=1.0):
         for C, m in PAIRS:
             few, many = ([[times * a for a in row] for row in batch] for batch in batches(neighbours, C, m))
             distance = apart(few, many, C, m)
             if distance < 1.98:
-                hint = "from where to where can one record carry the mean?"
-                raise mismatch(
-                    f"{DISTANCE} for C = {C:g} and m = {m}", distance, "more, for others are further apart", hint
-                )
+                hint = "which two points with norm at most C have the largest distance?"
+                raise mismatch(f"{DISTANCE} for C = {C:g} and m = {m}", distance, "more", hint)
 
     unless_lost(check, lambda: check(1e6), lambda: neighbours_break(neighbours))
 
@@ -405,18 +379,18 @@ BOUNDS = ([None, 0.7], [None, 1.0, 2.0], [None, 0.3, 0.3, 0.3, 0.3, 1.1])
 
 
 def sensitivity_layers(sensitivity):
-    """A record that fills every layer's bound, added."""
+    """An added record with the norm C[l] in every layer."""
     for C in BOUNDS:
         for m in (8, 50):
             got = number(call(sensitivity, C, m, "add-remove"), "the sensitivity")
-            hint = "one record comes; all layers' parts of it are one long vector; the release is divided by m"
+            hint = "the parts of one added record in all layers are one long vector, which is divided by m"
             close(got, np.array(moved_by_one(C, m, "add-remove")), f"the sensitivity for C = {C[1:]} and m = {m}", hint)
 
 
 def sensitivity_adjacency(sensitivity):
-    """Whatever it says for add-remove, replace-one moves by so much more.
+    """The ratio of replace-one and add-remove, with the student's own result for add-remove.
 
-    Where add-remove has lost its point, replace-one may be right by itself, or the two exchanged, or there be a C[0].
+    If `sensitivity_layers` fails, replace-one alone may be right, or the two are exchanged, or C[0] is a number.
     """
 
     def check(first=None, turned=False):
@@ -428,8 +402,8 @@ def sensitivity_adjacency(sensitivity):
                 raise mismatch("the sensitivity", min(one, two), "a positive number")
             got = one / two if turned else two / one
             want = moved_by_one(C, 8, "replace-one") / moved_by_one(C, 8, "add-remove")
-            hint = "one record leaves and another comes, and their gradients may point anywhere"
-            close(got, np.array(want), "the sensitivity under replace-one over that under add-remove", hint)
+            hint = "one record leaves, another one comes, and their gradients can have any directions"
+            close(got, np.array(want), "the sensitivity under replace-one / the sensitivity under add-remove", hint)
 
     def alone():
         for C in BOUNDS:
@@ -457,12 +431,12 @@ def draws(dz, h, seed):
 
 
 def without(noise):
-    """The same with zeros."""
+    """Zeros in the shapes of the noise."""
     return tuple([None] + [0 * a for a in one[1:]] for one in noise)
 
 
 def step_noise(private_step):
-    """The difference that the noise makes, against one added record that fills the bound."""
+    """The difference from the result without noise, compared with an added record of norm C."""
 
     def check():
         for seed, k, C, m, z in ((40, 6, 0.8, 9, 1.5), (41, 0, 2.5, 4, 0.7), (42, 3, 2.0, 3, 2.0)):
@@ -473,16 +447,16 @@ def step_noise(private_step):
             std = z * moved_by_one([None, C], m, "add-remove")
             for (name, a), (_, b), (_, draw) in zip(every(noisy), every(quiet), every(noise), strict=True):
                 place = f"the noise on {name} (k = {k}, C = {C:g}, m = {m}, z = {z:g})"
-                hint = "it is given once for the release, and its size is z times what one added record can move"
+                hint = "add the noise once to the result, with z times the distance that one added record can move it"
                 close(a - b, std * draw, place, hint, rtol=1e-3)
 
     fair(check, private_step, **LATER)
 
 
 def step_signal(private_step):
-    """Without noise it is the clipped mean.
+    """The result without noise is the clipped mean.
 
-    Where the noise has lost its point, zeros fit any shape, or z is 0; and the lists may begin with layer 1.
+    If `step_noise` fails, the zeros are numbers instead of arrays, or z is 0, or the lists begin with layer 1.
     """
 
     def check(shapeless=False, z=1.3, read=whole):
@@ -493,7 +467,7 @@ def step_signal(private_step):
             got = release(call(private_step, dz, h, C, m, z, noise), dz, h, read)
             want = clipped_by_loops(dz, h, C, m)
             for (name, mine), (_, right) in zip(every(got), every(want), strict=True):
-                hint = "without noise it is the clipped mean of part 2"
+                hint = "without noise, the result is the clipped mean of part 2"
                 close(mine, right, f"{name} without noise ({k} records, m = {m})", hint)
 
     def lenient():
@@ -503,48 +477,29 @@ def step_signal(private_step):
     fair(lambda: unless_lost(check, lenient, lambda: step_noise(private_step)), private_step, **LATER)
 
 
-# --- 5. bias
+def divisor_answer(divisor):
+    """How far one record moves a mean over the records of the batch."""
+    answered(divisor, "b", "what is the mean of k equal gradients, and what is it with an opposite gradient added?")
 
 
-def rest(x, C):
-    """Where the clipped gradients add up to 0: their sum is linear between the places x[i] - C and x[i] + C."""
-    places = sorted([float(a) + s * C for a in x for s in (-1, 1)])
-    sums = [math.fsum(max(-C, min(C, at - float(a))) for a in x) for at in places]
-    for at, after, low, high in zip(places, places[1:], sums, sums[1:], strict=False):
-        if low <= 0 <= high and high > low:
-            return at + (after - at) * -low / (high - low)
-    raise AssertionError("the gradients of an odd number of records add up to 0 at one place")
+# --- 5. clipping changes the result
 
 
-def predicted_values(predicted):
-    """Against the place found by interpolation."""
-    for n, X, C in ((9, 100.0, 2.0), (2, 7.0, 1.0), (4, 7.0, 3.0), (30, 1000.0, 0.5)):
-        got = number(call(predicted, n, X, C), "the place")
-        want = rest([0.0] * n + [X], C)
-        hint = (
-            "there the pulls of all records cancel: how strong is that of the record far away, how strong the others'?"
-        )
-        same_number(got, want, f"the place for n = {n}, X = {X:g} and C = {C:g}", hint, rtol=1e-3)
+def guess_made(guess):
+    """Two numbers between 0 and 100."""
+    guessed(guess, "the stationary point with C = 10", "the stationary point with C = 1", most=100)
 
 
-def stationary_values(stationary_point):
-    """Odd numbers of records, bounds from small to none."""
-    for seed, k, C in ((60, 5, 0.6), (61, 9, 0.3), (62, 11, 1.0), (63, 3, 50.0), (64, 1, 1.0), (65, 3, 50.0)):
-        x = seeded(seed).normal(size=k) * 2 + 1
-        x[0] += 4
-        x += 300 * (seed == 65)
-        got = number(call(stationary_point, x, C), "the place")
-        if abs(got - rest(x, C)) > 1.5e-3 * C:
-            told = math.fsum(max(-C, min(C, got - float(a))) for a in x)
-            name = f"the sum of the clipped gradients at your {got:.4g}, for {k} records and C = {C:g}"
-            raise mismatch(name, told, 0)
+def outlier_answer(outlier):
+    """What the clipped gradient of a far record depends on."""
+    answered(outlier, "a", "what is the clipped gradient of this record before and after the move?")
 
 
 # --- 6. DFA
 
 
 def longest(gamma, beta, tau_e, tau_h):
-    """The norm of an update that is written out: e along every B's first singular vector, all units at the steepest."""
+    """The norm of a direction, from all its entries. e is the first singular vector of each B, and phi' is largest."""
     L = len(gamma)
     e = np.array([0.6, 0.0, -0.8]) * tau_e
     entries = []
@@ -564,49 +519,49 @@ NETS = (
 
 
 def bounded(dfa_bound, *arguments):
-    """What a student's dfa_bound returns, a number."""
+    """The number that a student's dfa_bound returns."""
     return number(call(dfa_bound, *arguments), "the bound")
 
 
-TOP = "no B and no slope stand between e and the top layer, which has weights and biases"
+TOP = "the signal of the top layer is e, without B and phi', and the layer has weights and biases"
 
 
 def single_layer(dfa_bound):
     """No hidden layer."""
     for _, _, tau_e, tau_h in NETS:
         one = ([None], [None], tau_e, [None, tau_h[-1]])
-        close(np.array(bounded(dfa_bound, *one)), np.array(longest(*one)), "the bound for a single layer", TOP)
+        close(np.array(bounded(dfa_bound, *one)), np.array(longest(*one)), "the bound for one layer", TOP)
 
 
 def top_of_all(dfa_bound):
-    """No feedback and no slopes, or no hidden layer."""
+    """gamma = 0 and beta = 0, or no hidden layer."""
     for gamma, _, tau_e, tau_h in NETS:
         none = [None] + [0.0] * (len(gamma) - 1)
-        place = f"the bound for {len(gamma)} layers with gamma = 0 and beta = 0 below the top"
+        place = f"the bound for {len(gamma)} layers with gamma = 0 and beta = 0"
         want = np.array(longest(none, none, tau_e, tau_h))
         close(np.array(bounded(dfa_bound, none, none, tau_e, tau_h)), want, place, TOP)
     single_layer(dfa_bound)
 
 
 def hidden_part(dfa_bound):
-    """The square of the bound less that without feedback: nothing, too, where gamma or beta is 0."""
+    """The square of the bound minus the square without hidden layers. It is also 0 if gamma or beta is 0."""
     for gamma, beta, tau_e, tau_h in NETS:
         none = [None] + [0.0] * (len(gamma) - 1)
-        hint = "squares add up over the layers and over W and b; how long can dz be if e is no longer than tau_e?"
-        for slopes_, norms_, told in ((gamma, beta, ""), (none, beta, "gamma = 0"), (gamma, none, "beta = 0")):
-            without, with_ = (none, none, tau_e, tau_h), (slopes_, norms_, tau_e, tau_h)
+        hint = "add the squares over the layers and over W and b; which norm can dz have if the norm of e is tau_e?"
+        for gammas, betas, told in ((gamma, beta, ""), (none, beta, "gamma = 0"), (gamma, none, "beta = 0")):
+            without, with_ = (none, none, tau_e, tau_h), (gammas, betas, tau_e, tau_h)
             got = bounded(dfa_bound, *with_) ** 2 - bounded(dfa_bound, *without) ** 2
             want = longest(*with_) ** 2 - longest(*without) ** 2
             place = f"{len(gamma)} layers{told and ' with '}{told}"
-            name = f"the hidden layers' part in the square of the bound for {place}"
+            name = f"the part of the hidden layers in the square of the bound for {place}"
             if abs(got - want) > RTOL * longest(gamma, beta, tau_e, tau_h) ** 2:
                 raise mismatch(name, got, want, hint)
 
 
 def part_of_its_own(dfa_bound):
-    """The same where the student's own top stands for every layer, all of which read vectors of one norm.
+    """The same with the student's own bound for one layer in place of each layer. All layers read the same norm.
 
-    With the root or, if that is what is wrong, without.
+    The check uses the squares of the student's numbers or, if the student forgot the root, the numbers.
     """
 
     def check(power):
@@ -622,7 +577,7 @@ def part_of_its_own(dfa_bound):
 
 
 def of_bound(dfa_bound):
-    """The checks of its two cells, each with a lenient one."""
+    """The checks of the two cells of dfa_bound, each with a lenient check."""
     return (
         (lambda: top_of_all(dfa_bound), lambda: single_layer(dfa_bound)),
         (lambda: hidden_part(dfa_bound), lambda: part_of_its_own(dfa_bound)),
@@ -630,24 +585,15 @@ def of_bound(dfa_bound):
 
 
 def bound_top(dfa_bound):
-    """The top layer alone."""
+    """The top layer only."""
     charged_once(0, of_bound(dfa_bound))
 
 
 def bound_hidden(dfa_bound):
-    """What the hidden layers add."""
+    """The part of the hidden layers."""
     charged_once(1, of_bound(dfa_bound))
 
 
-def too_small_values(too_small_by):
-    """The record that attains the bound, replaced by its opposite, over the printed formula."""
-
-    def check():
-        for L in (2, 3, 4, 5, 10):
-            got = number(call(too_small_by, L), "the factor")
-            record = longest([None] + [0.25] * (L - 1), [None] + [0.9] * (L - 1), 0.1, [None] + [3.0] * L)
-            printed = 2 * 0.25 * 0.9 * 0.1 * math.sqrt((1 + 3.0**2) * L)
-            hint = "yours over the printed one, both for a record replaced"
-            same_number(got, 2 * record / printed, f"the factor for {L} layers", hint, rtol=1e-3)
-
-    fair(check, too_small_by, dfa_bound=longest)
+def top_layer_answer(top_layer):
+    """Which factor of the printed formula is too small."""
+    answered(top_layer, "c", "which layer of your bound has another factor than the formula?")

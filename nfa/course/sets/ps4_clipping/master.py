@@ -9,34 +9,37 @@
 # %% [markdown]
 # # Problem set 4: clipping and per-example norms
 #
-# **Have this page open**: Lee & Kifer (2020), Section 4: the clipping function in its first paragraph with footnote 1,
-# Algorithm 1, and the three displays of Section 4.2; Equations 2 and 3 of Section 3.2. Tutorial 05 is the reading
-# beside it. About 100 minutes, 20 points.
+# **Have these pages open**: Lee & Kifer (2020), Equations 2 and 3 of Section 3.2, and Section 4. You need the clipping
+# function and footnote 1 of Section 4, Algorithm 1, and the three displays of Section 4.2. Tutorial 05 explains the
+# background. About 115 minutes, 20 points.
 #
-# A private training step adds noise that hides any single record. How much noise that takes is decided by how far one
-# record can move the step, so every record's gradient is clipped. You write that step from nothing but NumPy, find out
-# why the order of its operations matters, what clipping does to the answer, and which layer a formula forgot. Replace
-# every `raise NotImplementedError`. Loops or array operations, float64 or float32, lists or arrays, helper functions in
-# the same cell: all are fine. A cell with points shows you a few of its checks; others run when your notebook is
-# graded. Do not change those cells: they are put back before grading. Earlier exercises that are wrong cost nothing
-# again in later ones.
+# A private training step adds noise that hides the influence of each single record. The amount of noise depends on how
+# far one record can move the step, so we clip the gradient of every record. You write this step with NumPy only. You
+# show why the order of its operations matters and how clipping changes the result. At the end, you compare your bound
+# for DFA with the formula of the paper.
 #
-# `nfa eq lee2020:clip` shows what stands behind a tag such as [lee2020:clip]. When your notebook is graded, each call
-# of one of your functions has three seconds of computing.
+# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, lists or arrays, and helper
+# functions in the same cell are all fine. After each exercise, `check_it` runs its checks with other values than
+# grading. A cell with points shows a few of its checks, and the others are hidden. Do not change these cells, because
+# grading restores them. A mistake in an earlier exercise does not cost points again in a later one.
 #
-# Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`, but for `h[0]`. Rows are
+# `nfa eq lee2020:clip` explains a tag such as [lee2020:clip]. In grading, each call of one of your functions has three
+# seconds of processor time.
+#
+# Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are
 # records.
 #
 # | | shape | |
 # |---|---|---|
-# | `h[l]` | `(k, n_l)` | what layer l puts out for k records, l = 0..L; `h[0]` is x, and **layer l reads `h[l-1]`** |
-# | `dz[l]` | `(k, n_l)` | what layer l = 1..L learns from, the papers' $\delta z^l$: each record's loss by `z[l]` |
+# | `h[l]` | `(k, n_l)` | the output of layer l = 0..L for k records; `h[0]` is x, and **layer l reads `h[l-1]`** |
+# | `dz[l]` | `(k, n_l)` | the signal for layer l = 1..L (the papers' $\delta z^l$), from backpropagation or DFA |
 # | `dW[l]`, `db[l]` | `(n_l, n_{l-1})`, `(n_l,)` | a direction for the weights and biases of layer l = 1..L |
-# | `C` | number > 0 | the bound that norms are clipped to |
-# | `m` | number > 0 | what sums over the batch are divided by: public and fixed, whatever the number k of records |
+# | `C` | number > 0 | the norm that gradients are clipped to |
+# | `m` | number > 0 | the public number that we divide sums by, for every number k of records |
+# | `z` (a number) | number > 0 | the noise multiplier: standard deviation of the noise / sensitivity |
 #
-# All norms are l2 norms. *A record's gradient* means its gradient by the weights and the biases of all layers, taken
-# as one long vector, unless a single layer is named.
+# All norms are l2 norms. *The gradient of a record* is its gradient by the weights and biases of all layers, as one
+# long vector, unless a single layer is named.
 
 # %% setting
 import numpy as np
@@ -60,7 +63,7 @@ def small_batch(k, inputs, classes, seed):
 
 
 def signals(W, b, x, y, B=None):
-    """The lists dz and h of sigmoid layers with a softmax on top: by backpropagation, or by DFA where B is given."""
+    """The lists dz and h of sigmoid layers with a softmax on top, by backpropagation, or by DFA if B is given."""
     L = len(W) - 1
     h, dz = [x], [None] * (L + 1)
     for l in range(1, L + 1):
@@ -75,52 +78,39 @@ def signals(W, b, x, y, B=None):
 
 
 # %% [markdown]
-# ## 1. Norms of gradients that nobody forms (4 points)
+# ## 1. Norms without gradients (3 points, 20 minutes)
 #
-# A dense layer computes $z^l = W^l h^{l-1} + b^l$, so the gradient of record i's loss is [lee2020:eq3]
+# A dense layer computes $z^l = W^l h^{l-1} + b^l$, so the gradient of the loss of record i is [lee2020:eq3]
 #
 # $$\partial \mathcal L_i / \partial W^l = \delta z_i^l \, (h_i^{l-1})^\top, \qquad
 # \partial \mathcal L_i / \partial b^l = \delta z_i^l$$
 #
-# First form it, for a single layer with `dz = dz[l]` and `below = h[l-1]`.
+# `gradients` computes it for one layer with `dz = dz[l]` and `below = h[l-1]`.
 
 
-# %% gradients solution=true
+# %% gradients
 def gradients(dz, below):
-    """Each record's gradient in one layer: by the weights, (k, n_l, n_{l-1}), and by the biases, (k, n_l)."""
-    ### BEGIN SOLUTION
+    """The gradient of each record in one layer: by the weights, (k, n_l, n_{l-1}), and by the biases, (k, n_l)."""
     return dz[:, :, None] * below[:, None, :], dz
-    ### END SOLUTION
 
 
-# %% gradients_values points=1
-# 1 point: both gradients of every record
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps4_clipping").gradients_values(gradients)
-### END HIDDEN TESTS
+# %%
+# to try it
 W, b, B = small_net([4, 5, 3], seed=0)
 x, y = small_batch(6, 4, 3, seed=1)
 dz, h = signals(W, b, x, y)
 assert [np.shape(g) for g in gradients(dz[1], h[0])] == [(6, 5, 4), (6, 5)]
 
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps4_clipping", globals(), "gradients_values")
-
 # %% [markdown]
-# The paper's fully connected network has 136,074 parameters: the gradients of 256 records fill 35 million numbers, only
-# for their 256 norms to be taken. Section 4.2 has, in its first display, what spares that. Now compute the norms of all
-# layers **without holding any record's gradient**, not even one at a time. A check measures the memory: a few numbers
-# for each entry of `dz` and `h` are fine, one for each weight of a layer is too many.
+# The fully connected network of the paper has 136,074 parameters. So the gradients of 256 records are 35 million
+# numbers, but we need only their 256 norms. The first display of Section 4.2 shows how to avoid the gradients. Compute
+# the norms for all layers **without storing the gradient of any record**, not even one at a time. A check measures the
+# memory. You may store a few numbers for each entry of `dz` and `h`, but not one number for each weight of a layer.
 
 
 # %% norms solution=true
 def norms(dz, h):
-    """An array (k, L): in row i and column l - 1 the norm of record i's gradient by W[l] and b[l] together."""
+    """An array (k, L). Row i, column l - 1 is the norm of the gradient of record i by W[l] and b[l] together."""
     ### BEGIN SOLUTION
     L = len(dz) - 1
     squares = [(dz[l] ** 2).sum(axis=1) * ((h[l - 1] ** 2).sum(axis=1) + 1) for l in range(1, L + 1)]
@@ -129,7 +119,7 @@ def norms(dz, h):
 
 
 # %% norms_values points=1
-# 1 point: the numbers, however you come to them
+# 1 point: the norms, also if you store gradients
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -137,10 +127,10 @@ checks("ps4_clipping").norms_values(norms)
 ### END HIDDEN TESTS
 W, b, B = small_net([4, 5, 3], seed=0)
 dz, h = signals(W, b, *small_batch(6, 4, 3, seed=1))
-assert np.shape(norms(dz, h)) == (6, 2), "a row for each record, a column for each layer"
+assert np.shape(norms(dz, h)) == (6, 2), "one row for each record, one column for each layer"
 
 # %% norms_memory points=1
-# 1 point: positive numbers, and no record's gradient is ever held
+# 1 point: positive norms, and no stored gradients
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -156,14 +146,14 @@ check_it("ps4_clipping", globals(), "norms_values", "norms_memory")
 
 # %% joint_norms solution=true
 def joint_norms(dz, h):
-    """An array (k,): the norm of each record's gradient, all layers as one long vector."""
+    """An array (k,): the norm of the gradient of each record, with all layers as one long vector."""
     ### BEGIN SOLUTION
     return np.sqrt((norms(dz, h) ** 2).sum(axis=1))
     ### END SOLUTION
 
 
 # %% joint_values points=1
-# 1 point: the norm of everything together
+# 1 point: the norm of the long vector
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -172,7 +162,7 @@ checks("ps4_clipping").joint_values(joint_norms)
 
 # %%
 # to try it
-assert np.shape(joint_norms(dz, h)) == (6,), "one norm a record"
+assert np.shape(joint_norms(dz, h)) == (6,), "one norm for each record"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
@@ -181,66 +171,67 @@ from nfa.course.practice import check_it
 check_it("ps4_clipping", globals(), "joint_values")
 
 # %% [markdown]
-# ## 2. Clip, add up, divide (5 points)
+# ## 2. Clip, add, divide (5 points, 20 minutes)
 #
-# Clipping shortens a vector until its norm is at most C, keeps its direction, and leaves alone what is short enough
-# [lee2020:clip]:
+# If the norm of a vector is larger than C, clipping scales the vector down to the norm C. It keeps the direction, and
+# it does not change vectors with a norm of at most C [lee2020:clip]:
 #
 # $$\mathrm{clip}_C(v) = \min(C, \|v\|) \, \frac{v}{\|v\|}$$
 #
-# So it multiplies the gradient by a number. Return that number for each of several norms. As printed the formula is
-# 0/0 for a gradient of zero, which does occur (a black image, ReLU units that are all off). Nothing is to be clipped
-# there: the number is 1.
+# So clipping multiplies the gradient by a factor. Return this factor for each of several norms. For a gradient of zero,
+# the printed formula is 0/0. Such gradients occur, for example with a black image, or if all ReLU units are off. There
+# is nothing to clip, so the factor is 1.
 
 
-# %% clip_weights solution=true
-def clip_weights(norms, C):
-    """For each norm in an array (k,), the number that clipping to C multiplies the gradient by."""
+# %% clip_factors solution=true
+def clip_factors(gradient_norms, C):
+    """For each norm in an array (k,), the factor by which clipping to C multiplies the gradient."""
     ### BEGIN SOLUTION
-    return C / np.maximum(norms, C)
+    return C / np.maximum(gradient_norms, C)
     ### END SOLUTION
 
 
-# %% weights_values points=1
+# %% factors_values points=1
 # 1 point: positive norms
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_clipping").weights_values(clip_weights)
+checks("ps4_clipping").factors_values(clip_factors)
 ### END HIDDEN TESTS
-assert np.isclose(clip_weights(np.array([8.0]), 2.0)[0], 0.25)
+assert np.isclose(clip_factors(np.array([8.0]), 2.0)[0], 0.25)
 
-# %% weights_zero points=1
+# %% factors_zero points=1
 # 1 point: a norm of zero
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_clipping").weights_zero(clip_weights)
+checks("ps4_clipping").factors_zero(clip_factors)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_clipping", globals(), "weights_values", "weights_zero")
+check_it("ps4_clipping", globals(), "factors_values", "factors_zero")
 
 # %% [markdown]
-# Now the batch: clip each record's gradient, all layers as one long vector, then add up and divide by m:
+# Now clip the gradient of each record in the batch, with all layers as one long vector. Then add the clipped gradients,
+# and divide by m:
 #
 # $$(dW, db) = \frac1m \sum_{i=1}^k \mathrm{clip}_C(g_i), \qquad
 # g_i = (\partial \mathcal L_i / \partial W^1, \partial \mathcal L_i / \partial b^1, \dots,
 # \partial \mathcal L_i / \partial W^L, \partial \mathcal L_i / \partial b^L)$$
 #
-# The number of records that happen to be in the batch is private, for it tells whether one more was there. So it
-# appears nowhere but in the sum, and k may be 0.
+# The number k of records in the batch is private, because it shows whether one more record is there. So use k only in
+# the sum. The batch can also be empty, with k = 0.
 
 
 # %% clipped_mean solution=true
 def clipped_mean(dz, h, C, m):
-    """The lists dW and db: the clipped gradients of the records, added up and divided by m."""
+    """The lists dW and db: the sum of the clipped gradients of the records, divided by m."""
     ### BEGIN SOLUTION
     L = len(dz) - 1
-    share = clip_weights(joint_norms(dz, h), C)[:, None] / m
+    share = clip_factors(joint_norms(dz, h), C)[:, None] / m
     dW = [None] + [(share * dz[l]).T @ h[l - 1] for l in range(1, L + 1)]
     db = [None] + [(share * dz[l]).sum(axis=0) for l in range(1, L + 1)]
     return dW, db
@@ -248,7 +239,7 @@ def clipped_mean(dz, h, C, m):
 
 
 # %% clipped_values points=2
-# 2 points: the direction, whatever its length, where some records are clipped and some are not
+# 2 points: the direction, with any norm, if some records are clipped and some are not
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -264,7 +255,7 @@ assert [np.shape(a) for a in dW[1:]] == [(5, 4), (3, 5)], "dW[l] has the shape o
 assert [np.shape(a) for a in db[1:]] == [(5,), (3,)], "db[l] has the shape of b[l]"
 
 # %% clipped_m points=1
-# 1 point: the length, where C is large: any m, batches of no records, records whose gradient is zero
+# 1 point: the norm for a large C: any m, an empty batch, and records with a zero gradient
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -278,37 +269,39 @@ from nfa.course.practice import check_it
 check_it("ps4_clipping", globals(), "clipped_values", "clipped_m")
 
 # %% [markdown]
-# ## 3. Why not clip once, at the end? (2 points)
+# ## 3. Why not clip the mean? (2 points, 15 minutes)
 #
-# It would be so much simpler to average first and clip the mean, as is usual in training without privacy. Then its norm
-# is at most C as well. Let us see what one record can do. Here are both ways, for gradients `g` that are the rows of an
-# array:
+# It is simpler to average first and to clip the mean, as in training without privacy. Then the norm of the result is
+# also at most C. How far can one record move this result? Here are both orders of operations, for an array `g` of
+# gradients, one in each row:
 
 # %% two_orders
 from nfa.clip import clip_l2
 
 
 def clip_then_mean(g, C, m):
-    """Each row clipped to C, then added up and divided by m."""
+    """Clip each row to C, add the rows, and divide by m."""
     return clip_l2(np.asarray(g, dtype=float), C).sum(axis=0) / m
 
 
 def mean_then_clip(g, C, m):
-    """Added up and divided by m, then that one vector is clipped to C."""
+    """Add the rows, divide by m, and clip this one vector to C."""
     return clip_l2(np.asarray(g, dtype=float).sum(axis=0, keepdims=True) / m, C)[0]
 
 
 # %% [markdown]
-# Two batches are **neighbours** here if one of them has one record more, and they agree in all others: "add or remove a
-# record", as in the paper's footnote 1. Outputs of `clip_then_mean` on neighbours are at most C/m apart, and noise is
-# made for that distance. Construct neighbours on which the outputs of `mean_then_clip` are further apart than that, in
-# fact **as far apart as they can be** (up to one percent). You choose the gradients and how many there are; m is at
-# least 2 and need not be the number of records.
+# Two batches are **neighbours** here if one of them has one record more, and all other records are the same. This is
+# the adjacency add-remove, as in footnote 1 of the paper. For neighbours, the distance of the two results of
+# `clip_then_mean` is at most C/m, and the noise is made for this distance.
+#
+# Construct neighbours for which the distance of the two results of `mean_then_clip` is larger than C/m. Make it **as
+# large as possible**, up to one percent. You choose the gradients and how many there are. The number m is at least 2,
+# and it does not have to be the number of records.
 
 
 # %% neighbours solution=true
 def neighbours(C, m):
-    """Two batches of gradients, arrays (k, n) and (k + 1, n); the second has one row more than the first."""
+    """Two batches of gradients, arrays (k, n) and (k + 1, n); the second one has one row more."""
     ### BEGIN SOLUTION
     first = np.array([[m * C, 0.0]])
     return first, np.vstack([first, [[-2 * m * C, 0.0]]])
@@ -316,17 +309,17 @@ def neighbours(C, m):
 
 
 # %% neighbours_break points=1
-# 1 point: neighbours on which mean_then_clip moves by more than C/m
+# 1 point: neighbours for which mean_then_clip moves by more than C/m
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps4_clipping").neighbours_break(neighbours)
 ### END HIDDEN TESTS
 first, second = neighbours(1.0, 10)
-assert abs(len(second) - len(first)) == 1, "one record more"
+assert abs(len(second) - len(first)) == 1, "one record more in one batch"
 
 # %% neighbours_worst points=1
-# 1 point: no neighbours are further apart
+# 1 point: no neighbours have a larger distance
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -340,21 +333,22 @@ from nfa.course.practice import check_it
 check_it("ps4_clipping", globals(), "neighbours_break", "neighbours_worst")
 
 # %% [markdown]
-# By how many times would the noise have to be larger, if one averaged first? Does a larger batch help?
+# If you clip the mean, by which factor must the noise be larger? Does a larger batch help?
 #
-# ## 4. What one record moves, and the noise for it (4 points)
+# ## 4. Sensitivity and noise (5 points, 25 minutes)
 #
-# One can also clip layer by layer: record i's gradient by `W[l]` and `b[l]` together to a bound `C[l]` of its own, for
-# each l = 1..L, before adding up and dividing by m. How far can one record move the whole release, all layers as one
-# long vector? Give the smallest number that is never exceeded, under either notion of neighbours:
+# You can also clip each layer separately. Then the gradient of record i by `W[l]` and `b[l]` together is clipped to a
+# norm `C[l]`, for each l = 1..L. The clipped gradients are added and divided by m. How far can one record move the
+# result, with all layers as one long vector? Return the smallest bound, for both kinds of neighbours:
 #
-# - `"add-remove"`: one of the batches has one record more;
-# - `"replace-one"`, the paper's [lee2020:adjacency]: as many records in both, one of them another.
+# - `"add-remove"`: one of the batches has one record more
+# - `"replace-one"`, used in the paper [lee2020:adjacency]: the batches have the same number of records, and one record
+#   differs
 
 
 # %% sensitivity solution=true
 def sensitivity(C, m, adjacency):
-    """The l2 sensitivity of the release where layer l = 1..L is clipped to C[l]; C[0] is None."""
+    """The l2 sensitivity of the result if each layer l = 1..L is clipped to C[l]; C[0] is None."""
     ### BEGIN SOLUTION
     terms = {"add-remove": 1, "replace-one": 2}[adjacency]
     return terms * np.sqrt(sum(c**2 for c in C[1:])) / m
@@ -371,7 +365,7 @@ checks("ps4_clipping").sensitivity_layers(sensitivity)
 assert np.shape(sensitivity([None, 1.0, 2.0], 10, "add-remove")) == (), "a number"
 
 # %% sensitivity_adjacency points=1
-# 1 point: what changes from add-remove to replace-one
+# 1 point: the change from add-remove to replace-one
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -385,15 +379,16 @@ from nfa.course.practice import check_it
 check_it("ps4_clipping", globals(), "sensitivity_layers", "sensitivity_adjacency")
 
 # %% [markdown]
-# Now the private step of DP-SGD: `clipped_mean`, all layers as one vector clipped to one number C, with Gaussian noise
-# on every coordinate. Its standard deviation is z times the sensitivity of that release under **add-remove**; z is the
-# *noise multiplier*, and all of an epsilon's accounting is about it. So that it can be checked, the noise is given:
-# `noise = (N_W, N_b)`, lists like dW and db whose entries are independent draws of variance 1.
+# The private step of DP-SGD adds Gaussian noise to every coordinate of `clipped_mean`, which clips all layers as one
+# vector to one number C. The standard deviation of the noise is z times the sensitivity of `clipped_mean` under
+# **add-remove**. In problem set 3, epsilon depended on the noise only through this noise multiplier z. The noise is an
+# argument, so that the checks can test it. `noise = (N_W, N_b)` are lists like dW and db with independent values of
+# variance 1.
 
 
 # %% private_step solution=true
 def private_step(dz, h, C, m, z, noise):
-    """The lists dW and db: the clipped gradients, averaged, with noise of z times the add-remove sensitivity."""
+    """The lists dW and db: `clipped_mean` plus noise with z times the add-remove sensitivity."""
     ### BEGIN SOLUTION
     std = z * sensitivity([None, C], m, "add-remove")
     N_W, N_b = noise
@@ -404,7 +399,7 @@ def private_step(dz, h, C, m, z, noise):
 
 
 # %% step_noise points=1
-# 1 point: the part of the noise, whatever stands beside it; batches of many records and of none
+# 1 point: the noise only, for batches with records and for an empty batch
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -412,7 +407,7 @@ checks("ps4_clipping").step_noise(private_step)
 ### END HIDDEN TESTS
 
 # %% step_signal points=1
-# 1 point: what is left where all draws of the noise are 0
+# 1 point: the result if all values of the noise are 0
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -436,49 +431,88 @@ from nfa.course.practice import check_it
 check_it("ps4_clipping", globals(), "step_noise", "step_signal")
 
 # %% [markdown]
-# ## 5. Clipping is a bias (2 points)
+# **Question.** A programmer divides the sum of the clipped gradients by the number k of records in the batch, in place
+# of the public m. On average, k equals m. The noise stays as it is, with the standard deviation z C / m. Which sentence
+# is true under add-remove?
 #
-# Of clipping Section 2 says that "this bias already causes a degradation in model accuracy (even without noise
-# addition)", which is a claim still to be shown ([lee2020:claim-clip-bias]). That there is a bias can be computed: the
-# smallest example has a single parameter $\theta$, records $x_i$ that are numbers, and
-# the loss $\frac12 (\theta - x_i)^2$. Without a clip, gradient steps come to rest at the mean of the records. With each
-# record's gradient clipped to C, and no noise, they come to rest where the clipped gradients add up to 0.
+# - `"a"`: The guarantee holds as before, because every gradient is still clipped to C and k is close to m.
+# - `"b"`: The guarantee no longer follows, because an added record also changes the divisor. It can move the result by
+#   more than C / m.
+# - `"c"`: The guarantee becomes stronger, because a mean moves less than a sum if one record is added.
 #
-# **Predict first**, with pencil and paper: n records at 0 (n at least 2) and a single one at X, which is far away:
-# X > 2C. Where do the clipped steps come to rest?
+# Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
+# reads the reason.
 
 
-# %% predicted solution=true
-def predicted(n, X, C):
-    """Where clipped steps come to rest for n >= 2 records at 0 and one at X > 2 C."""
+# %% divisor solution=true
+def divisor():
+    """Two things: the letter and the reason."""
     ### BEGIN SOLUTION
-    return C / n
+    return "b", "If k equal gradients meet one opposite gradient, their mean moves by 2 C / (k + 1), nearly 2 C / m."
     ### END SOLUTION
 
 
-# %% predicted_values points=1
-# 1 point: the place, for several n, X and C
+# %% divisor_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_clipping").predicted_values(predicted)
+checks("ps4_clipping").divisor_answer(divisor)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_clipping", globals(), "predicted_values")
+check_it("ps4_clipping", globals(), "divisor_answer")
 
 # %% [markdown]
-# Now find it by computing, for any **odd** number of records (there is then exactly one such place): by steps, by
-# halving an interval, as you like. It must be right within C/1000. (Your function must come to an end.)
+# ## 5. Clipping changes the result (2 points, 15 minutes)
+#
+# Section 2 says about clipping that "this bias already causes a degradation in model accuracy (even without noise
+# addition)". The paper has no experiment with clips and without noise, so this claim is unproven
+# [lee2020:claim-clip-bias]. But you can compute that there is a bias. The smallest example has one parameter $\theta$,
+# records $x_i$ that are numbers, and the loss $\frac12 (\theta - x_i)^2$.
+#
+# Without a clip, gradient steps with a small learning rate converge to the mean of the records. If the gradient
+# $\theta - x_i$ of each record is clipped to C, the steps converge to the point where the clipped gradients add up to
+# 0. We call this point the stationary point.
+#
+# **Predict** first. Ten records are at 0, and one record is at 100. With C = 1000 no gradient is clipped, so the
+# stationary point is the mean, 9.09. Where is the stationary point with C = 10 and with C = 1? Every guess between 0
+# and 100 gets the point.
 
 
-# %% stationary_point solution=true
+# %% guess solution=true
+def guess():
+    """A list with your two guesses of the stationary point, with C = 10 and with C = 1."""
+    ### BEGIN SOLUTION
+    return [7.0, 3.0]
+    ### END SOLUTION
+
+
+# %% guess_made points=1
+# 1 point: two numbers between 0 and 100
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps4_clipping").guess_made(guess)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps4_clipping", globals(), "guess_made")
+
+# %% [markdown]
+# `stationary_point` computes it for any **odd** number of records. Then there is exactly one such point. Compare your
+# guess with the result.
+
+
+# %% halving
 def stationary_point(x, C):
     """The theta at which the gradients theta - x[i], each clipped to C, add up to 0."""
-    ### BEGIN SOLUTION
     low, high = min(x), max(x)
     for _ in range(60):
         middle = (low + high) / 2
@@ -487,34 +521,54 @@ def stationary_point(x, C):
         else:
             high = middle
     return (low + high) / 2
+
+
+# %%
+# to try it
+for C, guessed in zip((10, 1), guess(), strict=True):
+    print(f"C = {C}: your guess {guessed}, the stationary point {stationary_point([0] * 10 + [100], C):.4f}")
+
+# %% [markdown]
+# **Question.** The record at 100 moves to 10,000, and C = 10 stays the same. Where is the stationary point now? Decide
+# before you compute it.
+#
+# - `"a"`: At the same point, because the clipped gradient of this record is the same in both cases.
+# - `"b"`: About 100 times as far from 0, because clipping keeps the direction of every gradient.
+# - `"c"`: Nearer to 0, because clipping removes a larger part of the gradient.
+
+
+# %% outlier solution=true
+def outlier():
+    """Two things: the letter and the reason, in at least eight words."""
+    ### BEGIN SOLUTION
+    return "a", "Its clipped gradient is -C in both cases, so the ten others balance it at C / 10."
     ### END SOLUTION
 
 
-# %% stationary_values points=1
-# 1 point: an odd number of records anywhere
+# %% outlier_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_clipping").stationary_values(stationary_point)
+checks("ps4_clipping").outlier_answer(outlier)
 ### END HIDDEN TESTS
-assert np.isclose(stationary_point(np.array([1.0, 2.0, 6.0]), 100.0), 3.0, atol=0.11), "nothing is clipped: the mean"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_clipping", globals(), "stationary_values")
+check_it("ps4_clipping", globals(), "outlier_answer")
 
 # %% [markdown]
-# Look at all C at once. What does the place tend to as C becomes small? Who gains by it, who loses, if the records are
-# people?
+# Plot the stationary point for many C. Which number does it approach if C becomes small? If the records are people, who
+# has an advantage and who has a disadvantage?
 
 # %%
 import matplotlib.pyplot as plt
 
 x = np.exp(np.random.default_rng(3).normal(size=15))
 bounds = np.geomspace(0.02, 60, 25)
-plt.semilogx(bounds, [stationary_point(x, C) for C in bounds], label="clipped steps rest here")
+plt.semilogx(bounds, [stationary_point(x, C) for C in bounds], label="stationary point")
 plt.axhline(np.mean(x), color="gray", linestyle="--", label="mean")
 plt.axhline(np.median(x), color="gray", linestyle=":", label="median")
 plt.title("15 records")
@@ -524,38 +578,42 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# ## 6. A bound without gradients, and the layer it forgot (3 points)
+# ## 6. A bound for DFA without gradients (3 points, 20 minutes)
 #
-# Under DFA a record's update is an outer product too, of $\delta z^l = (B^l e) \odot \phi'_l(z^l)$ and $h^{l-1}$
-# for $l < L$, and of $e$ itself and $h^{L-1}$ at the top (Figure 1(b)). No weights stand in it that grow while the
-# network learns. So Algorithm 1 ([lee2020:A9] to [lee2020:A12]) clips only two short vectors after the forward pass,
-# e to $\tau_e$ and $h^{l-1}$ to $\tau_h$, and what one record can do is known beforehand, from
+# With DFA, the direction of a record is also an outer product of $\delta z^l$ and $h^{l-1}$. For $l < L$, the signal is
+# $\delta z^l = (B^l e) \odot \phi'_l(z^l)$. At the top it is the error $e$ itself (Figure 1(b)). With backpropagation,
+# the signals are products with the weights W, which can grow in training. With DFA they are not. So Algorithm 1
+# ([lee2020:A9] to [lee2020:A12]) clips only two vectors after the forward pass: e to $\tau_e$ and $h^{l-1}$ to
+# $\tau_h$. Then a bound for one record is known before the training, from
 #
 # $$\|e\| \leq \tau_e, \qquad \|h^{l-1}\| \leq \tau_{h}, \qquad \|B^l\|_2 = \beta_l, \qquad
 # |\phi'_l| \leq \gamma_l$$
 #
-# Return the smallest number that the norm of one record's update, W and b of all layers as one long vector, cannot
-# exceed, whatever e, h, B and $\phi'$ are within these bounds. Here every layer may have its own:
+# The direction of a record contains W and b of all layers, as one long vector. Return the smallest bound of its norm
+# that holds for all e, h, B and $\phi'$ within these limits. Here every layer may have its own limits:
 #
-# - `gamma[l]`, `beta[l]` for the hidden layers l = 1..L-1: the bound on the slopes of layer l, and the norm of the
-#   matrix $B^l$ that feeds it (the paper prints $B^{l+1}$ and $\beta_{l+1}$); slot 0 is `None`, so `len(gamma)` is L;
-#   a single layer has `[None]` for both;
-# - `tau_h[l]` for l = 1..L: the bound on the norm of what layer l reads; slot 0 is `None`;
-# - `tau_e`: one number.
+# - `gamma[l]` for the hidden layers l = 1..L-1: the bound of the derivative $\phi'_l$
+# - `beta[l]` for the hidden layers: the spectral norm of $B^l$, which computes the signal of layer l. The paper prints
+#   $B^{l+1}$ and $\beta_{l+1}$
+# - `tau_h[l]` for l = 1..L: the bound of the norm of the vector that layer l reads
+# - `tau_e`: one number
+#
+# Slot 0 of the three lists is `None`. So `len(gamma)` is L, and a network with one layer has `[None]` for gamma and
+# beta.
 
 
 # %% dfa_bound solution=true
 def dfa_bound(gamma, beta, tau_e, tau_h):
-    """The largest norm that one record's update can have, weights and biases of all layers together."""
+    """The largest norm of the direction of one record, with weights and biases of all layers together."""
     ### BEGIN SOLUTION
     L = len(gamma)
-    slopes = [None] + [gamma[l] * beta[l] for l in range(1, L)] + [1]
-    return tau_e * np.sqrt(sum(slopes[l] ** 2 * (tau_h[l] ** 2 + 1) for l in range(1, L + 1)))
+    gains = [None] + [gamma[l] * beta[l] for l in range(1, L)] + [1]
+    return tau_e * np.sqrt(sum(gains[l] ** 2 * (tau_h[l] ** 2 + 1) for l in range(1, L + 1)))
     ### END SOLUTION
 
 
 # %% bound_top points=1
-# 1 point: where nothing is fed back, gamma and beta being 0, or where there is no hidden layer
+# 1 point: the top layer: gamma and beta are 0, or there is no hidden layer
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -567,7 +625,7 @@ checks("ps4_clipping").bound_top(dfa_bound)
 assert np.shape(dfa_bound([None, 0.25], [None, 0.9], 0.1, [None, 2.0, 3.0])) == (), "a number"
 
 # %% bound_hidden points=1
-# 1 point: what the hidden layers add to the square of the bound, beside your top layer if that is wrong
+# 1 point: the part of the hidden layers in the square of the bound, also if your top layer is wrong
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -581,59 +639,74 @@ from nfa.course.practice import check_it
 check_it("ps4_clipping", globals(), "bound_top", "bound_hidden")
 
 # %% [markdown]
-# Now read the end of Section 4.2: replacing a record of a batch of m moves the averaged update of all layers by
+# Now read the end of Section 4.2. If one record of a batch of m is replaced, the averaged direction of all layers moves
+# by
 #
 # $$\Delta \leq \frac{2 \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L}}{m}$$
 #
-# with one $\gamma$, one $\beta$ and one $\tau_h$ for all layers ([lee2020:sens-total]). Compare it with what your bound
-# gives for the same thing, where the top layer learns from e as in Figure 1(b) (other readings of Algorithm 1 at l = L
-# are in the ledger under [lee2020:A10-A11]). The ratio, yours divided by the printed one, depends on neither $\tau_e$,
-# $\tau_h$ nor m. What is it for L layers, the top one included, with sigmoid units ($\gamma = 1/4$) and the paper's
-# $\beta = 0.9$?
+# The formula has one $\gamma$, one $\beta$ and one $\tau_h$ for all layers [lee2020:sens-total]. The next cell divides
+# your bound for the same distance by this formula, for sigmoid units ($\gamma = 1/4$) and the paper's $\beta = 0.9$.
+# The ratio does not depend on $\tau_e$, $\tau_h$ or m. As in Figure 1(b), the top layer learns from e. Algorithm 1 has
+# other readings at l = L, which are described at [lee2020:A10-A11].
 
-
-# %% too_small_by solution=true
-def too_small_by(L):
-    """By what factor the printed sensitivity is too small for L layers, with gamma = 1/4 and beta = 0.9."""
-    ### BEGIN SOLUTION
+# %%
+# to try it
+for L in (2, 3, 4, 5, 10):
     printed = 2 * 0.25 * 0.9 * np.sqrt(2 * L)
-    return 2 * dfa_bound([None] + [0.25] * (L - 1), [None] + [0.9] * (L - 1), 1, [None] + [1] * L) / printed
+    ours = 2 * dfa_bound([None] + [0.25] * (L - 1), [None] + [0.9] * (L - 1), 1, [None] + [1] * L)
+    print(f"{L} layers: your bound / the printed formula = {ours / printed:.3f}")
+
+# %% [markdown]
+# **Question.** Why is the ratio larger than 1?
+#
+# - `"a"`: The formula adds the squares of the layers. It must add their norms.
+# - `"b"`: The formula does not bound the gradients by the biases.
+# - `"c"`: The formula bounds the signal of the top layer by $\gamma \beta \tau_e$. But this signal is e, without a
+#   matrix B and without a derivative.
+
+
+# %% top_layer solution=true
+def top_layer():
+    """Two things: the letter and the reason, in at least eight words."""
+    ### BEGIN SOLUTION
+    return "c", "With 1 in place of gamma beta for the top layer only, the formula gives my bound."
     ### END SOLUTION
 
 
-# %% too_small_values points=1
-# 1 point: networks of 2 to 10 layers
+# %% top_layer_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps4_clipping").too_small_values(too_small_by)
+checks("ps4_clipping").top_layer_answer(top_layer)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps4_clipping", globals(), "too_small_values")
+check_it("ps4_clipping", globals(), "top_layer_answer")
 
 # %% [markdown]
-# Noise that is too small by this factor protects less than it claims to: tutorial 05 plays that game.
+# If the noise is too small by this factor, it protects less than it claims. Tutorial 05 shows this with an audit.
 #
-# At last, DFA needs no clip at all to have a bound. An error of the softmax is shorter than $\sqrt 2$, and n sigmoids
-# are shorter than $\sqrt n$. Multiply the top layer's weights by larger and larger numbers, and look at the longest
-# gradient of twenty records: what does backpropagation do, what does DFA do, and why?
+# DFA has a bound even without clipping. The norm of the error of a softmax is less than $\sqrt 2$, and the norm of the
+# outputs of n sigmoid units is less than $\sqrt n$. The next cell multiplies the weights of the top layer by larger and
+# larger numbers, and computes the largest norm of a gradient among twenty records. **Predict**: what happens with
+# backpropagation, what happens with DFA, and why?
 
 # %%
 W, b, B = small_net([6, 8, 8, 3], seed=7)
 x, y = small_batch(20, 6, 3, seed=6)
 scales = np.geomspace(1, 300, 15)
 for name, feedback in (("backpropagation", None), ("DFA", B)):
-    longest = [np.max(joint_norms(*signals([*W[:3], s * W[3]], b, x, y, feedback))) for s in scales]
-    plt.loglog(scales, longest, label=name)
-lengths = [None, np.sqrt(6), np.sqrt(8), np.sqrt(8)]
-bound = dfa_bound([None, 0.25, 0.25], [None, 0.9, 0.9], np.sqrt(2), lengths)
-plt.axhline(bound, color="gray", linestyle="--", label="bound of DFA without any clip")
+    largest = [np.max(joint_norms(*signals([*W[:3], s * W[3]], b, x, y, feedback))) for s in scales]
+    plt.loglog(scales, largest, label=name)
+tau_h = [None, np.sqrt(6), np.sqrt(8), np.sqrt(8)]
+bound = dfa_bound([None, 0.25, 0.25], [None, 0.9, 0.9], np.sqrt(2), tau_h)
+plt.axhline(bound, color="gray", linestyle="--", label="bound of DFA without clipping")
 plt.title("6-8-8-3, sigmoid, 20 records")
 plt.xlabel("factor on the weights of the top layer")
-plt.ylabel("longest gradient of a record")
+plt.ylabel("largest norm of a gradient")
 plt.legend()
 plt.show()

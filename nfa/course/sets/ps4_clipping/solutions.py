@@ -1,25 +1,16 @@
 """Right solutions in several styles, which get full marks."""
 
 # %% loops score=20
-# one record and one number at a time, lists in place of arrays, steps in place of formulas
+# one record and one number at a time, lists in place of arrays
 """One record and one number at a time, lists in place of arrays."""
 
 import numpy as np
 
 
-# %% gradients
+# %% norms
 import math
 
 
-def gradients(dz, below):
-    gW, gb = [], []
-    for d, a in zip(dz.tolist(), below.tolist()):
-        gW.append([[s * t for t in a] for s in d])
-        gb.append(d)
-    return gW, gb
-
-
-# %% norms
 def norms(dz, h):
     rows = []
     for i in range(len(dz[1])):
@@ -37,8 +28,8 @@ def joint_norms(dz, h):
     return [math.hypot(*row) for row in norms(dz, h)]
 
 
-# %% clip_weights
-def clip_weights(norms, C):
+# %% clip_factors
+def clip_factors(norms, C):
     weights = []
     for norm in norms:
         if norm <= C:
@@ -53,7 +44,7 @@ def clipped_mean(dz, h, C, m):
     L = len(dz) - 1
     dW = [None] + [[[0.0] * h[l - 1].shape[1] for _ in range(dz[l].shape[1])] for l in range(1, L + 1)]
     db = [None] + [[0.0] * dz[l].shape[1] for l in range(1, L + 1)]
-    for i, w in enumerate(clip_weights(joint_norms(dz, h), C)):
+    for i, w in enumerate(clip_factors(joint_norms(dz, h), C)):
         for l in range(1, L + 1):
             gW, gb = gradients(dz[l][i : i + 1], h[l - 1][i : i + 1])
             for j in range(len(gb[0])):
@@ -91,23 +82,6 @@ def private_step(dz, h, C, m, z, noise):
     return dW, db
 
 
-# %% predicted
-def predicted(n, X, C):
-    # by steps
-    theta = 0.0
-    for _ in range(2000):
-        theta -= (n * max(-C, min(C, theta)) + max(-C, min(C, theta - X))) / (n + 1)
-    return theta
-
-
-# %% stationary_point
-def stationary_point(x, C):
-    theta = sorted(x)[len(x) // 2]
-    for _ in range(1500):
-        theta -= sum(max(-C, min(C, theta - a)) for a in x) / len(x)
-    return theta
-
-
 # %% dfa_bound
 def dfa_bound(gamma, beta, tau_e, tau_h):
     squares = []
@@ -117,10 +91,24 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
     return math.sqrt(math.fsum(squares))
 
 
-# %% too_small_by
-def too_small_by(L):
-    s = 0.9 / 4
-    return math.sqrt((1 + (L - 1) * s * s) / (L * s * s))
+# %% guess
+def guess():
+    return 0.5, np.float32(100)
+
+
+# %% divisor
+def divisor():
+    return ("B", "With k = 0 one record alone moves the mean by C, which is much larger than C / m.")
+
+
+# %% outlier
+def outlier():
+    return ["a", "The norm is clipped to C and the sign stays, so nothing changes if it moves further away."]
+
+
+# %% top_layer
+def top_layer():
+    return " C", "My bound has the factor 1 at the top and the formula has gamma times beta."
 
 
 # %% float32 score=20
@@ -128,11 +116,6 @@ def too_small_by(L):
 """Works in float32 throughout."""
 
 import numpy as np
-
-
-# %% gradients
-def gradients(dz, below):
-    return np.einsum("ri,rj->rij", np.float32(dz), np.float32(below)), np.float32(dz)
 
 
 # %% norms
@@ -150,15 +133,15 @@ def joint_norms(dz, h):
     return np.linalg.norm(norms(dz, h), axis=1)
 
 
-# %% clip_weights
-def clip_weights(norms, C):
+# %% clip_factors
+def clip_factors(norms, C):
     norms = np.float32(norms)
     return np.where(norms > C, np.float32(C) / np.where(norms > 0, norms, np.float32(1)), np.float32(1))
 
 
 # %% clipped_mean
 def clipped_mean(dz, h, C, m):
-    w = clip_weights(joint_norms(dz, h), C).astype(np.float32)
+    w = clip_factors(joint_norms(dz, h), C).astype(np.float32)
     dW, db = [None], [None]
     for l in range(1, len(dz)):
         d, a = np.float32(dz[l]), np.float32(h[l - 1])
@@ -189,24 +172,6 @@ def private_step(dz, h, C, m, z, noise):
     return tuple(released)
 
 
-# %% predicted
-def predicted(n, X, C):
-    return np.float32(C) / np.float32(n)
-
-
-# %% stationary_point
-def stationary_point(x, C):
-    x = np.float32(x)
-    low, high = x.min(), x.max()
-    while high - low > 1e-4 * C:
-        middle = (low + high) / np.float32(2)
-        if np.clip(middle - x, -C, C).sum() > 0:
-            high = middle
-        else:
-            low = middle
-    return low
-
-
 # %% dfa_bound
 def dfa_bound(gamma, beta, tau_e, tau_h):
     slope = np.append(np.float32(gamma[1:]) * np.float32(beta[1:]), np.float32(1))
@@ -214,17 +179,10 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 
 
 # %% vectors score=20
-# every record's gradient as one long vector; later exercises use nothing of the earlier ones
-"""Every record's gradient as one long vector where that is allowed; nothing of the earlier exercises is used later."""
+# the gradient of every record as one long vector; no exercise uses an earlier one
+"""The gradient of every record as one long vector if allowed. No exercise uses an earlier one."""
 
 import numpy as np
-
-
-# %% gradients
-def gradients(dz, below):
-    with_one = np.c_[below, np.ones(len(below))]
-    both = np.stack([np.outer(d, a) for d, a in zip(dz, with_one)])
-    return both[:, :, :-1], both[:, :, -1]
 
 
 # %% norms
@@ -247,8 +205,8 @@ def long_vector(dz, h, i):
     return np.concatenate([np.outer(dz[l][i], np.append(h[l - 1][i], 1.0)).ravel() for l in range(1, len(dz))])
 
 
-# %% clip_weights
-def clip_weights(norms, C):
+# %% clip_factors
+def clip_factors(norms, C):
     return 1 / np.maximum(1, norms / C)
 
 
@@ -283,28 +241,9 @@ def sensitivity(C, m, adjacency):
 
 # %% private_step
 def private_step(dz, h, C, m, z, noise):
-    # the sum gets noise, and then both are divided
+    # adds noise to the sum, and divides both
     sums = clipped_mean(dz, h, C, 1)
     return [[None] + [(sums[part][l] + z * C * noise[part][l]) / m for l in range(1, len(dz))] for part in (0, 1)]
-
-
-# %% predicted
-def predicted(n, X, C):
-    # n theta = C
-    return np.linalg.solve([[n]], [C])[0]
-
-
-# %% stationary_point
-def stationary_point(x, C):
-    # what is clipped and what is not, guessed until it fits
-    x = np.asarray(x)
-    theta = np.median(x)
-    for _ in range(10 * len(x)):
-        inside = np.abs(theta - x) <= C
-        if not inside.any():
-            break
-        theta = (x[inside].sum() + C * np.sign(x - theta)[~inside].sum()) / inside.sum()
-    return theta
 
 
 # %% dfa_bound
@@ -316,19 +255,13 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
     )
 
 
-# %% too_small_by
-def too_small_by(L):
-    hidden = (0.25 * 0.9) ** 2
-    return (((L - 1) * hidden + 1) / (L * hidden)) ** 0.5
-
-
 # %% least_of_one_and score=20
-# the smaller of 1 and C / norm, where a norm of 0 divides, and maps for loops
+# the smaller of 1 and C / norm, with a division by a norm of 0, and maps in place of loops
 import numpy as np
 
 
-# %% clip_weights
-def clip_weights(norms, C):
+# %% clip_factors
+def clip_factors(norms, C):
     with np.errstate(divide="ignore"):
         return np.fmin(1.0, np.divide(C, norms))
 
@@ -340,12 +273,7 @@ def norms(dz, h):
 
 
 # %% gram_and_hypot score=20
-# Gram matrices of the batch, hypot, scipy's root finder, tuples for lists
-
-
-# %% gradients
-def gradients(dz, below):
-    return np.stack([np.multiply.outer(d, t) for d, t in zip(dz, below)]), 1.0 * dz
+# Gram matrices of the batch, hypot, tuples in place of lists
 
 
 # %% norms
@@ -364,14 +292,14 @@ def joint_norms(dz, h):
     return [math.hypot(*row) for row in norms(dz, h)]
 
 
-# %% clip_weights
-def clip_weights(norms, C):
+# %% clip_factors
+def clip_factors(norms, C):
     return [1.0 if norm <= C else C / norm for norm in norms]
 
 
 # %% clipped_mean
 def clipped_mean(dz, h, C, m):
-    weights = np.diag(np.asarray(clip_weights(joint_norms(dz, h), C), dtype=float))
+    weights = np.diag(np.asarray(clip_factors(joint_norms(dz, h), C), dtype=float))
     dW = tuple([None] + [d.T @ weights @ t / m for d, t in zip(dz[1:], h)])
     return dW, tuple([None] + [d.T @ weights @ np.ones(len(d)) / m for d in dz[1:]])
 
@@ -386,17 +314,6 @@ def neighbours(C, m):
 def private_step(dz, h, C, m, z, noise):
     quiet = clipped_mean(dz, h, C, m)
     return [[None] + [a + z / m * C * n for a, n in zip(q[1:], draws[1:])] for q, draws in zip(quiet, noise)]
-
-
-# %% stationary_point
-from scipy import optimize
-
-
-def stationary_point(x, C):
-    def pull(theta):
-        return np.clip(theta - np.asarray(x), -C, C).sum()
-
-    return optimize.brentq(pull, np.min(x) - 1, np.max(x) + 1, xtol=1e-9)
 
 
 # %% dfa_bound
