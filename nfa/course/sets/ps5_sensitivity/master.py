@@ -110,7 +110,7 @@ check_it("ps5_sensitivity", globals(), "sensitivity_values", "sensitivity_norm")
 def guess():
     """A list with your two guesses: the sensitivity of the mean and that of the median."""
     ### BEGIN SOLUTION
-    return [0.2, 0.2]
+    return [0.6, 0.6]
     ### END SOLUTION
 
 

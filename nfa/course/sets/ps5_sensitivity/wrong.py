@@ -5,7 +5,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 
 # %% guessed_in_percent score=19 fails=["guess_made"]
 # wrote percentages
-("guess", "[0.2, 0.2]", "[20, 20]")
+("guess", "[0.6, 0.6]", "[60, 60]")
 
 # %% local_sensitivity score=19 fails=["own_noise_answer"]
 # thought that the noise must cover only the data set at hand
