@@ -599,11 +599,11 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "step_direction", "step_norm")
 
 # %% [markdown]
-# For privacy the paper adds noise to every scaled projection, with a new $g_i$ for every record: $\mathrm{scale}_s(B\,
-# t(e_i)) + g_i$ with $g_i \sim N(0, \sigma^2 I)$. What is the norm of $g_i$, compared with a signal of norm at most s =
-# 1? The paper does not state whether its $\sigma$ belongs to one measured projection or to the difference of two. Here
-# let it belong to one. So each of the `projections` (1, or 2 for a difference) adds its own independent noise $N(0,
-# \sigma^2)$ at each of the n units. Return the root mean square of the norm of the whole noise.
+# For privacy the paper adds noise to every scaled projection, with a new $g_i$ for every record:
+# $\mathrm{scale}_s(B\, t(e_i)) + g_i$ with $g_i \sim N(0, \sigma^2 I)$. What is the norm of $g_i$, compared with a
+# signal of norm at most s = 1? The paper does not state whether its $\sigma$ belongs to one measured projection or to
+# the difference of two. Here let it belong to one. So each of the `projections` (1, or 2 for a difference) adds its own
+# independent noise $N(0, \sigma^2)$ at each of the n units. Return the root mean square of the norm of the whole noise.
 
 
 # %% noise_norm solution=true
@@ -644,8 +644,8 @@ for n in (10, 100, 256, 512):
 #
 # $$dW = \frac1m \sum_{i=1}^m \big((\mathrm{scale}_s(B\, t(e_i)) + g_i) \odot \phi'(z_i)\big)\, h_i^\top.$$
 #
-# Derive the rank of this matrix for m records, $n_h$ inputs, $n_{out}$ units and any $\sigma > 0$. Assume that $\phi'
-# \ne 0$, and that the inputs $h_i$ are in general position. General position means that the $h_i$ are linearly
+# Derive the rank of this matrix for m records, $n_h$ inputs, $n_{out}$ units and any $\sigma > 0$. Assume that
+# $\phi' \ne 0$, and that the inputs $h_i$ are in general position. General position means that the $h_i$ are linearly
 # independent if $m \le n_h$, and span all dimensions otherwise.
 
 
