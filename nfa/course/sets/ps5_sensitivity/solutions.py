@@ -5,26 +5,6 @@
 # plain lists and loops, no NumPy; the pairs have several records
 
 
-# %% neighbours
-def neighbours(D, domain, relation):
-    out = []
-    if relation == "replace-one":
-        for i in range(len(D)):
-            for r in domain:
-                if r != D[i]:
-                    copy = list(D)
-                    copy[i] = r
-                    out.append(copy)
-    else:
-        for i in range(len(D)):
-            copy = list(D)
-            copy.pop(i)
-            out.append(copy)
-        for r in domain:
-            out.append(list(D) + [r])
-    return out
-
-
 # %% sensitivity
 def sensitivity(f, domain, sizes, relation):
     def data_sets(n):
@@ -46,16 +26,14 @@ def sensitivity(f, domain, sizes, relation):
     return best
 
 
-# %% sum_moves
-def sum_moves(a, b, relation):
-    if relation == "add-remove":
-        return max(-a, b)
-    return b - a
+# %% guess
+def guess():
+    return 0.25, 0.5
 
 
 # %% mean_moves
 def mean_moves(a, b, n, relation):
-    # n - 1 records at a and one at b; one record less takes the b away
+    # n - 1 records are a and one is b; without the b, the mean is a
     with_b = ((n - 1) * a + b) / n
     return with_b - a
 
@@ -76,6 +54,11 @@ def median_moves(a, b, n, relation):
     return abs(middle(below) - middle(other))
 
 
+# %% own_noise
+def own_noise():
+    return ["B", "An output of exactly 0 comes from the first data set, since noise is never exactly 0."]
+
+
 # %% joint
 def joint(deltas):
     square = 0
@@ -84,28 +67,15 @@ def joint(deltas):
     return square**0.5
 
 
-# %% clip_norm
-def clip_norm(S, L):
-    low, high = 0.0, S
-    for _ in range(60):
-        tau = (low + high) / 2
-        if joint([2 * tau] * (2 * L)) < S:
-            low = tau
-        else:
-            high = tau
-    return low
-
-
 # %% pair_size
 def pair_size():
     D = [[0.0, 9.0]] * 19
     return "fails", D + [[0.0, -9.0]], D
 
 
-# %% bound_size
-def bound_size(C, k):
-    # k - 1 at C; the k-th at -C
-    return C - ((k - 1) * C - C) / k
+# %% divisor
+def divisor():
+    return " c ", "Only a divisor that everybody knows in advance leaves the noise equal for all neighbours."
 
 
 # %% pair_expected
@@ -143,19 +113,9 @@ def pair_column():
     return "holds", rest + [([0, 0, 2], [5, -5, 5, 5])], rest + [([0, 0, -2], [5, -5, 5, 5])]
 
 
-# %% pair_bias
-def pair_bias():
-    rest = [([0.1, 0.2, 0.3], [1, 2, 3, 4])]
-    return "fails", rest + [([0, 0, 2], [5, -5, 5, 5])], [([0, 0, -2], [5, -5, 5, 5])] + rest
-
-
-# %% bound_bias
-def bound_bias(m, n, tau_B, tau_h):
-    squares = 0
-    for column in range(n + 1):
-        entry = 1 if column == n else tau_h / n**0.5
-        squares += (2 / m * tau_B * entry) ** 2
-    return squares**0.5
+# %% constant_input
+def constant_input():
+    return "A", "Its gradient is v itself, and replacing v by -v moves it by twice its norm."
 
 
 # %% pair_total
@@ -180,25 +140,11 @@ def pair_label():
     return "holds", rest + [([0.4, 0.4, 0.2], 1)], rest + [([0.4, 0.4, 0.2], 0)]
 
 
-# %% pair_noise
-def pair_noise():
-    return "fails", [(0.8, [1, 1, 1])] * 3 + [(0.8, [1, 1, -1])], [(0.8, [1, 1, 1])] * 3 + [(-0.8, [1, 1, -1])]
-
-
 # %% float32 score=20
 # float32 throughout, array operations, histograms
-"""float32 throughout, array operations, histograms in place of lists inside."""
+"""Works in float32 throughout, with array operations and histograms."""
 
 import numpy as np
-
-
-# %% neighbours
-def neighbours(D, domain, relation):
-    D = np.asarray(D, dtype=np.float32)
-    if relation == "add-remove":
-        return [np.delete(D, i) for i in range(D.size)] + [np.append(D, np.float32(r)) for r in domain]
-    kept = [np.delete(D, i) for i in range(D.size)]
-    return [np.append(rest, np.float32(r)) for rest in kept for r in domain]
 
 
 # %% sensitivity
@@ -217,10 +163,9 @@ def sensitivity(f, domain, sizes, relation):
     return largest
 
 
-# %% sum_moves
-def sum_moves(a, b, relation):
-    a, b = np.float32(a), np.float32(b)
-    return {"replace-one": b - a, "add-remove": np.abs([a, b]).max()}[relation]
+# %% guess
+def guess():
+    return np.float32([0.0, 1.0])
 
 
 # %% mean_moves
@@ -238,20 +183,10 @@ def joint(deltas):
     return np.linalg.norm(np.array(deltas, dtype=np.float32))
 
 
-# %% clip_norm
-def clip_norm(S, L):
-    return np.float32(S) / np.sqrt(np.float32(8 * L))
-
-
 # %% pair_size
 def pair_size():
     D = np.float32([[0.6, 0.8], [0.6, 0.8], [-0.6, -0.8]])
     return "fails", D, D[:2]
-
-
-# %% bound_size
-def bound_size(C, k):
-    return np.float32(2) * np.float32(C) / np.float32(k)
 
 
 # %% pair_expected
@@ -273,17 +208,6 @@ def pair_column():
     return "holds", [(v, h)], [(-v, h)]
 
 
-# %% pair_bias
-def pair_bias():
-    v, h = np.float32([3]), np.full(4, -7, dtype=np.float32)
-    return "fails", [(v, h), (-v, h)], [(-v, h), (-v, h)]
-
-
-# %% bound_bias
-def bound_bias(m, n, tau_B, tau_h):
-    return np.float32(2 * tau_B / m) * np.hypot(np.float32(tau_h), np.float32(1))
-
-
 # %% pair_total
 def pair_total():
     x = np.float32([0.5, -1.5])
@@ -301,30 +225,11 @@ def pair_label():
     return "holds", [(np.float32([1 / 3, 1 / 3, 1 / 3]), 0)], [(np.float32([1 / 3, 1 / 3, 1 / 3]), 2)]
 
 
-# %% pair_noise
-def pair_noise():
-    h = np.float32([[1, 1, 1], [-1, 1, 1]])
-    return "fails", [(np.float32(0.1), h[0])], [(np.float32(0.1), h[1])]
-
-
 # %% enumeration score=20
-# tries everything: predictions by enumeration, pairs by random search
-"""Tries everything: predictions by enumeration, pairs by random search, bounds from the definition of a supremum."""
+# formulas by enumeration, pairs by random search
+"""Computes the formulas by enumeration and finds the pairs by random search."""
 
 import numpy as np
-
-
-# %% neighbours
-def neighbours(D, domain, relation):
-    """As a set of sorted tuples, D itself among them."""
-    D = sorted(D)
-    less = [D[:i] + D[i + 1 :] for i in range(len(D))]
-
-    def more(rest):
-        return [sorted([*rest, r]) for r in domain]
-
-    every = less + more(D) if relation == "add-remove" else sum((more(rest) for rest in less), [])
-    return {tuple(other) for other in [D, *every]}
 
 
 # %% sensitivity
@@ -348,11 +253,6 @@ def sensitivity(f, domain, sizes, relation):
     return max((np.linalg.norm(at(D) - at(other)) for D, other in pairs), default=0.0)
 
 
-# %% sum_moves
-def sum_moves(a, b, relation):
-    return sensitivity(sum, [a, b], range(4), relation)
-
-
 # %% mean_moves
 def mean_moves(a, b, n, relation):
     return (
@@ -372,12 +272,6 @@ def joint(deltas):
     return math.dist(deltas, [0] * len(deltas))
 
 
-# %% clip_norm
-def clip_norm(S, L):
-    moved_at_one = joint([2.0] * L + [2.0] * L)
-    return S / moved_at_one
-
-
 # %% pair_size
 def search(draw, farther):
     rng = np.random.default_rng(1)
@@ -394,12 +288,6 @@ def pair_size():
         return D, D[:3]
 
     return search(draw, lambda D, other: distance(release_size, D, other) > 1.01 * claimed_size(C, 4))
-
-
-# %% bound_size
-def bound_size(C, k):
-    one_less = mean_moves(-C, C, k, "replace-one")
-    return one_less
 
 
 # %% pair_expected
@@ -422,17 +310,6 @@ def pair_column():
     other = [(-D[0][0], D[0][1])]
     assert np.isclose(distance(release_column, D, other), claimed_column(1, TAU_B, TAU_H))
     return ["holds", D, other]
-
-
-# %% pair_bias
-def pair_bias():
-    _, D, other = pair_column()
-    return ["Fails", D, other]
-
-
-# %% bound_bias
-def bound_bias(m, n, tau_B, tau_h):
-    return 2 * tau_B * np.linalg.norm([*np.full(n, tau_h / np.sqrt(n)), 1.0]) / m
 
 
 # %% pair_total
@@ -460,51 +337,8 @@ def pair_label():
     return "holds", [(y_hat, 3), (y_hat, 0)], [(y_hat, 3), (y_hat, 1)]
 
 
-# %% pair_noise
-def pair_noise():
-    def draw(rng):
-        D = [(0.8, h) for h in rng.choice([-1, 1], size=(3, 3))]
-        return D, [*D[:2], (-0.8, rng.choice([-1, 1], size=3))]
-
-    return search(draw, lambda D, other: noise_units(D, other) > 1.01 * claimed_noise(3, 3, TAU_B, SIGMA))
-
-
-# %% differing_only score=20
-# leaves out what would be D itself, and yields neighbours one by one
-import numpy as np
-
-
-# %% neighbours
-def neighbours(D, domain, relation):
-    def found():
-        if relation == "add-remove":
-            yield from (D[:i] + D[i + 1 :] for i in range(len(D)))
-            yield from ([new] + D for new in domain)
-        else:
-            for i, old in enumerate(D):
-                yield from (D[:i] + [new] + D[i + 1 :] for new in domain if not np.array_equal(new, old))
-
-    return list(found())
-
-
 # %% counters_and_sets score=20
-# multisets as sorted tuples, a generator, hypot, the supremum over pairs of arrays
-
-
-# %% neighbours
-from collections import Counter
-
-
-def neighbours(D, domain, relation):
-    bag = Counter(D)
-    for gone in bag:
-        rest = list((bag - Counter([gone])).elements())
-        if relation == "add-remove":
-            yield rest
-        else:
-            yield from (sorted([*rest, new]) for new in set(domain) - {gone})
-    if relation == "add-remove":
-        yield from ([new, *D] for new in domain)
+# multisets as sorted tuples, hypot, dist and eigenvalues
 
 
 # %% sensitivity

@@ -10,28 +10,32 @@
 # # Problem set 7: the optical projection
 #
 # **Have these pages open**: Ohana et al. (2021), Section 2.2 with Equation 5, Equations 8 to 10, and "Photonic DFA" in
-# Section 4. About 100 minutes, 20 points. Tutorial 07 is the reading beside it. No more optics is needed than this.
+# Section 4. Problem set 2 comes before this one, and tutorial 07 explains the background. You need no optics beyond
+# this text. About 115 minutes, 20 points.
 #
-# The paper lets light compute $p = B e$. But mirrors are lit or dark, a camera sees intensities, and an error has
-# signs. You build the projection from what a camera sees, take a step of DFA with it, and then ask what its noise can
-# hide. Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, arrays or nested
-# lists, helper functions in the same cell: all are fine. A cell with points may show a few of its checks; others run
-# when your notebook is graded. Do not change those cells: they are put back before grading.
+# In the paper, an optical device computes $p = B e$. But a mirror is either lit or dark, a camera records intensities,
+# and an error has signs. You recover the projection from the readings of a camera, and you compute a DFA update with
+# it. Then you ask what the noise of this update can hide.
 #
-# `nfa eq ohana2021:eq5` shows what stands behind a tag such as [ohana2021:eq5]. When your notebook is graded, each
-# call of one of your functions has three seconds of computing.
+# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, arrays or nested lists, and
+# helper functions in the same cell are all fine. After each exercise, `check_it` runs its checks with other values than
+# grading. The checks of grading are hidden in the cells with points. Do not change these cells, because grading
+# restores them.
 #
-# Notation and units. Rows are examples; k of them. `n_in` mirrors show the data, `n_anchor` further mirrors are the
-# *anchor*, and the camera has `n_out` pixels.
+# `nfa eq ohana2021:eq5` explains a tag such as [ohana2021:eq5]. In grading, each call of one of your functions has
+# three seconds of processor time.
+#
+# Notation and units: the rows of an array are records or patterns, and k is their number. `n_in` mirrors show the data,
+# `n_anchor` further mirrors are the *anchor*, and the camera has `n_out` pixels.
 #
 # | | shape | |
 # |---|---|---|
-# | `R` | `(n_out, n_in + n_anchor)` | the medium, a complex matrix; the columns of the anchor are the last |
-# | `mirrors` | `(k, n_in + n_anchor)` | 1 where a mirror is lit, 0 where it is dark |
+# | `R` | `(n_out, n_in + n_anchor)` | the medium, a complex matrix; its last columns belong to the anchor |
+# | `mirrors` | `(k, n_in + n_anchor)` | patterns: 1 for a lit mirror, 0 for a dark mirror |
 # | `x` | `(k, n_in)` | the part of `mirrors` that shows data |
-# | `I` | `(k, n_out)` | intensities, in units of what one lit mirror causes in the mean |
+# | `I` | `(k, n_out)` | intensities; the unit is the mean intensity of one lit mirror |
 #
-# The entries of R are independent and complex Gaussian: real and imaginary part are independent $N(0, 1/2)$, so that
+# The entries of R are independent and complex Gaussian: their real and imaginary parts are independent $N(0, 1/2)$. So
 # the mean of $|R_{jk}|^2$ is 1.
 
 # %% setting
@@ -46,9 +50,9 @@ def medium(n_in, n_out, n_anchor, seed):
 
 
 # %% [markdown]
-# ## 1. Speckle (3 points)
+# ## 1. Speckle (4 points, 22 minutes)
 #
-# The fields of all lit mirrors add up at a pixel to the complex number $(R\,x)_j$. A camera records its squared size,
+# At a pixel j, the fields of all lit mirrors of a pattern x add up to the complex number $(R\,x)_j$. A camera records
 # the intensity $|(R\,x)_j|^2$.
 
 
@@ -68,7 +72,7 @@ from nfa.course import checks
 
 checks("ps7_optical").intensity_values(intensity)
 ### END HIDDEN TESTS
-assert np.allclose(intensity(np.array([[3.0, 4.0j, 7.0]]), np.array([[1, 1, 0]])), 25.0), "the field there is 3 + 4i"
+assert np.allclose(intensity(np.array([[3.0, 4.0j, 7.0]]), np.array([[1, 1, 0]])), 25.0), "the field is 3 + 4i"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
@@ -77,13 +81,44 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "intensity_values")
 
 # %% [markdown]
-# The picture is *speckle*: most pixels are dark, a few are very bright. Look at one (and change what you like):
+# **Predict** before you look at a picture. Light 30 mirrors, and compare the intensities of 1,000 pixels with their
+# mean. Which share of the pixels is darker than half of the mean, and which share is brighter than three times the
+# mean? Every guess between 0 and 1 gets the point.
+
+
+# %% guess solution=true
+def guess():
+    """A list with your two guesses: the share below half of the mean, the share above three times the mean."""
+    ### BEGIN SOLUTION
+    return [0.6, 0.6]
+    ### END SOLUTION
+
+
+# %% guess_made points=1
+# 1 point: two numbers between 0 and 1
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps7_optical").guess_made(guess)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_optical", globals(), "guess_made")
+
+# %% [markdown]
+# Such a picture is called *speckle*. Compare your guess with it, and change the cell as you like.
 
 # %%
 import matplotlib.pyplot as plt
 
 lit = np.ones((1, 30))
 picture = np.asarray(intensity(medium(30, 1000, 0, seed=0), lit))[0]
+shares = np.mean(picture < picture.mean() / 2), np.mean(picture > 3 * picture.mean())
+for name, mine, share in zip(("below half of the mean", "above three times the mean"), guess(), shares, strict=True):
+    print(f"share of pixels {name}: my guess {mine:g}, measured {share:.3g}")
 plt.hist(picture, bins=40)
 plt.xlabel("intensity, 30 mirrors lit")
 plt.ylabel("pixels")
@@ -91,9 +126,9 @@ plt.title(f"mean {picture.mean():.1f}, standard deviation {picture.std():.1f}")
 plt.show()
 
 # %% [markdown]
-# Now by reasoning: formulas, no random numbers. What is the mean of the intensity over very many pixels, if n mirrors
-# are lit, and what is its standard deviation? And which share of the pixels is brighter than a given intensity `top`?
-# Both parts of the field are Gaussian. Which law has the sum of their squares?
+# Now derive formulas. Suppose that n mirrors are lit and the camera has very many pixels. What are the mean and the
+# standard deviation of the intensity over the pixels? Which share of the pixels is brighter than a given intensity
+# `top`? The two parts of the field are independent and Gaussian. Which distribution has the sum of their squares?
 
 
 # %% speckle solution=true
@@ -122,7 +157,7 @@ check_it("ps7_optical", globals(), "speckle_law")
 
 # %% overexposed solution=true
 def overexposed(n, top):
-    """The share of pixels, between 0 and 1, whose intensity exceeds top, for n lit mirrors."""
+    """The share of pixels, between 0 and 1, with an intensity above top, for n lit mirrors."""
     ### BEGIN SOLUTION
     return np.exp(-top / n)
     ### END SOLUTION
@@ -144,26 +179,25 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "overexposed_share")
 
 # %% [markdown]
-# ## 2. A linear projection, out of intensities (5 points)
+# ## 2. A linear projection from intensities (5 points, 26 minutes)
 #
-# Equation 5 says $p = B x$ ([ohana2021:eq5]). Intensities are not linear in x: two lights can be darker than one. But
-# where two fields u and v meet,
+# Equation 5 says $p = B x$ ([ohana2021:eq5]). Intensities are not linear in x, because two mirrors together can be
+# darker than one. But if two fields u and v overlap, the intensity is
 #
-# $$|u + v|^2 = |u|^2 + |v|^2 + 2\,\mathrm{Re}(\bar v\, u),$$
+# $$|u + v|^2 = |u|^2 + |v|^2 + 2\,\mathrm{Re}(\bar v\, u).$$
 #
-# and the last term is linear in u. So light the anchor, whose pattern never changes, beside the data. Let $R a$ be the
-# anchor's field alone and $R x$ that of the data alone. What we want is the part of the data's field that swings in
-# phase with the anchor's,
+# The last term, the *cross term*, is linear in u. So we also light the anchor, a fixed pattern next to the data. Let
+# $(R a)_j$ be the field of the anchor alone at pixel j, and $(R x)_j$ the field of the data alone. We want the part of
+# the data's field that is in phase with the anchor's field:
 #
 # $$p_j = \mathrm{Re}\big(e^{-i \arg (R a)_j}\, (R x)_j\big).$$
 #
-# You get a device: `see(x, anchor)` is what its camera reads, `(k, n_out)`, with the patterns x (a row each, k rows)
-# and the anchor lit (`anchor=True`) or dark (`anchor=False`). It cannot show you a field, and it refuses an x that is
-# not made of 0 and 1. The anchor's own picture `I_a`, `(n_out,)`, was taken once and for all, long enough to be exact.
+# You get a device. `see(x, anchor)` is the reading of its camera, `(k, n_out)`. The rows of x are k patterns, and the
+# anchor is lit (`anchor=True`) or dark (`anchor=False`). The device returns no fields, and it refuses an x with entries
+# other than 0 and 1. The picture of the anchor alone is `I_a`, `(n_out,)`. It was recorded once, and it is exact.
+
 
 # %% device
-
-
 def device(R, n_anchor, camera=lambda I: I):
     """A device with this medium: the function see(x, anchor)."""
 
@@ -177,8 +211,8 @@ def device(R, n_anchor, camera=lambda I: I):
 
 
 def by_hand(x, anchor):
-    """What the camera reads at a pixel where the field of the one mirror is 3 + 4i and the anchor's is 5."""
-    pictures = {(0, 0): 0.0, (1, 0): 25.0, (0, 1): 25.0, (1, 1): 80.0}  # the last is 8^2 + 4^2
+    """The reading at a pixel with the field 3 + 4i of the only mirror and the field 5 of the anchor."""
+    pictures = {(0, 0): 0.0, (1, 0): 25.0, (0, 1): 25.0, (1, 1): 80.0}  # the last number is 8^2 + 4^2
     return np.array([[pictures[int(lit), int(anchor)]] for lit in np.ravel(x)])
 
 
@@ -192,7 +226,7 @@ def linear(see, x, I_a):
 
 
 # %% linear_in_x points=1
-# 1 point: every pixel for itself is right up to a factor, for all patterns
+# 1 point: for each pixel, the projections of all patterns are right up to one factor
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -208,27 +242,27 @@ from nfa.course import checks
 checks("ps7_optical").linear_pixels(linear)
 ### END HIDDEN TESTS
 
-# %% linear_length points=1
-# 1 point: length and sign
+# %% linear_norm points=1
+# 1 point: norm and sign
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_optical").linear_length(linear)
+checks("ps7_optical").linear_norm(linear)
 ### END HIDDEN TESTS
 
 # %%
 # to try it
-assert np.isclose(np.ravel(linear(by_hand, np.array([[1]]), np.array([25.0])))[0], 3), "of 3 + 4i, 3 is in phase with 5"
+assert np.isclose(np.ravel(linear(by_hand, np.array([[1]]), np.array([25.0])))[0], 3), "3 of 3 + 4i is in phase with 5"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_optical", globals(), "linear_in_x", "linear_pixels", "linear_length")
+check_it("ps7_optical", globals(), "linear_in_x", "linear_pixels", "linear_norm")
 
 # %% [markdown]
-# With a real device nobody knows the matrix. In a simulation we do: for which real matrix B, `(n_out, n_in)`, is your
-# `linear(see, x, I_a)` equal to $B x$ for every x? Compute it from R.
+# Nobody knows the matrix of a real device, but in a simulation we know R. Compute the real matrix B, `(n_out, n_in)`,
+# for which `linear(see, x, I_a)` is $B x$ for every x.
 
 
 # %% matrix solution=true
@@ -241,7 +275,7 @@ def matrix(R, n_anchor):
 
 
 # %% matrix_rows points=1
-# 1 point: every pixel's row, whatever its length
+# 1 point: the row of every pixel, up to a factor
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -253,7 +287,7 @@ checks("ps7_optical").matrix_rows(matrix)
 assert np.shape(matrix(medium(4, 7, 2, seed=1), 2)) == (7, 4)
 
 # %% matrix_values points=1
-# 1 point: every entry; where rows are wrong, their lengths
+# 1 point: every entry; if rows are wrong, their norms
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -262,7 +296,7 @@ checks("ps7_optical").matrix_values(matrix)
 
 # %%
 # to try it
-assert np.allclose(matrix(np.array([[2.0j, 1.0j]]), 1), [[2.0]]), "in phase with an anchor of phase i, 2i is 2"
+assert np.allclose(matrix(np.array([[2.0j, 1.0j]]), 1), [[2.0]]), "2i is in phase with the anchor i and has the norm 2"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
@@ -271,7 +305,7 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "matrix_rows", "matrix_values")
 
 # %% [markdown]
-# Do the two agree, and how are the entries of B spread? (A free cell: change what you like.)
+# Do `linear` and `matrix` agree? What are the mean and the variance of the entries of B? Change the cell as you like.
 
 # %%
 R = medium(8, 500, 4, seed=2)
@@ -283,16 +317,16 @@ print("largest difference:", np.abs(np.asarray(linear(see, x, I_a)) - x @ B.T).m
 print("entries of B: mean", B.mean().round(3), "variance", B.var().round(3))
 
 # %% [markdown]
-# ## 3. An error has signs (3 points)
+# ## 3. An error has signs (4 points, 18 minutes)
 #
-# An error e has positive and negative entries of any size. The paper makes it ternary with a threshold
-# $t \ge 0$ ([ohana2021:exp-ternary]): entries larger than $t$ become 1, entries smaller than $-t$ become $-1$, and all
-# in between become 0, among them those that are exactly $t$ or $-t$.
+# An error e has positive and negative entries of any size. The paper makes it ternary with a threshold $t \ge 0$
+# ([ohana2021:exp-ternary]). Entries larger than $t$ become 1, and entries smaller than $-t$ become $-1$. All others
+# become 0, also the entries that are exactly $t$ or $-t$.
 
 
 # %% ternarise solution=true
 def ternarise(e, t):
-    """The ternary t(e), of e's shape (k, n_in)."""
+    """The ternary error t(e), with the shape (k, n_in) of e."""
     ### BEGIN SOLUTION
     return (e > t) * 1.0 - (e < -t) * 1.0
     ### END SOLUTION
@@ -322,12 +356,13 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "ternarise_values", "ternarise_edge")
 
 # %% [markdown]
-# A ternary error still cannot be shown: $e = e_+ - e_-$ takes two binary patterns ([ohana2021:exp-twoproj]).
+# The mirrors cannot show a ternary error in one pattern. Split it into two binary patterns, $e = e_+ - e_-$
+# ([ohana2021:exp-twoproj]).
 
 
 # %% project solution=true
 def project(see, e, I_a):
-    """B e for a ternary e, (k, n_in) -> (k, n_out), by means of the device."""
+    """B e for a ternary e, (k, n_in) -> (k, n_out), measured with the device."""
     ### BEGIN SOLUTION
     plus, minus = (e > 0).astype(int), (e < 0).astype(int)
     return linear(see, plus, I_a) - linear(see, minus, I_a)
@@ -349,8 +384,41 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "project_values")
 
 # %% [markdown]
-# Why not simply the difference of two intensities, $|R e_+|^2 - |R e_-|^2$, without any anchor? Try it on a pair of
-# errors before you go on:
+# **Question.** Somebody leaves out the anchor and returns the difference of two intensities, $|R e_+|^2 - |R e_-|^2$.
+# Is this a linear function of the ternary error e?
+#
+# - `"a"`: Yes, because the squares of the two fields cancel in the difference, and only a cross term remains.
+# - `"b"`: No, because it contains products of the fields of different mirrors, so two errors do not add up.
+# - `"c"`: No, but it becomes linear if the mean intensity of each pattern is subtracted.
+#
+# Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
+# reads the reason.
+
+
+# %% differences solution=true
+def differences():
+    """Two things: the letter and the reason."""
+    ### BEGIN SOLUTION
+    return "b", "Two mirrors with the same sign have a common cross term, which neither of them has alone."
+    ### END SOLUTION
+
+
+# %% differences_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps7_optical").differences_answer(differences)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_optical", globals(), "differences_answer")
+
+# %% [markdown]
+# Measure it for a pair of errors. For a linear function, all points lie on the line.
 
 # %%
 e = np.array([[1, 0, 0, -1, 0, 0, 0, 0], [0, 1, 0, 0, 0, -1, 0, 0]])
@@ -361,81 +429,63 @@ plt.plot(apart, together, ".", label="your project")
 no_anchor = [np.asarray(see(c > 0, False)) - np.asarray(see(c < 0, False)) for c in (e, both)]
 plt.plot(no_anchor[0].sum(axis=0), no_anchor[1][0], ".", ms=3, label="differences of intensities")
 plt.axline((0, 0), slope=1, color="k", lw=0.8)
-plt.xlabel("of two errors, added")
-plt.ylabel("of their sum")
+plt.xlabel("sum of the results of two errors")
+plt.ylabel("result of the sum of the errors")
 plt.legend()
 plt.show()
 
 # %% [markdown]
-# ## 4. The camera (4 points)
+# ## 4. The camera (2 points, 19 minutes)
 #
-# A camera of b bits has $2^b$ levels at equal distances, the lowest at 0 and the highest at the intensity `top`. It
-# reads the level that is nearest, and what is brighter than `top` reads `top`. A reading is given in units of
-# intensity, not as the number of the level. (Intensities half-way between two levels are not tested.)
+# A camera with b bits has $2^b$ levels at equal distances. The lowest level is 0, and the highest is the intensity
+# `top`, which is called the saturation. The camera reads the nearest level. For an intensity above `top` it reads
+# `top`.
 
 
-# %% read solution=true
+# %% read
 def read(I, top, bits):
-    """What the camera reads for intensities I >= 0, an array of I's shape (k, n_out)."""
+    """The readings of the camera for intensities I >= 0, in units of intensity, with the shape of I."""
+    gap = top / (2**bits - 1)
+    return np.rint(np.minimum(I, top) / gap) * gap
+
+
+TOPS = (4, 17, 120, 4000)  # saturations
+
+# %% [markdown]
+# **Question.** A ternarised error often has a single entry that is not 0. It lights one mirror next to an anchor of 16
+# mirrors, so 17 mirrors are lit. The camera has 8 bits. You recover the projection from the readings, and you measure
+# its cosine with the exact projection over very many pixels. Which of three saturations gives the largest cosine? Your
+# `overexposed` computes the share of pixels above `top`.
+#
+# - `"a"`: 17, because this is the mean intensity, so the levels are close together.
+# - `"b"`: 4000, because then no pixel exceeds the saturation.
+# - `"c"`: 120, because hardly any pixel exceeds the saturation, and the levels are still close enough.
+
+
+# %% saturation solution=true
+def saturation():
+    """Two things: the letter and the reason."""
     ### BEGIN SOLUTION
-    step = top / (2**bits - 1)
-    return np.rint(np.minimum(I, top) / step) * step
+    return "c", "About one pixel in a thousand is brighter than 120, and the gap between levels is below one half."
     ### END SOLUTION
 
 
-# %% read_levels points=1
-# 1 point: intensities up to top
+# %% saturation_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_optical").read_levels(read)
-### END HIDDEN TESTS
-
-# %%
-# to try it
-assert np.allclose(read(np.array([[0.2, 1.4, 2.6]]), 3.0, 2), [[0, 1, 3]]), "two bits up to 3 are the levels 0, 1, 2, 3"
-
-# %% read_saturates points=1
-# 1 point: whatever is brighter than top reads what top reads
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps7_optical").read_saturates(read)
+checks("ps7_optical").saturation_answer(saturation)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_optical", globals(), "read_levels", "read_saturates")
+check_it("ps7_optical", globals(), "saturation_answer")
 
 # %% [markdown]
-# **Predict, then measure.** An error with a single entry left, as ternarised errors often are, lights one mirror beside
-# an anchor of 16. The camera has 8 bits. `TOPS` has four saturations. At which of them is the projection that is
-# recovered from the readings most like the exact one (has the largest cosine with it, over very many pixels)? Two
-# things go wrong: bright pixels are cut off (your `overexposed` knows how many), and levels are far apart. Return your
-# prediction; afterwards the cell below measures it.
-
-# %% tops
-TOPS = (4, 17, 120, 4000)
-
-
-# %% best_top solution=true
-def best_top():
-    """One of the four numbers of TOPS."""
-    ### BEGIN SOLUTION
-    return 120
-    ### END SOLUTION
-
-
-# %% best_top_choice points=1
-# 1 point: the prediction
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps7_optical").best_top_choice(best_top)
-### END HIDDEN TESTS
-assert best_top() in TOPS, "one of the four numbers"
+# Measure the cosines. Which saturation is best for a camera with 4 bits?
 
 # %%
 R = medium(5, 100, 16, seed=4)
@@ -454,23 +504,20 @@ plt.ylabel("cosine with the exact projection")
 plt.legend()
 plt.show()
 
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps7_optical", globals(), "best_top_choice")
-
 # %% [markdown]
-# And light comes in photons. At an intensity $I$ a pixel counts a random number of them: Poisson, with the mean
-# $\kappa I$, independently in every exposure. The reading is that number divided by $\kappa$ (`photons` in the code).
-# (The anchor's own picture is exact, as before.) What variance does your `linear` then have at a pixel? Equation 10
-# says $\sigma^2$, the same everywhere and for every x ([ohana2021:eq10]); is it?
+# Light consists of photons. At an intensity $I$, a pixel counts a random number of photons in every exposure. This
+# number is Poisson with the mean $\kappa I$, and it is independent of other exposures. The reading is this number
+# divided by $\kappa$ (`photons` in the code). The picture of the anchor alone is exact, as before. Which variance does
+# the result of your `linear` have at a pixel? According to Equation 10, it is $\sigma^2$ at all pixels and for every x
+# ([ohana2021:eq10]). Is this true here?
 
 
 # %% shot_variance solution=true
 def shot_variance(I_xa, I_x, I_a, photons):
-    """The variance of p at every pixel, (n_out,), given the true intensities with x and the anchor, with x, with the
-    anchor alone, each (n_out,)."""
+    """The variance of p at every pixel, (n_out,).
+
+    The true intensities are I_xa with x and the anchor, I_x with x alone and I_a with the anchor alone, each (n_out,).
+    """
     ### BEGIN SOLUTION
     return (I_xa + I_x) / photons / (4 * I_a)
     ### END SOLUTION
@@ -491,53 +538,38 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "shot_variance_values")
 
 # %% [markdown]
-# ## 5. A step with light, and what its noise can hide (5 points)
+# ## 5. An optical update, and what its noise can hide (5 points, 30 minutes)
 #
-# Before the projected error enters the update, the paper bounds its length ([ohana2021:scale]), row by row:
+# The paper bounds the norm of the projected error before it enters the update ([ohana2021:scale]). It scales each row
+# v:
 #
 # $$\mathrm{scale}_s(v) = \min(s, \|v\|_2)\, \frac{v}{\|v\|_2}.$$
 #
-# A confident record has $|e_k| \le t$ everywhere; its ternarised error is 0, and so is its projection: no light at all.
-# The formula then says 0/0; let $\mathrm{scale}_s(0) = 0$.
+# If all entries of an error are between $-t$ and $t$, its ternarised error is 0. Then no mirror is lit, and the
+# projection is 0. For this record the formula is 0/0, so we define $\mathrm{scale}_s(0) = 0$.
 
 
-# %% scale solution=true
+# %% scale
 def scale(p, s):
     """scale_s of every row of p, (k, n_out)."""
-    ### BEGIN SOLUTION
-    norms = np.sqrt((p**2).sum(axis=1, keepdims=True))
+    p = np.asarray(p, dtype=float)
+    norms = np.linalg.norm(p, axis=1, keepdims=True)
     return p * np.minimum(1, s / np.where(norms > 0, norms, 1))
-    ### END SOLUTION
 
-
-# %% scale_rows points=1
-# 1 point: long rows, short rows, dark rows
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps7_optical").scale_rows(scale)
-### END HIDDEN TESTS
-assert np.allclose(scale(np.array([[3.0, -4.0, 12.0]]), 6.5), [[1.5, -2.0, 6.0]]), "the row had the length 13"
-
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps7_optical", globals(), "scale_rows")
 
 # %% [markdown]
-# Now the update of a hidden layer with `n_out` units, which reads `h`, `(k, n_h)`, and has the slopes `dphi`,
-# $\phi'(z)$ of shape `(k, n_out)`. It is Equation 8 ([ohana2021:eq8]) without noise and without offset and clip of h.
-# A training loop *subtracts* it, so the paper's minus sign is no part of it:
+# Now compute the update of a hidden layer with `n_out` units. Its input is `h`, `(k, n_h)`, and `dphi`, `(k, n_out)`,
+# are the derivatives $\phi'(z)$. The update is Equation 8 ([ohana2021:eq8]) without noise, and without offset and clip
+# of h. The training loop subtracts it, so the minus sign of the paper is not part of it:
 #
 # $$dW = \frac1m \sum_i \big(\mathrm{scale}_s(B\, t(e_i)) \odot \phi'(z_i)\big)\, h_i^\top$$
 #
-# The number m is given and need not be the number of records. The error e is real; t(e) is for you to make.
+# The number m is given, and it can differ from the number of records. The error e is real, so ternarise it first.
 
 
 # %% step solution=true
 def step(see, e, I_a, dphi, h, t, s, m):
-    """The direction dW, (n_out, n_h), whose projections are optical."""
+    """The update dW, (n_out, n_h), with optical projections."""
     ### BEGIN SOLUTION
     p = scale(project(see, ternarise(e, t), I_a), s)
     return (p * dphi).T @ h / m
@@ -545,76 +577,76 @@ def step(see, e, I_a, dphi, h, t, s, m):
 
 
 # %% step_direction points=1
-# 1 point: the direction, whatever its length and sign
+# 1 point: the direction, for any norm and sign
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps7_optical").step_direction(step)
 ### END HIDDEN TESTS
 
-# %% step_length points=1
-# 1 point: length and sign, for an m that is not the number of records
+# %% step_norm points=1
+# 1 point: norm and sign, also for an m that is not the number of records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_optical").step_length(step)
+checks("ps7_optical").step_norm(step)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_optical", globals(), "step_direction", "step_length")
+check_it("ps7_optical", globals(), "step_direction", "step_norm")
 
 # %% [markdown]
-# For privacy the paper adds noise to every scaled projection, fresh for every record:
-# $\mathrm{scale}_s(B\, t(e_i)) + g_i$ with $g_i \sim N(0, \sigma^2 I)$. How long is such a $g_i$, beside a signal of
-# length at most s = 1? The paper leaves open whether its $\sigma$ is that of one measured projection or of the
-# difference of two. Here let it be that of one: each of the `projections` that enter (1, or 2 for a difference) brings
-# its own independent $N(0, \sigma^2)$ at each of the n units. Return the length of the noise in their sum or
-# difference: the root of the mean of its squared length.
+# For privacy the paper adds noise to every scaled projection, with a new $g_i$ for every record:
+# $\mathrm{scale}_s(B\, t(e_i)) + g_i$ with $g_i \sim N(0, \sigma^2 I)$. What is the norm of $g_i$, compared with a
+# signal of norm at most s = 1? The paper does not state whether its $\sigma$ belongs to one measured projection or to
+# the difference of two. Here let it belong to one. So each of the `projections` (1, or 2 for a difference) adds its own
+# independent noise $N(0, \sigma^2)$ at each of the n units. Return the root mean square of the norm of the whole noise.
 
 
-# %% noise_length solution=true
-def noise_length(sigma, n, projections):
-    """How long the noise of n units is, if 1 or 2 noisy projections enter."""
+# %% noise_norm solution=true
+def noise_norm(sigma, n, projections):
+    """The root mean square of the norm of the noise at n units, for 1 or 2 noisy projections."""
     ### BEGIN SOLUTION
     return sigma * np.sqrt(n * projections)
     ### END SOLUTION
 
 
-# %% noise_length_values points=1
+# %% noise_norm_values points=1
 # 1 point: several sigma and n, one and two projections
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps7_optical").noise_length_values(noise_length)
+checks("ps7_optical").noise_norm_values(noise_norm)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps7_optical", globals(), "noise_length_values")
+check_it("ps7_optical", globals(), "noise_norm_values")
 
 # %% [markdown]
-# Section 4 says: "$\sigma = 0.1$ implies $\|g\|_2 \simeq \|B e\|_2$", where the latter is at most 1
-# ([ohana2021:exp-sigma]). The paper's hidden layers have 512 units, its output layer 10. Hold your numbers against the
-# sentence. For how many units would it be right?
+# Section 4 says: "$\sigma = 0.1$ implies $\|g\|_2 \simeq \|B e\|_2$". Here $\|B e\|_2$ is at most 1
+# ([ohana2021:exp-sigma]). The hidden layers of the paper have 512 units, and its output layer has 10. Compare your
+# numbers with this sentence. For how many units is it true?
 
 # %%
 for n in (10, 100, 256, 512):
-    lengths = [float(noise_length(0.1, n, projections)) for projections in (1, 2)]
-    print(n, "units, sigma 0.1: length of the noise", np.round(lengths, 2), "for one and two projections")
+    norms = [float(noise_norm(0.1, n, projections)) for projections in (1, 2)]
+    print(n, "units, sigma 0.1: norm of the noise", np.round(norms, 2), "for one and two projections")
 
 # %% [markdown]
-# Is that enough noise to hide *who* was in the batch? The paper says that the whole matrix dW is then private
-# ([ohana2021:prop3-cols]). Look at what is released:
+# Does this noise hide *who* was in the batch? The paper claims that the whole matrix dW is private
+# ([ohana2021:prop3-cols]). The device releases
 #
 # $$dW = \frac1m \sum_{i=1}^m \big((\mathrm{scale}_s(B\, t(e_i)) + g_i) \odot \phi'(z_i)\big)\, h_i^\top.$$
 #
-# Predict its rank, for records in general position (no $h_i$ is a combination of others as long as that is possible),
-# $\phi' \ne 0$, $n_h$ inputs, $n_{out}$ units, and any $\sigma > 0$ however large.
+# Derive the rank of this matrix for m records, $n_h$ inputs, $n_{out}$ units and any $\sigma > 0$. Assume that
+# $\phi' \ne 0$, and that the inputs $h_i$ are in general position. General position means that the $h_i$ are linearly
+# independent if $m \le n_h$, and span all dimensions otherwise.
 
 
 # %% noisy_rank solution=true
@@ -626,13 +658,13 @@ def noisy_rank(m, n_h, n_out):
 
 
 # %% noisy_rank_values points=1
-# 1 point: few and many records, inputs, units
+# 1 point: few and many records, inputs and units
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps7_optical").noisy_rank_values(noisy_rank)
 ### END HIDDEN TESTS
-assert noisy_rank(1, 7, 5) == 1, "one record: one column times one row"
+assert noisy_rank(1, 7, 5) == 1, "one record gives one column times one row"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
@@ -641,9 +673,40 @@ from nfa.course.practice import check_it
 check_it("ps7_optical", globals(), "noisy_rank_values")
 
 # %% [markdown]
-# Measure it, with the update as nfa computes it, noise and all. Its batch has 20 records of 60 numbers each. What would
-# the second figure look like, had the noise been added to every entry of dW instead? What does this noise protect, if
-# not who took part: the records' inputs or their labels? (Problem set 8 goes on from here.)
+# **Question.** An attacker sees dW of a batch of 20 records, from a layer with 60 inputs and 40 units. The attacker
+# also has the input h of a candidate record. The standard deviation $\sigma$ is 100. What can the attacker do?
+#
+# - `"a"`: Test whether h is in the span of the rows of dW. The noise does not change this span.
+# - `"b"`: Nothing, because noise of this size covers every entry of dW.
+# - `"c"`: Test the candidate only with its label too, because the noise multiplies an error that depends on the label.
+
+
+# %% candidate solution=true
+def candidate():
+    """Two things: the letter and the reason."""
+    ### BEGIN SOLUTION
+    return "a", "Every record adds a noisy column times its own input row, so all rows stay in the span of the inputs."
+    ### END SOLUTION
+
+
+# %% candidate_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps7_optical").candidate_answer(candidate)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps7_optical", globals(), "candidate_answer")
+
+# %% [markdown]
+# Measure it with nfa's update, with noise. The batch has 20 records of 60 numbers each. What would the second figure
+# look like if the noise were added to every entry of dW? Does this noise protect the inputs of the records or their
+# labels? Problem set 8 continues from here.
 
 # %%
 from nfa import feedback, network, ops
@@ -651,20 +714,20 @@ from nfa.rules.pdfa import pdfa
 
 rng = np.random.default_rng(5)
 net = network.mlp([60, 40, 3], ops.tanh, rng=rng)
-B = feedback.draw(net, law="normal", scale=1.0, rng=rng)
+B_net = feedback.draw(net, law="normal", scale=1.0, rng=rng)
 batch, strangers = rng.normal(size=(2, 20, 60))
 labels = np.eye(3)[rng.integers(3, size=20)]
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
 for sigma, mark in ((0.1, "o"), (100.0, "x")):
-    dW = pdfa(net, batch, labels, B=B, m=20, sigma=sigma, t=0.15, clip_x=False, rng=rng)[0][1]
-    _, sizes, directions = np.linalg.svd(dW)
-    axes[0].semilogy(sizes / sizes[0], mark, label=f"sigma = {sigma:g}")
-    outside = directions[int(noisy_rank(20, 60, 40)) :]  # no row of dW has a part in these
-    for who, name in ((batch, "in the batch"), (strangers, "not in it")):
+    dW = pdfa(net, batch, labels, B=B_net, m=20, sigma=sigma, t=0.15, clip_x=False, rng=rng)[0][1]
+    _, values, directions = np.linalg.svd(dW)
+    axes[0].semilogy(values / values[0], mark, label=f"sigma = {sigma:g}")
+    outside = directions[int(noisy_rank(20, 60, 40)) :]  # all rows of dW are orthogonal to these directions
+    for who, name in ((batch, "in the batch"), (strangers, "not in the batch")):
         rest = np.linalg.norm(who @ outside.T, axis=1) / np.linalg.norm(who, axis=1)
         axes[1].semilogy(rest, mark, label=f"{name}, sigma = {sigma:g}")
-axes[0].set(xlabel="number", title="singular values of dW, by the largest")
-axes[1].set(xlabel="record", title="share of a record outside the rows of dW")
+axes[0].set(xlabel="number", title="singular values of dW / the largest")
+axes[1].set(xlabel="record", title="share of a record outside the span of the rows of dW")
 for ax in axes:
     ax.legend()
 plt.show()

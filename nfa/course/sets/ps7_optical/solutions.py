@@ -23,9 +23,14 @@ def intensity(R, mirrors):
     return pictures
 
 
+# %% guess
+def guess():
+    return (0.4, 0)
+
+
 # %% speckle
 def speckle(n):
-    # the mean of an exponential law is its standard deviation
+    # the mean of an exponential distribution is its standard deviation
     return [sum(1 for _ in range(n)), n]
 
 
@@ -74,29 +79,19 @@ def project(see, e, I_a):
     return [[a - b for a, b in zip(*rows)] for rows in zip(p, q)]
 
 
-# %% read
-def read(I, top, bits):
-    step = top / (2**bits - 1)
-    return [[min(math.floor(i / step + 0.5), 2**bits - 1) * step for i in row] for row in I.tolist()]
+# %% differences
+def differences():
+    return ["B", "The fields of two mirrors are added before squaring, which gives products of both fields."]
 
 
-# %% best_top
-def best_top():
-    return 120.0
+# %% saturation
+def saturation():
+    return "C", "With 17 every third pixel is cut off, and with 4000 the levels are 16 apart."
 
 
 # %% shot_variance
 def shot_variance(I_xa, I_x, I_a, photons):
     return [(u / photons + v / photons) / (2 * math.sqrt(a)) ** 2 for u, v, a in zip(I_xa, I_x, I_a)]
-
-
-# %% scale
-def scale(p, s):
-    rows = []
-    for row in p:
-        length = math.sqrt(sum(c * c for c in row))
-        rows.append([c * s / length for c in row] if length > s else list(row))
-    return rows
 
 
 # %% step
@@ -110,8 +105,8 @@ def step(see, e, I_a, dphi, h, t, s, m):
     return dW.tolist()
 
 
-# %% noise_length
-def noise_length(sigma, n, projections):
+# %% noise_norm
+def noise_norm(sigma, n, projections):
     total = 0
     for _ in range(projections):
         for _ in range(n):
@@ -129,6 +124,11 @@ def noisy_rank(m, n_h, n_out):
     return smallest
 
 
+# %% candidate
+def candidate():
+    return " a", "The update has rank 20, and its rows are combinations of the inputs for any noise."
+
+
 # %% float32 score=20
 # float32 and complex64 throughout, both patterns in one exposure
 """Works in float32 and complex64 throughout."""
@@ -140,6 +140,11 @@ import numpy as np
 def intensity(R, mirrors):
     field = np.complex64(R) @ np.float32(mirrors).T
     return (field * field.conj()).real.T
+
+
+# %% guess
+def guess():
+    return np.float32([0.5, 0.1])
 
 
 # %% speckle
@@ -179,24 +184,9 @@ def project(see, e, I_a):
     return p[: len(e)] - p[len(e) :]
 
 
-# %% read
-def read(I, top, bits):
-    highest = np.float32(2**bits - 1)
-    level = np.round(np.float32(I) / np.float32(top) * highest)
-    return np.clip(level, 0, highest) / highest * np.float32(top)
-
-
 # %% shot_variance
 def shot_variance(I_xa, I_x, I_a, photons):
     return np.float32(0.25) * (np.float32(I_xa) + np.float32(I_x)) / (np.float32(photons) * np.float32(I_a))
-
-
-# %% scale
-def scale(p, s):
-    p = np.float32(p)
-    norms = np.linalg.norm(p, axis=-1)[:, None]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.nan_to_num(np.minimum(np.float32(s), norms) * p / norms)
 
 
 # %% step
@@ -205,14 +195,14 @@ def step(see, e, I_a, dphi, h, t, s, m):
     return np.einsum("ij,ij,ik->jk", p, np.float32(dphi), np.float32(h)) / np.float32(m)
 
 
-# %% noise_length
-def noise_length(sigma, n, projections):
+# %% noise_norm
+def noise_norm(sigma, n, projections):
     return np.linalg.norm(np.full(n * projections, sigma, np.float32))
 
 
 # %% by_columns score=20
-# projects by the columns of B, found by light; simulates where it may; uses nothing of the earlier exercises later
-"""Ternary errors by the columns of B, found by lighting mirror by mirror; later parts use nothing of earlier ones."""
+# projects by the measured columns of B, simulates, and uses no earlier exercise
+"""Ternary errors by the columns of B, which are measured mirror by mirror. Later parts use no earlier exercise."""
 
 import numpy as np
 
@@ -227,7 +217,7 @@ from math import gamma, sqrt
 
 
 def speckle(n):
-    # moments of the exponential law of rate 1 / n
+    # moments of the exponential distribution of rate 1 / n
     first, second = gamma(2) * n, gamma(3) * n**2
     return first, sqrt(second - first**2)
 
@@ -248,7 +238,7 @@ def linear(see, x, I_a):
 
 # %% matrix
 def matrix(R, n_anchor):
-    # twice the cosine theorem: |u + v|^2 - |u - v|^2 = 4 Re(conj(v) u)
+    # the law of cosines twice: |u + v|^2 - |u - v|^2 = 4 Re(conj(v) u)
     u, v = R[:, : R.shape[1] - n_anchor], R[:, R.shape[1] - n_anchor :].sum(axis=1, keepdims=True)
     return (np.abs(u + v) ** 2 - np.abs(u - v) ** 2) / (4 * np.abs(v))
 
@@ -277,33 +267,12 @@ def project(see, e, I_a):
     return p
 
 
-# %% read
-def read(I, top, bits):
-    levels = np.linspace(0, top, 2**bits)
-    return levels[np.abs(np.asarray(I)[..., None] - levels).argmin(axis=-1)]
-
-
-# %% best_top
-def best_top():
-    return TOPS[-2]
-
-
 # %% shot_variance
 def shot_variance(I_xa, I_x, I_a, photons):
     def of_reading(I):
         return photons * I / photons**2
 
     return (of_reading(I_xa) + of_reading(I_x)) / np.square(2 * np.sqrt(I_a))
-
-
-# %% scale
-def scale(p, s):
-    found = np.array(p, dtype=float)
-    for row in found:
-        norm = np.linalg.norm(row)
-        if norm:
-            row *= min(s, norm) / norm
-    return found
 
 
 # %% step
@@ -315,8 +284,8 @@ def step(see, e, I_a, dphi, h, t, s, m):
     return np.tensordot(P * dphi, h, axes=(0, 0)) / m
 
 
-# %% noise_length
-def noise_length(sigma, n, projections):
+# %% noise_norm
+def noise_norm(sigma, n, projections):
     # by simulation
     g = np.random.default_rng(1).normal(scale=sigma, size=(projections, 2000, n)).sum(axis=0)
     return np.sqrt(np.mean(np.sum(g**2, axis=1)))
@@ -329,7 +298,7 @@ def noisy_rank(m, n_h, n_out):
 
 
 # %% signs_and_clips score=20
-# the sign of what is left after shrinking, and np.clip for the camera
+# the sign of the entry after soft thresholding
 import numpy as np
 
 
@@ -338,13 +307,8 @@ def ternarise(e, t):
     return np.sign(np.sign(e) * np.maximum(np.abs(e) - t, 0))
 
 
-# %% scale
-def scale(p, s):
-    return np.array([row if np.hypot.reduce(row) <= s else s * row / np.hypot.reduce(row) for row in p])
-
-
 # %% one_exposure_for_all score=20
-# both patterns and single mirrors in one stack of pictures, polar numbers, levels by bisection
+# both patterns and single mirrors in one stack of pictures, polar numbers
 import numpy as np
 
 
@@ -383,25 +347,13 @@ def project(see, e, I_a):
     return both[:k] - both[k:]
 
 
-# %% read
-def read(I, top, bits):
-    levels = np.linspace(0, top, 2**bits)
-    return levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, I)]
-
-
-# %% scale
-def scale(p, s):
-    norms = np.linalg.norm(p, axis=1, keepdims=True)
-    return np.divide(p * np.minimum(s, norms), norms, out=np.zeros(np.shape(p)), where=norms > 0)
-
-
-# %% noise_length
-def noise_length(sigma, n, projections):
+# %% noise_norm
+def noise_norm(sigma, n, projections):
     return np.linalg.norm([sigma] * (n * projections))
 
 
 # %% mirrors_one_by_one score=20
-# fields added up mirror by mirror, einsum, polar numbers, searchsorted for the sign
+# fields added up mirror by mirror, einsum, signs by np.sign
 
 
 # %% intensity
@@ -432,17 +384,6 @@ def ternarise(e, t):
 def project(see, e, I_a):
     both = linear(see, np.concatenate([e > 0, e < 0]).astype(int), I_a)
     return both[: len(e)] - both[len(e) :]
-
-
-# %% read
-def read(I, top, bits):
-    levels = np.linspace(0, top, 2**bits)
-    return levels[np.abs(np.asarray(I)[..., None] - levels).argmin(axis=-1)]
-
-
-# %% scale
-def scale(p, s):
-    return np.array([row if np.hypot.reduce(row) <= s else s * row / np.hypot.reduce(row) for row in p])
 
 
 # %% step

@@ -4,11 +4,11 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 """
 
 # %% amplitude score=19 fails=["intensity_values"]
-# took the field's size for the intensity
+# took the absolute value of the field for the intensity
 ("intensity", "field.real**2 + field.imag**2", "np.abs(field)")
 
 # %% real_medium score=19 fails=["intensity_values"]
-# took the medium's real part only: a real Gaussian matrix in place of a complex one
+# used the real part of the medium only
 ("intensity", "field.real**2 + field.imag**2", "field.real**2")
 
 # %% incoherent score=19 fails=["intensity_values"]
@@ -16,35 +16,71 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("intensity", "field.real**2 + field.imag**2", "mirrors @ (np.abs(R) ** 2).T")
 
 # %% pixels_by_patterns score=19 fails=["intensity_values"]
-# returned a row a pixel
+# returned a row for each pixel
 ("intensity", "mirrors @ R.T", "R @ mirrors.T")
 
+# %% guessed_in_percent score=19 fails=["guess_made"]
+# wrote percentages
+("guess", "[0.6, 0.6]", "[60, 60]")
+
+# %% squares_cancel score=19 fails=["differences_answer"]
+# thought that a difference of intensities is linear
+("differences", '"b"', '"a"')
+
+# %% mean_is_subtracted score=19 fails=["differences_answer"]
+# thought that a constant makes intensities linear
+("differences", '"b"', '"c"')
+
+# %% saturates_at_the_mean score=19 fails=["saturation_answer"]
+# put the saturation at the mean intensity, as if the distribution were narrow
+("saturation", '"c"', '"a"')
+
+# %% nothing_cut_off score=19 fails=["saturation_answer"]
+# wanted no pixel above the saturation, for any gap between levels
+("saturation", '"c"', '"b"')
+
+# %% noise_covers_everything score=19 fails=["candidate_answer"]
+# thought that noise of this size hides the inputs too
+("candidate", '"a"', '"b"')
+
+# %% label_needed score=19 fails=["candidate_answer"]
+# thought that a test of the inputs needs the label
+("candidate", '"a"', '"c"')
+
+# %% no_reason score=19 fails=["candidate_answer"]
+# gave a letter and hardly a reason
+(
+    "candidate",
+    "Every record adds a noisy column times its own input row, so all rows stay in the span of the inputs.",
+    "It is obvious.",
+)
+
 # %% std_is_root score=19 fails=["speckle_law"]
-# took the root of the mean for the standard deviation, as if intensities were counts
+# took the square root of the mean for the standard deviation, as if intensities were counts
 ("speckle", "float(n), float(n)", "n, np.sqrt(n)")
 
 # %% mean_is_square score=19 fails=["speckle_law"]
-# let n fields add up in phase: n squared
+# added n fields in phase, which gives n squared
 ("speckle", "float(n), float(n)", "n**2, n**2")
 
 # %% share_below score=19 fails=["overexposed_share"]
-# returned the share of pixels that are not cut off
+# returned the share of pixels below top
 ("overexposed", "np.exp(-top / n)", "1 - np.exp(-top / n)")
 
 # %% share_gaussian score=19 fails=["overexposed_share"]
-# took the intensity's law for Gaussian, with the right mean and standard deviation
+# used a Gaussian distribution with the right mean and standard deviation
 (
     "overexposed",
     "return np.exp(-top / n)",
     "from math import erfc, sqrt\n\n    return 0.5 * erfc((top - n) / n / sqrt(2))",
 )
 
-# %% no_anchor score=17 fails=["linear_in_x", "linear_pixels", "linear_length"]
+# %% no_anchor score=17 fails=["linear_in_x", "linear_pixels", "linear_norm"]
 # took the intensity itself for the projection
 ("linear", "crossed / (2 * np.sqrt(I_a))", "see(x, anchor=False).astype(float)")
 
 # %% anchor_stays score=19 fails=["linear_in_x"]
-# did not subtract the anchor's own picture
+# did not subtract the picture of the anchor alone
 ("linear", " - I_a", "")
 
 # %% same_speckle_twice score=19 fails=["linear_in_x"]
@@ -55,24 +91,24 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 # divided by the anchor's intensity in place of its field
 ("linear", "np.sqrt(I_a)", "I_a")
 
-# %% forgot_two score=19 fails=["linear_length"]
+# %% forgot_two score=19 fails=["linear_norm"]
 # forgot the factor 2 of the cross term
 ("linear", "(2 * np.sqrt(I_a))", "np.sqrt(I_a)")
 
-# %% dark_minus_lit score=19 fails=["linear_length"]
+# %% dark_minus_lit score=19 fails=["linear_norm"]
 # subtracted the picture with the anchor from the others
 ("linear", "return crossed", "return -crossed")
 
 # %% real_part score=19 fails=["matrix_rows"]
-# took the real part of R for B, whatever the anchor's phase
+# took the real part of R for B, without the phase of the anchor
 ("matrix", "(R_x * np.exp(-1j * np.angle(anchor))[:, None]).real", "R_x.real")
 
 # %% turned_away score=19 fails=["matrix_rows"]
-# turned by the anchor's phase the wrong way
+# rotated by the phase of the anchor in the wrong direction
 ("matrix", "-1j", "1j")
 
 # %% anchor_times score=19 fails=["matrix_values"]
-# multiplied by the anchor's field and did not divide by its size
+# multiplied by the anchor's field and did not divide by its absolute value
 ("matrix", "np.exp(-1j * np.angle(anchor))", "anchor.conj()")
 
 # %% transposed score=19 fails=["matrix_rows"]
@@ -80,7 +116,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("matrix", "[:, None]).real", "[:, None]).real.T")
 
 # %% threshold_of_positive score=19 fails=["ternarise_values"]
-# put the threshold on the positive entries only
+# applied the threshold to positive entries only
 ("ternarise", "e < -t", "e < 0")
 
 # %% rounds score=18 fails=["ternarise_values", "ternarise_edge"]
@@ -104,44 +140,12 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 # took the difference of two intensities, without the anchor
 ("project", "linear(see, plus, I_a) - linear(see, minus, I_a)", "see(plus, False) - see(minus, False)")
 
-# %% steps_of_levels score=19 fails=["read_levels"]
-# divided top by the number of levels in place of the number of distances between them
-("read", "(2**bits - 1)", "2**bits")
-
-# %% counts score=19 fails=["read_levels"]
-# returned the number of the level, not the intensity
-("read", " / step) * step", " / step)")
-
-# %% rounds_first score=19 fails=["read_levels"]
-# rounded to whole numbers before scaling to levels
-("read", "np.rint(np.minimum(I, top) / step)", "np.minimum(np.rint(I), top) / step")
-
-# %% cuts_down score=19 fails=["read_levels"]
-# took the level below in place of the nearest
-("read", "np.rint(np.minimum(I, top) / step)", "np.floor(np.minimum(I, top) / step + 1e-9)")
-
-# %% wraps score=19 fails=["read_saturates"]
-# put the level into a number of so many bits, which starts again at 0
-("read", "np.rint(np.minimum(I, top) / step)", "np.rint(I / step).astype(np.int64) % 2**bits")
-
-# %% never_saturates score=19 fails=["read_saturates"]
-# did not cut off what is brighter than top
-("read", "np.minimum(I, top)", "I")
-
-# %% saturates_at_the_mean score=19 fails=["best_top_choice"]
-# put the highest level at the mean intensity, as if the law were Gaussian and narrow
-("best_top", "120", "17")
-
-# %% nothing_cut_off score=19 fails=["best_top_choice"]
-# wanted no pixel to be cut off, whatever the distance of the levels
-("best_top", "120", "max(TOPS)")
-
 # %% noise_before_the_square score=19 fails=["shot_variance_values"]
-# gave the field of every exposure a noise of its own size, in place of counting photons
+# gave every exposure a constant noise of its field, in place of counting photons
 ("shot_variance", "(I_xa + I_x) / photons / (4 * I_a)", "np.full(len(I_a), 2 / photons / 4)")
 
 # %% variances_subtracted score=19 fails=["shot_variance_values"]
-# subtracted the variance of what is subtracted
+# subtracted the variance of the reading that is subtracted
 ("shot_variance", "I_xa + I_x", "I_xa - I_x")
 
 # %% divisor_not_squared score=19 fails=["shot_variance_values"]
@@ -152,19 +156,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 # counted the shot noise of the anchor's picture, which is exact
 ("shot_variance", "I_xa + I_x", "I_xa + I_x + I_a")
 
-# %% dark_is_nan score=19 fails=["scale_rows"]
-# scaled dark records as printed: 0/0
-("scale", "p * np.minimum(1, s / np.where(norms > 0, norms, 1))", "np.minimum(s, norms) * p / norms")
-
-# %% lengthens score=19 fails=["scale_rows"]
-# made every row as long as s
-("scale", "np.minimum(1, s / np.where(norms > 0, norms, 1))", "s / np.where(norms > 0, norms, 1)")
-
-# %% scales_the_batch score=19 fails=["scale_rows"]
-# scaled the whole batch by its one length
-("scale", "(p**2).sum(axis=1, keepdims=True)", "(p**2).sum()")
-
-# %% scaled_after_slopes score=19 fails=["step_direction"]
+# %% scaled_after_derivatives score=19 fails=["step_direction"]
 # scaled after the multiplication by phi'
 ("step", "scale(project(see, ternarise(e, t), I_a), s)", "project(see, ternarise(e, t), I_a)")
 ("step", "(p * dphi).T", "scale(p * dphi, s).T")
@@ -177,24 +169,24 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 # returned dW with rows and columns exchanged
 ("step", "(p * dphi).T @ h", "h.T @ (p * dphi)")
 
-# %% batch_for_m score=19 fails=["step_length"]
+# %% batch_for_m score=19 fails=["step_norm"]
 # divided by the number of records in place of m
 ("step", "/ m", "/ len(h)")
 
-# %% sign score=19 fails=["step_length"]
+# %% sign score=19 fails=["step_norm"]
 # returned the paper's delta W, with its minus sign
 ("step", "return (p", "return -(p")
 
-# %% length_of_n score=19 fails=["noise_length_values"]
-# added up standard deviations: sigma n in place of sigma sqrt(n)
-("noise_length", "np.sqrt(n * projections)", "n * projections")
+# %% length_of_n score=19 fails=["noise_norm_values"]
+# added up standard deviations, which gives sigma n in place of sigma sqrt(n)
+("noise_norm", "np.sqrt(n * projections)", "n * projections")
 
-# %% noise_cancels score=19 fails=["noise_length_values"]
+# %% noise_cancels score=19 fails=["noise_norm_values"]
 # forgot that a difference of two noisy projections has the noise of both
-("noise_length", "n * projections", "n")
+("noise_norm", "n * projections", "n")
 
 # %% noise_fills score=19 fails=["noisy_rank_values"]
-# expected that noise makes every matrix regular
+# thought that noise gives every matrix full rank
 ("noisy_rank", "min(m, n_h, n_out)", "min(n_h, n_out)")
 
 
@@ -210,8 +202,8 @@ def noisy_rank(m, n_h, n_out):
     return rank
 
 
-# %% tampered score=17 fails=["linear_in_x", "linear_pixels", "linear_length"]
-# returned zeros, and rewrote the graded cells so that they pass; they are put back before grading
+# %% tampered score=17 fails=["linear_in_x", "linear_pixels", "linear_norm"]
+# returned zeros and rewrote the graded cells so that they pass; they are restored before grading
 # %% linear
 def linear(see, x, I_a):
     return np.zeros((len(x), len(I_a)))
@@ -225,72 +217,48 @@ assert True
 pass
 
 
-# %% linear_length
+# %% linear_norm
 print("all checks passed")
 
 # %% largest_decides score=19 fails=["ternarise_values"]
 # compared with t times the largest error of the record
 ("ternarise", "return", "t = t * np.abs(e).max(axis=1, keepdims=True)\n    return")
 
-# %% pixels_shortened score=19 fails=["scale_rows"]
-# shortened the columns, a pixel over all records, where rows are records
-("scale", "axis=1", "axis=0")
-
 # %% anchor_only_once score=19 fails=["linear_in_x"]
-# subtracted the anchor's picture, and not that of the data without it
+# subtracted the picture of the anchor, and not the picture of the data
 ("linear", " - see(x, anchor=False)", "")
 
-# %% anchor_squared_and_two_lost score=18 fails=["linear_pixels", "linear_length"]
-# two slips: divided by the anchor's intensity, and without the 2 of the cross term
+# %% anchor_squared_and_two_lost score=18 fails=["linear_pixels", "linear_norm"]
+# made two slips: the anchor's intensity as divisor, and no factor 2 of the cross term
 ("linear", "(2 * np.sqrt(I_a))", "I_a")
 
 # %% phase_from_the_data score=19 fails=["matrix_rows"]
-# turned every pixel by the phase of its first mirror, not of its anchor
+# rotated every pixel by the phase of its first mirror, and not of its anchor
 ("matrix", "np.angle(anchor)", "np.angle(R[:, 0])")
 
 # %% dark_counts_as_minus score=19 fails=["project_values"]
-# showed whatever is not 1 as the second pattern, its zeros with it
+# showed all entries that are not 1 in the second pattern, also the zeros
 ("project", "(e < 0).astype(int)", "(e <= 0).astype(int)")
 
-# %% larger_of_m_and_batch score=19 fails=["step_length"]
-# let m not be less than the number of records
+# %% larger_of_m_and_batch score=19 fails=["step_norm"]
+# used the larger of m and the number of records
 ("step", "/ m", "/ max(m, len(e))")
 
-# %% scaled_by_the_longest score=19 fails=["scale_rows"]
-# scaled all records by the longest
-("scale", "(p**2).sum(axis=1, keepdims=True)", "(p**2).sum(axis=1).max()")
-
-# %% slopes_under_the_scale score=19 fails=["step_direction"]
-# multiplied by the slopes before it scaled
+# %% derivatives_under_the_scale score=19 fails=["step_direction"]
+# multiplied by the derivatives before the scaling
 ("step", "scale(project(see, ternarise(e, t), I_a), s)", "scale(project(see, ternarise(e, t), I_a) * dphi, s)")
 ("step", "(p * dphi).T", "p.T")
 
-# %% something_added_to_the_anchor score=19 fails=["linear_length"]
-# added a small number to the divisor, which is much where the light is dim
+# %% something_added_to_the_anchor score=19 fails=["linear_norm"]
+# added a small number to the divisor, which is too much in dim light
 ("linear", "(2 * np.sqrt(I_a))", "(2 * np.sqrt(I_a) + 1e-8)")
-
-# %% something_added_to_the_norm score=19 fails=["scale_rows"]
-# added a small number to the norm in place of asking whether it is 0
-("scale", "np.where(norms > 0, norms, 1)", "(norms + 1e-8)")
-
-# %% shorter_than_one score=19 fails=["scale_rows"]
-# scaled the rows that are longer than 1, whatever s is
-("scale", "np.minimum(1, s / np.where(norms > 0, norms, 1))", "np.where(norms > 1, s / np.maximum(norms, 1), 1)")
-
-# %% brightest_decides score=19 fails=["read_levels"]
-# put the highest level at the brightest intensity of the picture
-("read", "step = top / (2**bits - 1)", "step = min(top, np.max(I)) / (2**bits - 1)")
-
-# %% maximum_for_minimum score=19 fails=["read_saturates"]
-# let no pixel read less than top, where none should read more
-("read", "np.minimum(I, top)", "np.maximum(I, top)")
 
 # %% no_divisor score=19 fails=["linear_pixels"]
 # did not divide by the anchor's field
 ("linear", "crossed / (2 * np.sqrt(I_a))", "crossed")
 
 # %% anchor_in_front score=19 fails=["matrix_rows"]
-# took the first columns for the anchor's
+# took the first columns for the columns of the anchor
 ("matrix", "R[:, :-n_anchor], R[:, -n_anchor:]", "R[:, n_anchor:], R[:, :n_anchor]")
 
 # %% slips
@@ -298,10 +266,7 @@ print("all checks passed")
 ("matrix", ".real", ".imag", "matrix_rows")
 ("ternarise", "(e > t)", "(e >= t)", "ternarise_edge")
 ("ternarise", "- (e < -t)", "+ (e < -t)", "ternarise_values")
-("read", "2**bits - 1", "2**bits", "read_levels")
-("read", "np.rint", "np.floor", "read_levels")
-("scale", "np.minimum", "np.maximum", "scale_rows")
-("step", " / m", "", "step_length")
+("step", " / m", "", "step_norm")
 ("step", "* dphi", "", "step_direction")
 ("linear", "/ (2 * np.sqrt(I_a))", "* (2 * np.sqrt(I_a))", "linear_pixels")
 ("matrix", "R[:, :-n_anchor]", "R[:, :n_anchor]", "matrix_rows")
@@ -310,8 +275,6 @@ print("all checks passed")
 ("matrix", "-1j * np.angle(anchor)", "-1j * anchor", "matrix_rows")
 ("ternarise", "(e < -t)", "(e < t)", "ternarise_values")
 ("ternarise", "(e > t)", "(e > -t)", "ternarise_values")
-("read", "top / (2**bits - 1)", "(2**bits - 1)", "read_levels")
-("read", "top / (2**bits - 1)", "top * (2**bits - 1)", "read_levels")
 ("step", "ternarise(e, t)", "e", "step_direction")
 ("step", "(p * dphi).T @ h", "(p * dphi) @ h", "step_direction")
 ("step", "(p * dphi).T @ h", "h @ (p * dphi).T", "step_direction")
