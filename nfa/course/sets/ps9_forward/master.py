@@ -493,9 +493,9 @@ check_it("ps9_forward", globals(), "controller_value")
 
 # %% [markdown]
 # **Question.** The controller's promise is about the estimates *before* the clip. The paper's layers have 100480, 8256,
-# 2080 and 330 parameters, and its batches have 64 to 500 records. Take the most favourable case: d = 330 parameters, a
-# batch of 500 records, and $\sigma_0 = 4$. The estimates of different records are independent. Can the sum of the
-# clipped estimates have the variance $(\sigma_0 C)^2$ in every direction?
+# 2080 and 330 parameters, and its batches have 64 to 500 records. Its Theorem 2 needs $\sigma_0 \ge 4$. Take the most
+# favourable case: d = 330 parameters, a batch of 500 records, and $\sigma_0 = 4$. The estimates of different records
+# are independent. Can the sum of the clipped estimates have the variance $(\sigma_0 C)^2$ in every direction?
 #
 # - `"a"`: Yes, because the controller satisfies Equation 8, and a clip does not change the random draws.
 # - `"b"`: Yes, if K is large enough, because the mean of many draws has less noise and is clipped less often.
@@ -525,8 +525,8 @@ from nfa.course.practice import check_it
 check_it("ps9_forward", globals(), "enough_records_answer")
 
 # %% [markdown]
-# Theorem 2 ([dpulr2024:thm2]) claims about the privacy of a Gaussian mechanism with the noise multiplier $\sigma_0$,
-# on sampled batches. Here is a case in which we can compute the released sum.
+# Theorem 2 ([dpulr2024:thm2]) claims that a step is about as private as a Gaussian mechanism with the noise multiplier
+# $\sigma_0$ on sampled batches. Here is a case in which we can compute the released sum.
 #
 # The model has one parameter $b$. Record i has the loss $(y_i - x_i b)^2 / 2$, and every input $x_i$ is 0. So the loss
 # is $\ell_i = y_i^2 / 2$ for every $b$, and the gradient is 0. The noise is added to the parameter itself, which the
