@@ -9,39 +9,41 @@
 # %% [markdown]
 # # Problem set 6: sensitivity by design
 #
-# **Have these pages open**: Lee & Kifer (2020), Equation 5 with the update below it, and Section 4 up to Algorithm 1;
-# Ohana et al. (2021), Section 2.2. Problem sets 4 and 5 come before it. About 90 minutes, 20 points.
+# **Have these pages open**: Lee & Kifer (2020), Equation 5 with the update below it, and Section 4 up to Algorithm 1.
+# Problem sets 3, 4 and 5 come before this one. About 120 minutes, 20 points.
 #
-# The papers bound what a record can move by a product of worst cases: a clip of the error, a clip of the input, a
-# slope, the norm of B. Each factor costs accuracy, and each can be forgotten. Here you design a release whose
-# sensitivity needs no such product: you write it, prove its bound, show that no smaller number holds whatever B is,
-# find out which of seven variations break it, and buy an epsilon with it.
+# The paper bounds the effect of one record by a product of worst cases. The factors are a clip of the error, a clip of
+# the input, a bound on the derivative, and the norm of B. Each factor costs accuracy, and it is easy to forget one.
+# Here you design a release with a sensitivity that needs no such product. You write the release, prove its bound, and
+# show that no smaller bound holds. Then you decide which of five variations break the bound, and calibrate noise to a
+# target epsilon.
 #
-# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, lists or arrays, helper
-# functions in the same cell: all are fine. A cell with points shows you a few of its checks; others run when your
-# notebook is graded. Do not change those cells: they are put back before grading. Earlier exercises that are wrong
-# cost nothing again in later ones.
+# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, and helper functions in the
+# same cell are all fine. After each exercise, `check_it` runs its checks with other values than grading. The checks of
+# grading are hidden in the cells with points. Do not change these cells, because grading restores them. A mistake in an
+# earlier exercise does not cost points again in a later one.
 #
-# `nfa eq ours:joint-clip` shows what stands behind a tag such as [ours:joint-clip]. When your notebook is graded, each
-# call of one of your functions has three seconds of computing.
+# `nfa eq ours:joint-clip` explains a tag such as [ours:joint-clip]. In grading, each call of one of your functions has
+# three seconds of processor time.
 #
-# Notation, as in problem set 4: layers count from 1, and slot 0 of a list is `None`, but for `h[0]`. Rows are records.
+# Notation, as in problem set 4: layers count from 1, and slot 0 of a list is `None`, except `h[0]`. Rows are records.
 #
 # | | shape | |
 # |---|---|---|
-# | `h[l]` | `(k, n_l)` | what layer l puts out for k records, l = 0..L; `h[0]` is x, and **layer l reads `h[l-1]`** |
-# | `dz[l]` | `(k, n_l)` | what layer l learns from: $e = \hat y - y$ at the top, below $(B^l e) \odot \phi'(z^l)$ |
+# | `h[l]` | `(k, n_l)` | the output of layer l for k records, l = 0..L; `h[0]` is x, and **layer l reads `h[l-1]`** |
+# | `dz[l]` | `(k, n_l)` | the signal for layer l: $e = \hat y - y$ at the top, $(B^l e) \odot \phi'(z^l)$ below |
 # | `dW[l]`, `db[l]` | `(n_l, n_{l-1})`, `(n_l,)` | a direction for the weights and biases of layer l = 1..L |
-# | `C` | number > 0 | the bound that a record's whole direction is clipped to |
-# | `m` | number > 0 | what sums are divided by: public and fixed, whatever the number k of records |
+# | `C` | number > 0 | the norm that a record's whole direction is clipped to |
+# | `m` | number > 0 | the public and fixed number that we divide sums by, whatever the number k of records is |
 #
-# All norms are l2 norms. A record's **whole direction** is one long vector, all layers, weights and biases:
+# In the table, $\phi'$ is the derivative of the activation, and $z^l$ is the input of the activation in layer l. All
+# norms are l2 norms. A record's **whole direction** is one long vector with the weights and biases of all layers:
 #
 # $$u_i = \big(\delta z_i^1 (h_i^0)^\top, \; \delta z_i^1, \; \dots, \;
 # \delta z_i^L (h_i^{L-1})^\top, \; \delta z_i^L\big)$$
 #
-# It is no gradient of anything: B stands where the transposed weights would be [lee2020:eq5]. So what does a bound on
-# its norm need to know about B? Note your guess.
+# This vector is not the gradient of the loss, because B stands in the place of the transposed weights [lee2020:eq5].
+# What must a bound on its effect assume about B? Part 3 answers this question.
 
 # %% setting
 import math
@@ -75,12 +77,14 @@ def signals(W, b, B, x, y):
 
 
 # %% [markdown]
-# ## 1. The norm of what nobody forms (2 points)
+# ## 1. Norms without directions (2 points, 12 minutes)
 #
-# One number for each record: $\|u_i\|$. With 512 records and a million weights the directions themselves would fill
-# gigabytes, so compute it **without holding any record's direction**, not even one at a time. What is the norm of an
-# outer product in terms of its two vectors, and what do the biases add? A check measures the memory: a few numbers for
-# each entry of `dz` and `h` are fine, one for each weight of a layer is too many.
+# Compute one number for each record: the norm $\|u_i\|$. With 512 records and a million weights, the directions
+# themselves would need gigabytes. So compute the norms **without forming any record's direction**, not even one at a
+# time. What is the norm of an outer product, in terms of its two vectors? What do the biases add?
+#
+# A check measures the memory. A few numbers for each entry of `dz` and `h` are fine. One number for each weight of a
+# layer is too much.
 
 
 # %% norms solution=true
@@ -93,7 +97,7 @@ def norms(dz, h):
 
 
 # %% norms_values points=1
-# 1 point: the numbers, however you come to them
+# 1 point: the norms, computed in any way
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -102,7 +106,7 @@ checks("ps6_design").norms_values(norms)
 assert np.isclose(norms([None, np.array([[3.0, 4.0]])], [np.array([[2.0, 2.0]]), None])[0], 15), "5 times 3"
 
 # %% norms_memory points=1
-# 1 point: one positive number a record, and no record's direction is ever held
+# 1 point: one positive number for each record, and no record's direction in memory
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -116,28 +120,28 @@ from nfa.course.practice import check_it
 check_it("ps6_design", globals(), "norms_values", "norms_memory")
 
 # %% [markdown]
-# ## 2. The sum (3 points)
+# ## 2. The clipped sum (3 points, 20 minutes)
 #
-# Now the design: clip every record's whole direction to C [lee2020:clip], and add up,
+# The design is simple. Clip every record's whole direction to C [lee2020:clip], and add the clipped directions:
 #
 # $$S = \sum_{i=1}^k u_i \, \min\Big(1, \frac{C}{\|u_i\|}\Big)$$
 #
-# That is a number for each record which multiplies its `dz` in every layer; then one matrix product a layer does what
-# k outer products would. A batch may have no records.
+# The clip multiplies a record's `dz` by the same number in every layer. After this, one matrix product for each layer
+# replaces k outer products. A batch can have no records.
 #
-# A guarantee speaks of *every* record. One may have a direction of zero: nothing is to be clipped. Another's forward
-# pass may overflow, so that entries of its `dz` or `h` are infinite or `nan`: such a record must not leave a trace in
-# what the others add (and may add nothing, or something finite no longer than C).
+# A guarantee covers *every* record. A record can have a direction of zero, which needs no clip. The forward pass of
+# another record can overflow, so entries of its `dz` or `h` can be infinite or `nan`. Such a record must not change
+# what the other records add. The record itself may add nothing, or a finite vector with a norm of at most C.
 
 
 # %% joint_sum solution=true
 def joint_sum(dz, h, C):
-    """The lists dW and db: the whole directions of the records, each clipped to C, added up."""
+    """The lists dW and db: the sum of the whole directions of the records, each clipped to C; slot 0 is None."""
     ### BEGIN SOLUTION
     L = len(dz) - 1
-    long = norms(dz, h)
-    fine = np.isfinite(long)
-    weight = C / np.maximum(long[fine], C)
+    every = norms(dz, h)
+    fine = np.isfinite(every)
+    weight = C / np.maximum(every[fine], C)
     dW, db = [None], [None]
     for l in range(1, L + 1):
         kept = weight[:, None] * dz[l][fine]
@@ -148,23 +152,23 @@ def joint_sum(dz, h, C):
 
 
 # %% sum_direction points=1
-# 1 point: the direction of dW and db together, whatever its length, where some records are clipped and some are not
+# 1 point: the direction of dW and db together, whatever their norm; some records are clipped and some are not
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps6_design").sum_direction(joint_sum)
 ### END HIDDEN TESTS
 
-# %% sum_length points=1
-# 1 point: its length, for any number of records, none too
+# %% sum_norm points=1
+# 1 point: the norm of the sum, for any number of records, also for none
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_design").sum_length(joint_sum)
+checks("ps6_design").sum_norm(joint_sum)
 ### END HIDDEN TESTS
 
 # %% sum_any points=1
-# 1 point: one record more moves what you return by at most C where its direction is zero, infinite or nan
+# 1 point: an additional record with a zero, infinite or nan direction moves your result by at most C
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -180,66 +184,91 @@ dW, db = joint_sum(dz, h, C=0.5)
 assert [np.shape(a) for a in dW[1:]] == [(5, 4), (3, 5)], "dW[l] has the shape of W[l]"
 assert [np.shape(a) for a in db[1:]] == [(5,), (3,)], "db[l] has the shape of b[l]"
 square = sum((np.asarray(a) ** 2).sum() for a in [*dW[1:], *db[1:]])
-assert square <= (6 * 0.5) ** 2, "six vectors no longer than C"
+assert square <= (6 * 0.5) ** 2, "the sum of six vectors with norms of at most C"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_design", globals(), "sum_direction", "sum_length", "sum_any")
+check_it("ps6_design", globals(), "sum_direction", "sum_norm", "sum_any")
 
 # %% [markdown]
-# ## 3. What one record moves, and why (5 points)
+# ## 3. The effect of one record (4 points, 25 minutes)
 #
-# The weights and B are given, the same for both of two neighbouring batches. How far apart can their sums S be, all
-# layers as one long vector? Return the smallest number that is right for all networks and batches, under
+# Two neighbouring batches have the same weights and the same B. How far apart can their sums S be, with all layers as
+# one long vector? Return the smallest number that is right for all networks and batches. There are two relations:
 #
-# - `"add-remove"`: one of the batches has one record more [lee2020:fn1];
-# - `"replace-one"`: a record of the first is another one in the second [lee2020:adjacency];
-# - `"replace-label"`: that other record has the same x, and only its label is another.
+# - `"add-remove"`: one of the batches has one record more [lee2020:fn1].
+# - `"replace-one"`: one record of the first batch is another record in the second batch [lee2020:adjacency].
 
 
 # %% moves solution=true
 def moves(C, relation):
-    """The sensitivity of the sum under "add-remove", "replace-one" or "replace-label"."""
+    """The sensitivity of the sum S under "add-remove" or "replace-one"."""
     ### BEGIN SOLUTION
     return C if relation == "add-remove" else 2 * C
     ### END SOLUTION
 
 
 # %% moves_record points=1
-# 1 point: "add-remove" and "replace-one"
+# 1 point: the sensitivity under both relations
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps6_design").moves_record(moves)
 ### END HIDDEN TESTS
 
-# %% moves_label points=1
-# 1 point: "replace-label"; where your "replace-one" is wrong, it may be right beside that
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_design", globals(), "moves_record")
+
+# %% [markdown]
+# **Question.** Now one record keeps its x, and only its label changes. Which bound on the distance of the two sums is
+# the smallest that holds for all networks and batches?
+#
+# - `"a"`: C. The record stays in the batch, so at most one clipped direction changes.
+# - `"b"`: $\sqrt 2 \, C$. The errors of one input with two different labels differ by a vector of norm $\sqrt 2$.
+# - `"c"`: 2 C. The two errors can be opposite, and the norms of both directions can be at least C before the clip.
+#
+# Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
+# reads the reason.
+
+
+# %% label_only solution=true
+def label_only():
+    """Two things: the letter and the reason."""
+    ### BEGIN SOLUTION
+    return "c", "With two classes the errors are opposite, so the two clipped terms can be opposite vectors of norm C."
+    ### END SOLUTION
+
+
+# %% label_only_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps6_design").moves_label(moves)
+checks("ps6_design").label_only_answer(label_only)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps6_design", globals(), "moves_record", "moves_label")
+check_it("ps6_design", globals(), "label_only_answer")
 
 # %% [markdown]
-# **Prove it**, in three lines on paper, for add-remove. Then say what your proof used. Of these sentences, which are
-# those without which the bound is not true?
+# **Prove** your bound for add-remove, in three lines on paper. Then state what your proof used. Without which of these
+# sentences is the bound false?
 #
-# 1. What a record adds is computed from this record, from what is public, and from randomness that depends on no
+# 1. What a record adds is computed from this record, from public values, and from randomness that depends on no
 #    record.
 # 2. The records are drawn independently of each other.
-# 3. The norm in the clip is at least that of everything that the record adds: all layers, weights and biases.
-# 4. No matrix $B^l$ makes a vector longer: its spectral norm is at most 1.
-# 5. The slope of the activation is bounded.
-# 6. Nothing that is done to a clipped vector before it is added makes it longer.
+# 3. The norm in the clip is at least the norm of everything that the record adds: all layers, weights and biases.
+# 4. The spectral norm of every matrix $B^l$ is at most 1, so no product with B has a larger norm.
+# 5. The derivative of the activation is bounded.
+# 6. Nothing that happens to a clipped vector before the sum increases its norm.
 # 7. The entries of x lie between 0 and 1.
 
 
@@ -252,7 +281,7 @@ def premises():
 
 
 # %% premises_needed points=1
-# 1 point: all of them, and no other
+# 1 point: all sentences that the bound needs, and no other
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -266,10 +295,10 @@ from nfa.course.practice import check_it
 check_it("ps6_design", globals(), "premises_needed")
 
 # %% [markdown]
-# **No smaller number will do.** Somebody hands you a network as in `signals` (at least one hidden layer of ReLU units,
-# a softmax on top), *any* matrices B, be they zero or enormous, and any C. Construct a record whose clipped direction
-# is as long as C, so that S moves by exactly C when it joins a batch, any batch. Its x may be any vector of finite
-# numbers.
+# **No smaller bound holds.** Suppose that somebody gives you a network as in `signals`, with at least one hidden layer
+# of ReLU units and a softmax on top. They also choose *any* matrices B, even zero or enormous ones, and any C.
+# Construct a record with a clipped direction of norm C. If this record joins any batch, S moves by exactly C. Its x may
+# be any vector of finite numbers.
 
 
 # %% attain solution=true
@@ -280,9 +309,9 @@ def attain(W, b, B, C):
     for scale in 4.0 ** np.arange(20):
         x = scale * np.random.default_rng(0).normal(size=(20, W[1].shape[1]))
         for label in range(classes):
-            long = norms(*signals(W, b, B, x, np.eye(classes)[[label] * 20]))
-            if long.max() >= C:
-                return x[long.argmax()], label
+            found = norms(*signals(W, b, B, x, np.eye(classes)[[label] * 20]))
+            if found.max() >= C:
+                return x[found.argmax()], label
     ### END SOLUTION
 
 
@@ -301,65 +330,36 @@ from nfa.course.practice import check_it
 check_it("ps6_design", globals(), "attains_C")
 
 # %% [markdown]
-# Now the other number, for a network with **two** classes, where C is at most 0.4: construct an x such that the sum
-# moves by exactly 2 C when its label is changed from 0 to 1. Either class is the likelier one for many inputs with
-# entries of about 1, but its biases may be large. How must the two clipped directions lie? Which of the two
-# errors can become too short?
-
-
-# %% opposite solution=true
-def opposite(W, b, B, C):
-    """An input x, an array (n_0,), whose two labels give the sum terms that are 2 C apart."""
-    ### BEGIN SOLUTION
-    x = np.random.default_rng(0).normal(size=(500, W[1].shape[1]))
-    shorter = np.minimum(*(norms(*signals(W, b, B, x, np.eye(2)[[label] * 500])) for label in (0, 1)))
-    return x[shorter.argmax()]
-    ### END SOLUTION
-
-
-# %% attains_2C points=1
-# 1 point: several networks of two classes, B and C
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps6_design").attains_2C(opposite)
-### END HIDDEN TESTS
-
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps6_design", globals(), "attains_2C")
-
-# %% [markdown]
-# Compare the formula of Section 4.2, $2 \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L} / m$ [lee2020:sens-total], which
-# problem sets 4 and 5 found too small at the top. Which of its factors does your bound need?
+# Compare your bound with the formula of Section 4.2, $2 \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L} / m$
+# [lee2020:sens-total]. There, $\gamma$ bounds the derivative and $\beta$ is the norm of B. The error is clipped to
+# $\tau_e$, and the inputs of the layers are clipped to $\tau_h$. The formula is too small if the top layer learns from
+# e itself and $\gamma \beta < 1$. Which of its factors does your bound need?
 #
-# ## 4. Break it (7 points)
+# ## 4. Five variations (7 points, 45 minutes)
 #
-# Seven variations on the design, each of which somebody might write. Here is one small network with two layers and two
-# classes; a batch is a list of records `(x, label)`, where x has 2 numbers and label is 0 or 1. For all of them the
-# claim is: **a record that is added or removed moves the release by at most C** (in the last: by at most C / M). Some
-# hold.
+# Here are five variations of the design. Somebody could write each of them in good faith. The network is small, with
+# two layers and two classes. A batch is a list of records `(x, label)`. Here x has 2 numbers, and label is 0 or 1. The
+# claim for the first four variations is: **a record that is added or removed moves the release by at most C**. For the
+# last one, the claim is C / M in place of C. Some of these claims hold.
 #
-# For each write `pair_...`, which returns three things: your verdict and the two batches that show it. One of them is
-# the other with one record more; each has 0 to 20 records.
+# For each variation, write `pair_...`. This function returns three things: your verdict, and two batches that show it.
+# One batch is the other batch with one record more. Each batch has 0 to 20 records.
 #
-# - `"fails", D, other`: these two are farther apart than claimed, by more than a thousandth of it. *Every* such pair
-#   is right. One is enough.
-# - `"holds", D, other`: nothing is farther apart, which takes a proof, for yourself; and these two are as far apart
-#   as claimed, up to a thousandth of it.
+# - `"fails", D, other`: the distance of the two releases exceeds the claimed bound by more than a thousandth of this
+#   bound. *Every* such pair is right, and one pair is enough.
+# - `"holds", D, other`: no pair exceeds the bound. Prove this for yourself. Your two batches attain the claimed bound,
+#   up to a thousandth of it.
 #
-# The releases are code, so that you can search before you think, or the other way round. Which sentence of part 3 does
-# each of those that fail offend?
+# The releases are given as code. So you can search for a pair by computer, or think first. Which sentence of part 3
+# does each wrong claim violate?
 
 # %% variants
 C, M = 0.5, 4
 W_NET, b_NET, B_NET = small_net([2, 4, 2], seed=9)
 
 
-def shorten(v, c):
-    """The vector v, shortened to the norm c if it is longer; zero stays zero."""
+def clip(v, c):
+    """The vector v, scaled down to the norm c if its norm is larger; zero stays zero."""
     norm = np.linalg.norm(v)
     return v if norm <= c else v * (c / norm)
 
@@ -370,72 +370,124 @@ def error(x, label):
     return dz[2][0]
 
 
-def parts(x, e, shown=None):
-    """What a record with the error e adds before any clip: for each layer the weights' part and the biases' part.
+def unclipped(x, e, fed=None):
+    """The direction of a record with the error e before any clip: for each layer (entries of weights, of biases).
 
-    B is shown e itself, or something in its place.
+    B multiplies the vector ``fed``, which is e itself if it is not given.
     """
     x = np.asarray(x, dtype=float)
     z = W_NET[1] @ x + b_NET[1]
-    dz = (B_NET[1] @ (e if shown is None else shown)) * (z > 0)
+    dz = (B_NET[1] @ (e if fed is None else fed)) * (z > 0)
     return [(np.outer(dz, x).ravel(), dz), (np.outer(e, np.maximum(z, 0)).ravel(), e)]
 
 
-def long_vector(layers):
-    """All parts of all layers as one vector."""
-    return np.concatenate([part for layer in layers for part in layer])
+def one_vector(layers):
+    """The entries of all layers as one vector."""
+    return np.concatenate([entries for layer in layers for entries in layer])
 
 
 def added(vectors):
-    """Their sum; zero if there are none."""
+    """The sum of the vectors; zero if there are none."""
     return sum(vectors, np.zeros(22))
 
 
 def distance(release, D, other):
-    """How far a release is moved from one batch to the other."""
+    """The distance of the releases of two batches."""
     return np.linalg.norm(release(D) - release(other))
 
 
 # %% [markdown]
-# #### "layers": *a record's part of each layer, weights and biases, is clipped to C; no layer moves by more, and so the
-# release moves by at most C.*
+# #### "layers": *we clip a record's direction in each layer, weights and biases, to C. No layer moves by more than C,
+# so the release moves by at most C.*
 #
-# #### "split": *there are two layers, so each record's part of a layer, weights and biases, is clipped to
-# $C / \sqrt 2$.*
+# #### "error": *a record's direction is proportional to its error. So we clip the error to C, before the top layer and
+# B use it.*
 #
-# #### "weights": *the norm in the clip is that of all weights, which are nearly all of the numbers there are. Weights
-# and biases are multiplied by the same $\min(1, C / \text{norm})$.*
+# A photonic device can compute the product with B by light [ohana2021:eq5]. Suppose that it accepts only vectors with
+# entries from {-1, 0, 1}. So we replace each entry of e by its sign if its size is at least a threshold, and by 0
+# otherwise. We multiply the product of B and this ternary vector by the norm $\|e\|$ of the error. The top layer
+# learns from e as before. In the next two variations, we compute each record's whole direction in this way. Then we
+# clip it to the norm C, with the weights and biases of both layers.
 #
-# #### "error": *a record's direction is in proportion to its error, so it is the error that is clipped to C, before it
-# is used at the top and by B.*
+# #### "own": *the threshold is half of the largest size of the entries of this record's error.*
+#
+# #### "batch": *the threshold is half of the largest size of the entries of all errors in the batch. This is safe,
+# because we clip each term to C after this.*
+#
+# The last variation is the design of part 2 with the error as it is. Only the divisor differs:
+#
+# #### "count": *every batch has at least M records. We divide the sum of the clipped directions by the number k of
+# records in the batch. So a record moves it by at most C / k, which is at most C / M.* For this variation, both batches
+# must have at least M = 4 records.
 
 
 # %% releases
 def release_layers(D):
     """Each layer clipped to C."""
-    terms = [parts(x, error(x, label)) for x, label in D]
-    return added(np.concatenate([shorten(np.concatenate(layer), C) for layer in term]) for term in terms)
-
-
-def release_split(D):
-    """Each of the two layers clipped to C / sqrt(2)."""
-    terms = [parts(x, error(x, label)) for x, label in D]
-    return added(np.concatenate([shorten(np.concatenate(layer), C / 2**0.5) for layer in term]) for term in terms)
-
-
-def release_weights(D):
-    """The norm taken without the biases."""
-
-    def clipped(layers):
-        norm = np.linalg.norm(np.concatenate([weights for weights, _ in layers]))
-        return long_vector(layers) * (C / max(norm, C))
-
-    return added(clipped(parts(x, error(x, label))) for x, label in D)
+    terms = [unclipped(x, error(x, label)) for x, label in D]
+    return added(np.concatenate([clip(np.concatenate(layer), C) for layer in term]) for term in terms)
 
 
 def release_error(D):
     """The error clipped to C."""
-    return added(long_vector(parts(x, shorten(error(x, label), C))) for x, label in D)
+    return added(one_vector(unclipped(x, clip(error(x, label), C))) for x, label in D)
+
+
+def ternary(e, threshold):
+    """The sign of every entry with a size of at least the threshold, and 0 for the other entries."""
+    return np.sign(e) * (np.abs(e) >= threshold)
+
+
+def optical(x, e, threshold):
+    """What a record adds if B multiplies its ternary error; the whole direction is clipped."""
+    return clip(one_vector(unclipped(x, e, np.linalg.norm(e) * ternary(e, threshold))), C)
+
+
+def release_own(D):
+    """A threshold for each record."""
+    both = [(x, error(x, label)) for x, label in D]
+    return added(optical(x, e, np.abs(e).max() / 2) for x, e in both)
+
+
+def release_batch(D):
+    """One threshold for all records."""
+    both = [(x, error(x, label)) for x, label in D]
+    largest = max((np.abs(e).max() for _, e in both), default=0.0)
+    return added(optical(x, e, largest / 2) for x, e in both)
+
+
+def release_count(D):
+    """The sum of the clipped directions, divided by the number of records."""
+    return added(clip(one_vector(unclipped(x, error(x, label))), C) for x, label in D) / len(D)
+
+
+# %% [markdown]
+# **Predict** first. At the end of this part, we draw 100 random pairs of batches. In each pair, one random record joins
+# five others. In how many of the 100 pairs does the distance of the releases exceed C? Guess this number for "layers",
+# "own" and "batch". Every guess between 0 and 100 gets the point.
+
+
+# %% guess solution=true
+def guess():
+    """A list with your three guesses, for "layers", "own" and "batch"."""
+    ### BEGIN SOLUTION
+    return [70, 0, 30]
+    ### END SOLUTION
+
+
+# %% guess_made points=1
+# 1 point: three numbers between 0 and 100
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps6_design").guess_made(guess)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_design", globals(), "guess_made")
 
 
 # %% pair_layers solution=true
@@ -461,52 +513,6 @@ from nfa.course.practice import check_it
 check_it("ps6_design", globals(), "variant_layers")
 
 
-# %% pair_split solution=true
-def pair_split():
-    """The verdict on "split", and two batches that are add-remove neighbours and show it."""
-    ### BEGIN SOLUTION
-    return "holds", [], [((3.0, -2.0), 0)]
-    ### END SOLUTION
-
-
-# %% variant_split points=1
-# 1 point: verdict and pair for "split"
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps6_design").variant_split(pair_split)
-### END HIDDEN TESTS
-
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps6_design", globals(), "variant_split")
-
-
-# %% pair_weights solution=true
-def pair_weights():
-    """The verdict on "weights", and two batches that are add-remove neighbours and show it."""
-    ### BEGIN SOLUTION
-    return "fails", [], [((0.0, 0.0), 0)]
-    ### END SOLUTION
-
-
-# %% variant_weights points=1
-# 1 point: verdict and pair for "weights"
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps6_design").variant_weights(pair_weights)
-### END HIDDEN TESTS
-
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps6_design", globals(), "variant_weights")
-
-
 # %% pair_error solution=true
 def pair_error():
     """The verdict on "error", and two batches that are add-remove neighbours and show it."""
@@ -528,52 +534,6 @@ checks("ps6_design").variant_error(pair_error)
 from nfa.course.practice import check_it
 
 check_it("ps6_design", globals(), "variant_error")
-
-# %% [markdown]
-# An optical device can show B only numbers from {-1, 0, 1}. So every entry of e becomes its sign where it is at least a
-# threshold in size, and 0 elsewhere; what B makes of that is multiplied by the error's own norm $\|e\|$. The top layer
-# learns from e as ever. In both of the following each record's whole direction, made in this way, is then clipped to
-# the norm C, weights and biases of both layers.
-#
-# #### "own": *the threshold is half of the largest entry (in size) of this record's error.*
-#
-# #### "batch": *the threshold is half of the largest entry (in size) of all errors in the batch; each term is still
-# clipped to C, after all that.*
-#
-# The last one is the design of part 2, with the error as it is, but for its divisor:
-#
-# #### "count": *every batch has at least M records. The sum of the clipped directions is divided by the number k of
-# records that are in the batch; so a record moves it by at most C / k, and that is at most C / M.* For this one both
-# batches must have at least M = 4 records.
-
-
-# %% more_releases
-def ternary(e, threshold):
-    """The sign of every entry that is at least the threshold in size, 0 of the others."""
-    return np.sign(e) * (np.abs(e) >= threshold)
-
-
-def optical(x, e, threshold):
-    """What a record adds if B is shown a ternary error, clipped as a whole."""
-    return shorten(long_vector(parts(x, e, np.linalg.norm(e) * ternary(e, threshold))), C)
-
-
-def release_own(D):
-    """Each record's own threshold."""
-    both = [(x, error(x, label)) for x, label in D]
-    return added(optical(x, e, np.abs(e).max() / 2) for x, e in both)
-
-
-def release_batch(D):
-    """One threshold for all records."""
-    both = [(x, error(x, label)) for x, label in D]
-    largest = max((np.abs(e).max() for _, e in both), default=0.0)
-    return added(optical(x, e, largest / 2) for x, e in both)
-
-
-def release_count(D):
-    """The sum of the clipped directions, divided by the number of records."""
-    return added(shorten(long_vector(parts(x, error(x, label))), C) for x, label in D) / len(D)
 
 
 # %% pair_own solution=true
@@ -647,33 +607,69 @@ from nfa.course.practice import check_it
 check_it("ps6_design", globals(), "variant_count")
 
 # %% [markdown]
-# Look at it: what a random record moves when it joins five others. Which variants would you have believed after 100
-# tries? Of those that fail, three show it by a single record and two only beside others: which are these two, and which
-# sentence of part 3 do both offend?
+# Now run the experiment, and compare it with your guess. The first plot has the distances of all pairs, sorted. Would
+# you have believed the wrong claim "batch" after 100 random pairs? Two of the wrong claims fail already for a single
+# record, and two fail only if the batch has other records. Which two are these, and which sentence of part 3 do they
+# violate?
 
 # %%
 import matplotlib.pyplot as plt
 
 rng = np.random.default_rng(0)
-releases = [release_layers, release_split, release_weights, release_error, release_own, release_batch]
-for release in releases:
+exceeds = []
+for release in (release_layers, release_own, release_batch):
     moved = []
     for _ in range(100):
         D = [(x, rng.integers(2)) for x in rng.normal(size=(6, 2))]
         moved.append(distance(release, D[1:], D) / C)
+    exceeds.append(int(np.sum(np.array(moved) > 1.001)))
     plt.plot(np.sort(moved), label=release.__name__.removeprefix("release_"))
 plt.axhline(1, color="k", lw=0.8)
-plt.xlabel("random neighbours, sorted")
+plt.xlabel("random pairs of batches, sorted")
 plt.ylabel("distance / C")
 plt.legend()
 plt.show()
+for name, mine, counted in zip(("layers", "own", "batch"), guess(), exceeds, strict=True):
+    print(f"{name}: my guess {mine}, counted {counted} of 100")
 
 # %% [markdown]
-# ## 5. Buy an epsilon (3 points)
+# **Question.** We replace the product with B by a real photonic device and a camera. Nobody knows the device's B
+# exactly, and its answers are noisy. We clip each record's whole direction to C, after the device has answered. Which
+# property of the device breaks the bound C?
 #
-# What training uses is the **mean**: S divided by the public m, and then Gaussian noise on every coordinate. The *noise
-# multiplier* z is the standard deviation of the noise, divided by how far a record that is added or removed moves what
-# the noise is added to [lee2020:lem1]. Which standard deviation has the noise on the mean?
+# - `"a"`: B drifts during the run with the temperature of the room, which does not depend on the records.
+# - `"b"`: The camera sets its exposure for a whole batch by the brightest image in this batch.
+# - `"c"`: The shot noise of an image is larger for a bright image. It depends on this image and on new randomness.
+
+
+# %% device solution=true
+def device():
+    """Two things: the letter and the reason, in at least eight words."""
+    ### BEGIN SOLUTION
+    return "b", "One bright record changes the exposure, and so the answers for all other records in its batch."
+    ### END SOLUTION
+
+
+# %% device_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps6_design").device_answer(device)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_design", globals(), "device_answer")
+
+# %% [markdown]
+# ## 5. Noise for a target epsilon (4 points, 18 minutes)
+#
+# Training uses the **mean**: S divided by the public m, with Gaussian noise on every coordinate. The *noise multiplier*
+# z is a number, not the $z^l$ of a layer. It is the standard deviation of the noise divided by the sensitivity under
+# add-remove [lee2020:lem1]. Which standard deviation does the noise on the mean have?
 
 
 # %% noise_std solution=true
@@ -699,9 +695,9 @@ from nfa.course.practice import check_it
 check_it("ps6_design", globals(), "std_value")
 
 # %% [markdown]
-# Everything else that an epsilon depends on is z, the rate q at which a record comes into a batch (Poisson sampling, a
-# coin for each record and step), the number of steps, and $\delta$. Below is nfa's accountant under a short name, with
-# whole orders [mironov2019:sec3.3] and the newer conversion [canonne2020:prop12], the one that problem set 3 builds.
+# The epsilon of a run depends on z, the sampling rate q, the number of steps, and $\delta$. With Poisson sampling, each
+# record is in a batch with probability q, independently of all other records and steps. The function `spent` is nfa's
+# accountant. It uses whole orders [mironov2019:sec3.3] and a newer conversion [canonne2020:prop12].
 
 # %% accountant
 from nfa.mechanism import Mechanism
@@ -711,7 +707,7 @@ ORDERS = np.arange(2, 65)
 
 
 def spent(z, q, steps, delta):
-    """The epsilon of that many steps with the noise multiplier z, under add-remove."""
+    """The epsilon of this many steps with the noise multiplier z, under add-remove."""
     step = Mechanism(
         law="gaussian",
         sensitivity=1.0,
@@ -724,14 +720,14 @@ def spent(z, q, steps, delta):
 
 
 # %% [markdown]
-# Find the least noise for a target: a z with `spent(z, q, steps, delta)` **at most** the target, and no more than
-# 0.1 % larger than it must be. More noise never costs more. (A call of `spent` takes some milliseconds. For little
-# noise it warns that orders below 2 could prove less, which does not matter here.)
+# Find the smallest noise multiplier for a target: a z with `spent(z, q, steps, delta)` **at most** the target. Your z
+# may be at most 0.1 % larger than the smallest such z. A larger z never has a larger epsilon. A call of `spent` takes
+# some milliseconds. For small z, the function warns that orders below 2 could prove less. You can ignore this warning.
 
 
 # %% least_noise solution=true
 def least_noise(target, q, steps, delta):
-    """The least noise multiplier z, to 0.1 %, for which the epsilon is at most the target; it is in 0.3 .. 30."""
+    """The smallest noise multiplier z, up to 0.1 %, with an epsilon of at most the target; z is between 0.3 and 30."""
     ### BEGIN SOLUTION
     low, high = 0.3, 30.0
     while high > 1.0005 * low:
@@ -742,7 +738,7 @@ def least_noise(target, q, steps, delta):
 
 
 # %% noise_enough points=1
-# 1 point: with this noise the epsilon is at most the target
+# 1 point: with this z, the epsilon is at most the target
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -750,7 +746,7 @@ checks("ps6_design").noise_enough(least_noise)
 ### END HIDDEN TESTS
 
 # %% noise_spare points=1
-# 1 point: with 0.1 % less noise it is above the target
+# 1 point: with a z that is 0.1 % smaller, the epsilon exceeds the target
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -764,29 +760,42 @@ from nfa.course.practice import check_it
 check_it("ps6_design", globals(), "noise_enough", "noise_spare")
 
 # %% [markdown]
-# **Predict**: for $\epsilon = 3$ and ten epochs of 60,000 records, batches of 256, 1024 and 4096. Which way does z go,
-# and which way the noise on the mean? Now why does nobody simply take the largest batch?
+# **Question.** A run has ten epochs of 60,000 records and the target $\epsilon = 3$ at $\delta = 10^{-5}$. We compare
+# batches of m = 256 and m = 4096 records, with q = m / 60,000. Which sentence is true?
+#
+# - `"a"`: z is the same for both batches, because each record is used ten times on average in both runs.
+# - `"b"`: z is larger for m = 4096, so the noise on the mean is also larger.
+# - `"c"`: z is larger for m = 4096, but the noise on the mean is smaller, because m grows by a larger factor than z.
+
+
+# %% larger_batch solution=true
+def larger_batch():
+    """Two things: the letter and the reason, in at least eight words."""
+    ### BEGIN SOLUTION
+    return "c", "The rate q is 16 times larger, so z grows by a factor 2, and we divide by 16 times more."
+    ### END SOLUTION
+
+
+# %% larger_batch_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps6_design").larger_batch_answer(larger_batch)
+### END HIDDEN TESTS
 
 # %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps6_design", globals(), "larger_batch_answer")
+
+# %%
+# to try it: why does nobody simply take the largest batch?
 for m in (256, 1024, 4096):
     z = least_noise(3.0, m / 60_000, 10 * 60_000 // m, 1e-5)
     print(f"batch {m:4}: {10 * 60_000 // m:4} steps, z = {z:.3f}, noise on the mean {noise_std(z, C=1.0, m=m):.2e}")
 
 # %% [markdown]
-# This release, with a choice of what B is shown, is the rule `nfa.rules.dp_dfa_joint`; what a record of the sum may do,
-# and that no smaller number holds, is [ours:joint-clip].
-#
-# ## 6. A device in place of B
-#
-# In words, for your teacher to read (no points from the machine). A photonic device shows every record's ternary error
-# to a scattering medium, and a camera reads what comes out [ohana2021:eq5]. Nobody knows its B exactly. It is noisy, it
-# saturates, some pixels are dead. Your bound speaks of none of that: it holds *whatever the device answers*, if the
-# device keeps a promise.
-#
-# 1. Which promise? Say it in one sentence, and say where the proof uses it.
-# 2. Which of these keep it, and why: shot noise of every image; an exposure that is set by the brightest image of the
-#    batch; a B that drifts with the temperature of the room; light of the image before, which the camera has not
-#    forgotten; eight bits of which the camera always uses the same range?
-# 3. The device returns the double of what it should for one record in a thousand. What does that cost in privacy?
-#
-# *Your answer, in at most ten sentences:*
+# The rule `nfa.rules.dp_dfa_joint` computes this release, with a choice of what B multiplies. The statement
+# [ours:joint-clip] has the proof of the bound, and shows that no smaller bound holds.

@@ -4,16 +4,16 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 """
 
 # %% biases_forgotten score=19 fails=["norms_values"]
-# took the norm of the weights' part alone; everything later is built on it
+# computed the norm of the weights alone; later exercises use this norm
 ("norms", " + 1) for l", ") for l")
 
 # %% one_for_all_biases score=19 fails=["norms_values"]
-# added the 1 of the biases once for all layers, not to the square of each layer's input
+# added the 1 of the biases once for all layers, and not for each layer
 ("norms", "np.sqrt(sum(", "np.sqrt(1 + sum(")
 ("norms", " + 1) for l", ") for l")
 
 # %% triangle score=19 fails=["norms_values"]
-# added the norms of the layers up: never too short, and not the norm of the whole
+# added the norms of the layers, which is at least the norm of the whole direction
 (
     "norms",
     "np.sqrt(sum((dz[l] ** 2).sum(axis=1) * ((h[l - 1] ** 2).sum(axis=1) + 1) for",
@@ -22,11 +22,11 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("norms", "L + 1)))", "L + 1))")
 
 # %% what_it_puts_out score=19 fails=["norms_values"]
-# paired dz[l] with h[l], which has as many rows and so raises nothing
+# paired dz[l] with h[l], which has the same number of rows, so no error is raised
 ("norms", "h[l - 1]", "h[l]")
 
 # %% outer_by_einsum score=19 fails=["norms_memory"]
-# the right norms, of outer products that einsum lays out in full
+# computed the right norms from outer products that einsum forms
 (
     "norms",
     "(dz[l] ** 2).sum(axis=1) * ((h[l - 1] ** 2).sum(axis=1) + 1)",
@@ -35,7 +35,7 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 
 
 # %% row_of_ones score=19 fails=["norms_memory"]
-# one record at a time, each still formed
+# formed the direction of one record at a time
 # %% norms
 def norms(dz, h):
     found = []
@@ -45,21 +45,21 @@ def norms(dz, h):
     return np.array(found)
 
 
-# %% mean_of_the_batch score=19 fails=["sum_length"]
-# divided by the number of records, out of habit
-("joint_sum", "h[l - 1][fine]", "h[l - 1][fine] / len(long)")
-("joint_sum", "kept.sum(axis=0)", "kept.sum(axis=0) / len(long)")
+# %% mean_of_the_batch score=19 fails=["sum_norm"]
+# divided by the number of records
+("joint_sum", "h[l - 1][fine]", "h[l - 1][fine] / len(every)")
+("joint_sum", "kept.sum(axis=0)", "kept.sum(axis=0) / len(every)")
 
 
 # %% each_layer_to_C score=19 fails=["sum_direction"]
-# clipped every layer by itself
+# clipped each layer by itself
 # %% joint_sum
 def joint_sum(dz, h, C):
     dW, db = [None], [None]
     for d, a in zip(dz[1:], h):
-        long = norms([None, d], [a])
-        ok = np.isfinite(long)
-        w = np.minimum(1, C / np.maximum(long[ok], 1e-30))[:, None]
+        every = norms([None, d], [a])
+        ok = np.isfinite(every)
+        w = np.minimum(1, C / np.maximum(every[ok], 1e-30))[:, None]
         dW.append((w * d[ok]).T @ a[ok])
         db.append((w * d[ok]).sum(0))
     return dW, db
@@ -67,15 +67,15 @@ def joint_sum(dz, h, C):
 
 # %% root_forgotten score=19 fails=["sum_direction"]
 # compared C with the square of the norm
-("joint_sum", "long = norms(dz, h)", "long = norms(dz, h) ** 2")
+("joint_sum", "every = norms(dz, h)", "every = norms(dz, h) ** 2")
 
 # %% biases_not_weighed score=19 fails=["sum_direction"]
-# weighed the weights' part and gave the biases the plain sum
+# clipped the weights, and added the biases without a clip
 ("joint_sum", "kept.sum(axis=0)", "dz[l][fine].sum(axis=0)")
 
 
 # %% batch_clipped score=19 fails=["sum_direction"]
-# added first and clipped the sum, by C for every record
+# added first, and clipped the sum to C times the number of records
 # %% joint_sum
 def joint_sum(dz, h, C):
     good = [i for i, n in enumerate(norms(dz, h)) if math.isfinite(n)]
@@ -87,44 +87,36 @@ def joint_sum(dz, h, C):
 
 
 # %% everyone_gets_C score=19 fails=["sum_direction"]
-# gave every record the length C, short ones too
-("joint_sum", "np.maximum(long[fine], C)", "np.where(long[fine] > 0, long[fine], 1)")
+# scaled every record to the norm C, also small ones
+("joint_sum", "np.maximum(every[fine], C)", "np.where(every[fine] > 0, every[fine], 1)")
 
 # %% zero_times_infinity score=19 fails=["sum_any"]
-# the weight of an infinite direction is 0, and 0 times infinity is nan
-("joint_sum", "np.isfinite(long)", "np.full(len(long), True)")
+# gave an infinite direction the factor 0, and 0 times infinity is nan
+("joint_sum", "np.isfinite(every)", "np.full(len(every), True)")
 
 # %% zero_divided score=19 fails=["sum_any"]
 # Python's own division, which raises for a direction of zero
-("joint_sum", "C / np.maximum(long[fine], C)", "np.array([min(1.0, C / float(n)) for n in long[fine]])")
+("joint_sum", "C / np.maximum(every[fine], C)", "np.array([min(1.0, C / float(n)) for n in every[fine]])")
 
 # %% at_random_angles score=19 fails=["moves_record"]
-# took two clipped directions to be orthogonal, as long random vectors nearly are
+# assumed that two clipped directions are orthogonal, as random vectors nearly are
 ("moves", "2 * C", "math.sqrt(2) * C")
 
 # %% conventions_swapped score=19 fails=["moves_record"]
-# two for a record that comes, one for a record that is exchanged
+# took 2 C for an added record, and C for a replaced record
 ("moves", 'C if relation == "add-remove" else 2 * C', 'C if relation == "replace-one" else 2 * C')
 
-# %% only_the_label score=19 fails=["moves_label"]
-# thought that a label moves half as much as a record, since the input stays
-("moves", '== "add-remove"', '!= "replace-one"')
-
-# %% softmax_errors score=19 fails=["moves_label"]
-# two errors of one input differ by at most sqrt(2): right of the errors, and not of what is clipped
-("moves", "2 * C", '2 * C if relation == "replace-one" else min(2 * C, C * math.sqrt(2))')
-
 # %% as_in_the_paper score=19 fails=["premises_needed"]
-# asked for the spectral norm of B and the slope, as the papers' bounds do
+# listed the spectral norm of B and the derivative, which the papers' bounds need
 ("premises", "[1, 3, 6]", "[1, 3, 4, 5, 6]")
 
 # %% after_the_clip score=19 fails=["premises_needed"]
-# overlooked what may happen between the clip and the sum
+# overlooked changes between the clip and the sum
 ("premises", "[1, 3, 6]", "[1, 3]")
 
 
 # %% likeliest_label score=19 fails=["attains_C"]
-# a far input with the label that the network gives it: the error is 0 there
+# took a large input with its most likely label, for which the error is 0
 # %% attain
 def attain(W, b, B, C):
     best = None
@@ -138,7 +130,7 @@ def attain(W, b, B, C):
 
 
 # %% through_B score=19 fails=["attains_C"]
-# made the first layer's part as long as C, which takes a B that is not 0
+# gave the direction of the first layer the norm C, which needs a B that is not 0
 # %% attain
 def attain(W, b, B, C):
     x = np.random.default_rng(8).normal(size=np.shape(W[1])[1])
@@ -149,44 +141,13 @@ def attain(W, b, B, C):
     return 10 * C / (fed_back[label] * np.linalg.norm(x)) * x, label
 
 
-# %% far_away score=19 fails=["attains_2C"]
-# a far input, whose likely label has next to no error
-# %% opposite
-def opposite(W, b, B, C):
-    x = np.zeros(W[1].shape[1])
-    x[0] = 1e6
-    return x
-
-
-# %% from_both_sides score=19 fails=["attains_2C"]
-# looked for an input that is long on average over its two labels
-# %% opposite
-def opposite(W, b, B, C):
-    rng = np.random.default_rng(3)
-    tries = 50 * rng.normal(size=(200, W[1].shape[1]))
-    both = sum(norms(*signals(W, b, B, tries, np.tile(y, (200, 1)))) for y in ([1.0, 0.0], [0.0, 1.0]))
-    return tries[np.argmax(both)]
-
-
 # %% no_layer_exceeds score=19 fails=["variant_layers"]
-# believed the argument, with a record of which a single layer is long
+# believed the argument, with a record that has a large direction in one layer only
 ("pair_layers", '"fails", [], [((3.0, -2.0), 0)]', '"holds", [((0.0, 0.0), 1)], [((0.0, 0.0), 1), ((0.2, 0.1), 0)]')
-
-# %% refuted_in_vain score=19 fails=["variant_split"]
-# was sure that layers clipped apart must fail
-("pair_split", '"holds", [], [((3.0, -2.0), 0)]', '"fails", [((8.0, -8.0), 1)], [((8.0, -8.0), 1), ((8.0, -8.0), 0)]')
-
-# %% too_short_to_show score=19 fails=["variant_split"]
-# says rightly that it holds, with a record that is not clipped in both layers
-("pair_split", "[((3.0, -2.0), 0)]", "[((-1.0, -1.0), 1)]")
-
-# %% nearly_all_numbers score=19 fails=["variant_weights"]
-# took a long input, for which the biases' part is small
-("pair_weights", '"fails", [], [((0.0, 0.0), 0)]', '"holds", [], [([400.0, -300.0], 0)]')
 
 
 # %% in_proportion score=19 fails=["variant_error"]
-# a record near 0, which the error's clip does hold below C
+# took a record with x near 0, for which the clip of the error is enough
 # %% pair_error
 def pair_error():
     one = ([0.1, -0.05], 1)
@@ -194,7 +155,7 @@ def pair_error():
 
 
 # %% own_by_rounding score=19 fails=["variant_own"]
-# thought that the jump of a threshold breaks the bound of one record too
+# thought that the jump at a threshold also breaks the bound for the record's own threshold
 # %% pair_own
 def pair_own():
     D = [((3.0, 3.0), 1), ((-3.0, 2.0), 1)]
@@ -202,44 +163,44 @@ def pair_own():
 
 
 # %% replaced_the_bright_one score=19 fails=["variant_batch"]
-# far apart, and no neighbours: one record was replaced by another
+# replaced a record, so the two batches are no add-remove neighbours
 ("pair_batch", "* 10", "* 9")
 ("pair_batch", "D, [*D, ((3.0, 3.0), 0)]", "[*D, ((3.0, 3.0), 0)], [*D, ((1.0, 1.0), 1)]")
 
 
 # %% alone_in_the_batch score=19 fails=["variant_batch"]
-# tried single records, which set their own threshold
+# tried only single records, which set their own threshold
 # %% pair_batch
 def pair_batch():
     return "holds", [], [((2.0, -2.0), 0)]
 
 
 # %% fewer_than_M score=19 fails=["variant_count"]
-# a record alone, where a batch has at least four
+# took a batch of one record, but each batch has at least four
 ("pair_count", "[((0.0, 0.0), 1)] * 4", "[((3.0, 3.0), 0)]")
 ("pair_count", "[*D, ((0.0, 0.0), 0)]", "[*D, ((3.0, 3.0), 1)]")
 
 # %% all_alike score=19 fails=["variant_count"]
-# one more of the same, which does not move a mean
+# added a copy of a record, which does not move a mean
 ("pair_count", "((0.0, 0.0), 1)", "((4.0, -1.0), 0)")
 ("pair_count", "[*D, ((0.0, 0.0), 0)]", "[*D, *D[:1]]")
 
 # %% noise_of_the_sum score=19 fails=["std_value"]
-# the standard deviation for the sum, where the noise is on the mean
+# gave the standard deviation for the sum, but the noise is added to the mean
 ("noise_std", " / m", "")
 
 # %% averaged_noise score=19 fails=["std_value"]
-# divided by the root of m, as if every record brought noise of its own
+# divided by the square root of m, as if every record had noise of its own
 ("noise_std", "/ m", "/ np.sqrt(m)")
 
 # %% lower_end score=19 fails=["noise_enough"]
-# halved to the last digit, and returned the end that is above the target
+# returned the end of the interval with an epsilon above the target
 ("least_noise", "1.0005 * low", "1.0001 * low")
 ("least_noise", "return high", "return low")
 
 
 # %% on_a_grid score=19 fails=["noise_spare"]
-# stepped through multipliers by two hundredths
+# tried multipliers in steps of 0.02
 # %% least_noise
 def least_noise(target, q, steps, delta):
     for z in np.arange(0.5, 30, 0.02):
@@ -248,12 +209,41 @@ def least_noise(target, q, steps, delta):
 
 
 # %% one_epoch score=19 fails=["noise_enough"]
-# counted one epoch of steps, whatever the run has
+# counted the steps of one epoch instead of all steps
 ("least_noise", "spent(middle, q, steps, delta)", "spent(middle, q, round(1 / q), delta)")
 
 
+# %% guessed_a_share score=19 fails=["guess_made"]
+# gave one number for all three variations
+("guess", "[70, 0, 30]", "30")
+
+# %% one_term_changes score=19 fails=["label_only_answer"]
+# thought that the term of one record moves by at most C when its label changes
+("label_only", '"c"', '"a"')
+
+# %% difference_of_errors score=19 fails=["label_only_answer"]
+# applied the distance of two softmax errors to clipped directions
+("label_only", '"c"', '"b"')
+
+# %% unknown_matrix score=19 fails=["device_answer"]
+# thought that the bound needs a B that does not change
+("device", '"b"', '"a"')
+
+# %% same_use_same_noise score=19 fails=["larger_batch_answer"]
+# thought that z depends on the number of epochs alone
+("larger_batch", '"c"', '"a"')
+
+# %% no_reason score=19 fails=["larger_batch_answer"]
+# gave a letter and hardly a reason
+(
+    "larger_batch",
+    "The rate q is 16 times larger, so z grows by a factor 2, and we divide by 16 times more.",
+    "It is obvious.",
+)
+
+
 # %% infinite_loop score=19 fails=["attains_C"]
-# doubles an input until its direction is long enough, for a label whose error goes to 0
+# doubles an input until its direction is large enough, for a label with an error that goes to 0
 # %% attain
 def attain(W, b, B, C):
     x = np.ones(W[1].shape[1])
@@ -265,8 +255,8 @@ def attain(W, b, B, C):
         x = np.minimum(2 * x, 1e6)
 
 
-# %% tampered score=17 fails=["sum_direction", "sum_length", "premises_needed"]
-# returned zeros and all sentences, and rewrote the graded cells so that they pass; they are put back before grading
+# %% tampered score=17 fails=["sum_direction", "sum_norm", "premises_needed"]
+# returned zeros and all sentences, and rewrote graded cells so that they pass; grading restores these cells
 # %% joint_sum
 def joint_sum(dz, h, C):
     return [None, *(np.zeros((d.shape[1], a.shape[1])) for d, a in zip(dz[1:], h))], [
@@ -283,15 +273,15 @@ def premises():
 # %% sum_direction
 assert True
 
-# %% sum_length
+# %% sum_norm
 print("all checks passed")
 
 # %% premises_needed
 pass
 
 
-# %% typical_length_clipped score=18 fails=["sum_direction", "sum_any"]
-# gave all records the weight that clips their mean norm
+# %% mean_norm_clipped score=18 fails=["sum_direction", "sum_any"]
+# multiplied all records by the factor that clips their mean norm
 # %% joint_sum
 def joint_sum(dz, h, C):
     weight = min(1.0, C / float(np.mean(norms(dz, h))))
@@ -299,48 +289,29 @@ def joint_sum(dz, h, C):
     return dW, [None, *(weight * d.sum(axis=0) for d in dz[1:])]
 
 
-# %% labels_move_less score=19 fails=["moves_label"]
-# thought that half of a direction stays when the label alone changes
-("moves", "2 * C", '2 * C if relation == "replace-one" else math.sqrt(2) * C')
-
 # %% hidden_layers_alone score=19 fails=["norms_values"]
 # left the top layer out of the norm
 ("norms", "range(1, L + 1)", "range(1, max(L, 2))")
 
 # %% rows_that_are_zero_only score=19 fails=["sum_any"]
-# looked for nan and not for infinity
-("joint_sum", "np.isfinite(long)", "~np.isnan(long)")
+# tested for nan, but not for infinity
+("joint_sum", "np.isfinite(every)", "~np.isnan(every)")
 
 # %% half_of_the_noise score=19 fails=["std_value"]
-# had the sensitivity of a record that is replaced in the noise
+# used the sensitivity for a replaced record in the noise
 ("noise_std", '"add-remove"', '"replace-one"')
 
 
-# %% no_input score=19 fails=["attains_2C"]
-# took no input, where both classes are as likely only if the biases are small
-# %% opposite
-def opposite(W, b, B, C):
-    return np.zeros(W[1].shape[1])
-
-
-# %% longest_of_one_label score=19 fails=["attains_2C"]
-# looked at one of the two labels
-("opposite", "for label in (0, 1)", "for label in (1, 1)")
-
-# %% longer_of_two score=19 fails=["attains_2C"]
-# made the longer of the two terms long
-("opposite", "np.minimum", "np.maximum")
-
 # %% starts_too_high score=19 fails=["noise_spare"]
-# searched from 0.6 on
+# searched only above 0.6
 ("least_noise", "0.3, 30.0", "0.6, 30.0")
 
 # %% top_layer_forgotten score=19 fails=["norms_values"]
-# left the top layer out of the norm, by a range that ends too early
+# left the top layer out of the norm, because the range ends too early
 ("norms", "range(1, L + 1)", "range(1, L)")
 
 # %% wrong_axis score=19 fails=["norms_values"]
-# added over the records in one of the two factors
+# summed over the records in one of the two factors
 ("norms", "(dz[l] ** 2).sum(axis=1)", "(dz[l] ** 2).sum(axis=0)")
 
 # %% a_layer_less score=19 fails=["sum_direction"]
@@ -351,9 +322,9 @@ def opposite(W, b, B, C):
 # multiplied by the norm
 ("joint_sum", "C / np.maximum", "C * np.maximum")
 
-# %% norm_and_a_bit score=19 fails=["sum_length"]
-# added a little to the norm, which is much for a small C
-("joint_sum", "np.maximum(long[fine], C)", "(np.maximum(long[fine], C) + 1e-8)")
+# %% norm_and_a_bit score=19 fails=["sum_norm"]
+# added 1e-8 to the norm, which is large compared with a small C
+("joint_sum", "np.maximum(every[fine], C)", "(np.maximum(every[fine], C) + 1e-8)")
 
 # %% slips
 # one slip in the reference solution, and the one graded cell that it must fail
@@ -367,13 +338,22 @@ def opposite(W, b, B, C):
 ("norms", "np.sqrt(sum(", "np.sqrt(list(", "norms_values")
 ("joint_sum", "kept.T @ h[l - 1][fine]", "h[l - 1][fine].T @ kept", "sum_direction")
 ("joint_sum", "h[l - 1][fine]", "h[l][fine]", "sum_direction")
-("joint_sum", "np.maximum(long[fine], C)", "np.minimum(long[fine], C)", "sum_direction")
-("joint_sum", "np.maximum(long[fine], C)", "long[fine]", "sum_direction")
-("joint_sum", "weight = C /", "weight = 1 /", "sum_length")
-("joint_sum", "C / np.maximum(long[fine], C)", "C / np.maximum(long[fine], C) / max(len(long), 1)", "sum_length")
+("joint_sum", "np.maximum(every[fine], C)", "np.minimum(every[fine], C)", "sum_direction")
+("joint_sum", "np.maximum(every[fine], C)", "every[fine]", "sum_direction")
+("joint_sum", "weight = C /", "weight = 1 /", "sum_norm")
+("joint_sum", "C / np.maximum(every[fine], C)", "C / np.maximum(every[fine], C) / max(len(every), 1)", "sum_norm")
 ("moves", "else 2 * C", "else C", "moves_record")
 ("moves", "return C if", "return 2 * C if", "moves_record")
 ("least_noise", "return high", "return low", "noise_enough")
 ("least_noise", "1.0005", "1.05", "noise_spare")
 ("least_noise", "<= target", ">= target", "noise_spare")
 ("least_noise", "spent(middle, q, steps, delta)", "spent(middle, q, 1, delta)", "noise_enough")
+(
+    "label_only",
+    "With two classes the errors are opposite, so the two clipped terms can be opposite vectors of norm C.",
+    "2 C",
+    "label_only_answer",
+)
+("device", '"b"', '"c"', "device_answer")
+("larger_batch", '"c"', '"b"', "larger_batch_answer")
+("guess", "[70, 0, 30]", "[70, -1, 30]", "guess_made")

@@ -8,63 +8,59 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("estimate", " / sigma", "")
 
 # %% sigma_squared score=19 fails=["estimate_sigma"]
-# divided u by sigma squared, as the paper does zeta
+# divided u by the square of sigma, as the paper divides zeta
 ("estimate", " / sigma", " / sigma**2")
 
-# %% sigma_for_variance score=18 fails=["estimate_direction"]
+# %% sigma_for_variance score=19 fails=["estimate_direction"]
 # took sigma for the variance of the noise
-("estimate", "felt = loss(z + sigma * u)", "u = np.sqrt(sigma) * u\n    felt = loss(z + u)")
+("estimate", "noisy = loss(z + sigma * u)", "u = np.sqrt(sigma) * u\n    noisy = loss(z + u)")
 
 # %% sum_for_mean score=19 fails=["estimate_K"]
 # summed over the draws without 1/K
 ("estimate", ".mean(axis=0)", ".sum(axis=0)")
 
-# %% mean_over_records score=18 fails=["estimate_direction"]
+# %% mean_over_records score=19 fails=["estimate_direction"]
 # took the mean over the records in place of the draws
 ("estimate", ".mean(axis=0)", ".mean(axis=1)")
 
-# %% shared_noise score=18 fails=["estimate_direction"]
+# %% shared_noise score=19 fails=["estimate_direction"]
 # gave every record the noise of the first one
-("estimate", "felt = loss", "u = u[:, :1, :]\n    felt = loss")
+("estimate", "noisy = loss", "u = u[:, :1, :]\n    noisy = loss")
 
 # %% true_gradient score=19 fails=["quartic"]
-# gave the derivative without noise for the mean
+# gave the derivative of the loss itself for the mean
 ("mean_of_quartic", "return 7.0", "return 4.0")
 
 # %% baseline_sign score=19 fails=["baseline_values"]
 # added the baseline
-("baseline", "loss(v) - calm", "loss(v) + calm")
+("baseline", "loss(v) - without_noise", "loss(v) + without_noise")
 
 # %% baseline_of_draws score=19 fails=["baseline_values"]
-# took the average of the same draws' losses for the baseline
-("baseline", "calm = loss(z)", "calm = loss(z + sigma * u).mean(axis=0)")
+# used the average of the same draws' losses as the baseline
+("baseline", "without_noise = loss(z)", "without_noise = loss(z + sigma * u).mean(axis=0)")
 
 # %% fresh_noise score=19 fails=["antithetic_values"]
-# drew fresh noise for the mirrored half of a pair
+# drew new noise for the second half of a pair
 ("antithetic", "-u", "np.random.default_rng(0).standard_normal(u.shape)")
 
 # %% no_half score=19 fails=["antithetic_values"]
-# forgot the half of a pair's difference
+# did not halve the difference of a pair
 ("antithetic", " / 2", "")
 
 # %% pair_sum score=19 fails=["antithetic_values"]
 # added the two losses of a pair
 ("antithetic", "+ estimate", "- estimate")
 
-# %% average_is_fine score=19 fails=["own_average_factor"]
-# thought the average of the same draws leaves the mean as it is
-("own_average", "1 - 1 / K", "1.0")
-
 # %% std_for_variance score=19 fails=["exponents_plain"]
 # gave the exponents of the standard deviation
 ("exponents", '"K": -1, "sigma": -2, "loss": 2', '"K": -0.5, "sigma": -1, "loss": 1')
 
 # %% misprint score=19 fails=["exponents_plain"]
-# believed Equation 22's misprint
+# believed the misprint of Equation 22
 ("exponents", '"loss": 2', '"loss": 1')
 
 # %% bias_linear score=19 fails=["exponents_rest"]
-# thought the bias in proportion to sigma
+# thought that the bias is proportional to sigma
 ("exponents", '"bias_sigma": 2', '"bias_sigma": 1')
 
 # %% off_by_one_layer score=18 fails=["ulr_direction"]
@@ -72,11 +68,11 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("ulr", "h[l - 1]", "h[min(l, L - 1)]")
 
 # %% wrong_step score=18 fails=["ulr_direction"]
-# ran the layers above from h in place of z
+# passed h in place of z to the layers above
 ("ulr", "z[l], u[l]", "h[l] if l < L else z[l], u[l]")
 
 # %% dw_transposed score=18 fails=["ulr_direction"]
-# returned dW[l] with rows and columns exchanged
+# exchanged rows and columns of dW[l]
 ("ulr", "g.T @ h[l - 1]", "h[l - 1].T @ g")
 
 # %% sum_over_records score=19 fails=["ulr_scale"]
@@ -93,8 +89,36 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("train", "W[l] -=", "W[l] +=")
 ("train", "b[l] -=", "b[l] +=")
 
+# %% guessed_in_percent score=19 fails=["guess_made"]
+# wrote percentages
+("guess", "[0.001, 0.1]", "[0.1, 10]")
+
+# %% average_is_fine score=19 fails=["own_average_answer"]
+# thought that the average of the same draws does not change the mean
+("own_average", '"b"', '"a"')
+
+# %% no_reason score=19 fails=["own_average_answer"]
+# gave a letter and hardly a reason
+(
+    "own_average",
+    "For K = 1 the difference is zero, and only the losses of the K - 1 other draws are independent.",
+    "It is obvious.",
+)
+
+# %% clip_keeps_the_noise score=19 fails=["enough_records_answer"]
+# thought that a clip does not change the variance
+("enough_records", '"c"', '"a"')
+
+# %% more_draws score=19 fails=["enough_records_answer"]
+# thought that a larger K gives the clipped estimates more variance
+("enough_records", '"c"', '"b"')
+
+# %% too_few_draws score=19 fails=["outlier_answer"]
+# thought that a larger K hides the outlier
+("outlier", '"b"', '"a"')
+
 # %% infinite_loop score=19 fails=["train_learns"]
-# a loop that never ends
+# wrote a loop that never ends
 ("train", "np.zeros(steps)", "[]")
 ("train", "for t in range(steps):", "while len(losses) < steps:")
 (
@@ -113,50 +137,34 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 
 # %% controller_variance score=19 fails=["controller_value"]
 # returned the variance in place of sigma
-("controller", "np.sqrt(least / K) / (C * sigma_0)", "least / (K * C**2 * sigma_0**2)")
+("controller", "np.sqrt(smallest / K) / (C * sigma_0)", "smallest / (K * C**2 * sigma_0**2)")
 
 # %% loss_not_squared score=19 fails=["controller_value"]
 # did not square the losses in Equation 8
-("controller", "loss[:, None] ** 2", "loss[:, None]")
+("controller", "losses[:, None] ** 2", "losses[:, None]")
 
 # %% forgot_K score=19 fails=["controller_value"]
 # left K out of Equation 8
-("controller", "least / K", "least")
-
-# %% records_unsquared score=19 fails=["records_value"]
-# forgot the square of sigma_0
-("records_needed", "sigma_0**2", "sigma_0")
-
-# %% records_each score=19 fails=["records_value"]
-# thought each clipped record may have variance C^2 in every direction
-("records_needed", " * d", "")
+("controller", "smallest / K", "smallest")
 
 # %% clips_the_sum score=19 fails=["printed_values"]
 # clipped the sum in place of each record
 (
     "printed",
-    "np.clip(loss * xi / (sigma * np.sqrt(K)), -C, C).sum(axis=1)",
-    "np.clip((loss * xi).sum(axis=1) / (sigma * np.sqrt(K)), -C, C)",
+    "np.clip(losses * xi / (sigma * np.sqrt(K)), -C, C).sum(axis=1)",
+    "np.clip((losses * xi).sum(axis=1) / (sigma * np.sqrt(K)), -C, C)",
 )
 
 # %% own_sigma score=19 fails=["printed_values"]
-# gave each record a sigma of its own
-("printed", "controller(np.ones((len(loss), 1)), loss, K, C, sigma_0)", "loss / (np.sqrt(K) * C * sigma_0)")
-
-# %% complement score=19 fails=["outlier_value"]
-# gave the chance that the outlier is not clipped
-("outlier", "0.803", "0.197")
-
-# %% still_gaussian score=19 fails=["outlier_value"]
-# thought the sum is N(0, 16) with the outlier too
-("outlier", "0.803", "4 * 0.001 * np.exp(-1 / 32) / np.sqrt(2 * np.pi * 16)")
+# gave each record its own sigma
+("printed", "controller(np.ones((len(losses), 1)), losses, K, C, sigma_0)", "losses / (np.sqrt(K) * C * sigma_0)")
 
 # %% clips_entries score=19 fails=["sound_clip"]
-# clipped every entry by itself
+# clipped each entry by itself
 ("sound", "(g / np.maximum(1, norm / C))", "np.clip(g, -C, C)")
 
 # %% normalises score=19 fails=["sound_clip"]
-# lengthened short estimates to C
+# scaled small estimates up to C
 ("sound", "np.maximum(1, norm / C)", "(np.maximum(norm, 1e-12) / C)")
 
 # %% clips_after_sum score=19 fails=["sound_clip"]
@@ -169,12 +177,12 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("sound", ".sum(axis=0) + sigma_0 * C * xi", ".sum(axis=0)")
 
 # %% noise_variance score=19 fails=["sound_noise"]
-# took the variance of the noise for its standard deviation
+# used the variance of the noise as its standard deviation
 ("sound", "+ sigma_0 * C * xi", "+ (sigma_0 * C) ** 2 * xi")
 
 
-# %% tampered score=16 fails=["estimate_direction", "estimate_K", "estimate_sigma"]
-# returned zeros, and rewrote the graded cells so that they pass; they are put back before grading
+# %% tampered score=17 fails=["estimate_direction", "estimate_K", "estimate_sigma"]
+# returned zeros and rewrote the graded cells so that they pass; grading restores these cells
 # %% estimate
 def estimate(loss, z, u, sigma):
     return 0 * z
@@ -190,52 +198,52 @@ print("all checks passed")
 pass
 
 # %% one_length_for_all score=19 fails=["sound_clip"]
-# clipped the estimates as one long vector, to C times the root of their number
+# clipped all estimates as one long vector, to C times the square root of their number
 ("sound", "np.linalg.norm(g, axis=1, keepdims=True)", "np.linalg.norm(g) / np.sqrt(len(g))")
 
 # %% mean_for_baseline score=19 fails=["baseline_values"]
 # subtracted the mean loss of the batch from every record's
-("baseline", "calm = loss(z)", "calm = loss(z).mean()")
+("baseline", "without_noise = loss(z)", "without_noise = loss(z).mean()")
 
 # %% mean_in_the_controller score=19 fails=["controller_value"]
-# took the mean over the records for their sum
-("controller", "least / K", "least / len(h) / K")
+# took the mean over the records in place of the sum
+("controller", "smallest / K", "smallest / len(h) / K")
 
-# %% draws_not_scaled score=18 fails=["estimate_direction"]
-# asked the loss at z + u
+# %% draws_not_scaled score=19 fails=["estimate_direction"]
+# computed the loss at z + u
 ("estimate", "z + sigma * u", "z + u")
 
 # %% clips_by_the_square score=19 fails=["sound_clip"]
-# divided long estimates by the square of what they are too long
+# divided large estimates by the square of norm / C
 ("sound", "norm / C", "norm**2 / C**2")
 
-# %% noise_of_one_record score=19 fails=["controller_value"]
-# put the losses in where their squares belong
-("controller", "(h * loss[:, None] ** 2).T @ h", 'np.einsum("m,mi,mj->ij", loss, h, h)')
+# %% losses_for_squares score=19 fails=["controller_value"]
+# used the losses in place of their squares
+("controller", "(h * losses[:, None] ** 2).T @ h", 'np.einsum("m,mi,mj->ij", losses, h, h)')
 
 # %% frozen_below score=19 fails=["train_learns"]
-# moved the top layer alone
+# trained only the top layer
 ("train", "for l in range(1, L + 1)", "for l in range(L, L + 1)")
 
 # %% frozen_biases score=19 fails=["train_learns"]
-# forgot to move the biases
+# did not train the biases
 ("train", "b[l] -= eta * db[l]", "pass")
 
 # %% one_draw_a_record score=19 fails=["train_learns"]
-# drew once for each record, whatever K is
+# drew once for each record instead of K times
 ("train", "standard_normal((K, ", "standard_normal((1, ")
 
 # %% sigma_of_the_example score=19 fails=["train_learns"]
-# left the sigma in that was tried first
+# used a fixed sigma in place of the argument
 ("train", "y, u, sigma)", "y, u, 0.5)")
 
 # %% eta_left_out score=19 fails=["train_learns"]
-# subtracted the direction itself
+# left out eta
 ("train", "eta * dW[l]", "dW[l]")
 ("train", "eta * db[l]", "db[l]")
 
 # %% eta_left_out_of_biases score=19 fails=["train_learns"]
-# subtracted the direction itself from the biases
+# left out eta for the biases
 ("train", "eta * db[l]", "db[l]")
 
 # %% uniform_draws score=19 fails=["train_learns"]
@@ -243,7 +251,7 @@ pass
 ("train", "standard_normal((", "uniform(-np.sqrt(3), np.sqrt(3), (")
 
 # %% noise_of_positive_sign score=19 fails=["train_learns"]
-# drew between 0 and 1
+# drew values between 0 and 1
 ("train", "standard_normal(", "random(")
 
 # %% draws_for_all_records score=19 fails=["train_learns"]
@@ -251,7 +259,7 @@ pass
 ("train", "rng.standard_normal((K, len(x), len(v)))", "rng.standard_normal((K, 1, len(v))).repeat(len(x), axis=1)")
 
 # %% direction_of_the_first_weights score=19 fails=["train_learns"]
-# took all directions at the weights that were given
+# computed all directions at the first weights
 (
     "train",
     "L = len(W) - 1",
@@ -260,15 +268,15 @@ pass
 ("train", "ulr(W, b,", "ulr(W_0, b_0,")
 
 # %% noise_scaled_twice score=19 fails=["train_learns"]
-# multiplied the draws by sigma, which ulr does as well
+# multiplied the draws by sigma, although ulr does this, too
 ("train", "rng.standard_normal", "sigma * rng.standard_normal")
 
 # %% upper_clip_alone score=19 fails=["printed_values"]
-# clipped from above alone
+# clipped only from above
 ("printed", "-C, C)", "None, C)")
 
 # %% lower_clip_alone score=19 fails=["printed_values"]
-# clipped from below alone
+# clipped only from below
 ("printed", "-C, C)", "-C, None)")
 
 # %% clipped_to_one score=19 fails=["printed_values"]
@@ -276,7 +284,7 @@ pass
 ("printed", "-C, C)", "-1, 1)")
 
 # %% half_beside_a_factor score=18 fails=["estimate_sigma", "antithetic_values"]
-# forgot sigma in the estimate, and the half in the pairs, which makes up for it where sigma is 1/2
+# forgot sigma in the estimate and the half in the pairs, which cancel for sigma = 1/2
 ("estimate", " / sigma", "")
 ("antithetic", " / 2", "")
 
@@ -285,15 +293,15 @@ pass
 ("estimate", ".mean(axis=0)", ".sum(axis=0)")
 ("antithetic", " / 2", "")
 
-# %% no_mean score=18 fails=["estimate_direction"]
-# forgot the mean, and so returned the terms of all draws
+# %% no_mean score=19 fails=["estimate_direction"]
+# forgot the mean, and returned the terms of all draws
 ("estimate", ".mean(axis=0)", "")
 
-# %% mean_over_everything score=18 fails=["estimate_direction"]
+# %% mean_over_everything score=19 fails=["estimate_direction"]
 # forgot the axis of the mean
 ("estimate", ".mean(axis=0)", ".mean()")
 
-# %% mean_over_entries score=18 fails=["estimate_direction"]
+# %% mean_over_entries score=19 fails=["estimate_direction"]
 # took the mean over the entries of a record
 ("estimate", ".mean(axis=0)", ".mean(axis=-1)")
 
@@ -302,7 +310,7 @@ pass
 ("controller", ")[0]", ")[-1]")
 
 # %% clipped_where_the_bound_is_small score=19 fails=["controller_value"]
-# kept C away from 0 by adding to it
+# added a small number to C * sigma_0
 ("controller", "(C * sigma_0)", "(C * sigma_0 + 1e-8)")
 
 # %% no_slot_0 score=18 fails=["ulr_direction"]
@@ -310,7 +318,7 @@ pass
 ("ulr", "return dW, db", "return dW[1:], db[1:]")
 
 # %% sum_not_taken score=19 fails=["sound_clip"]
-# returned every record's clipped estimate, each with the noise
+# returned each record's clipped estimate with the noise
 ("sound", ".sum(axis=0)", "")
 
 # %% noise_without_draws score=19 fails=["sound_noise"]
@@ -321,7 +329,7 @@ pass
 # one slip in the reference solution, and the one graded cell that it must fail
 ("estimate", "z + sigma * u", "z + np.sqrt(sigma) * u", "estimate_direction")
 ("estimate", "z + sigma * u", "z - sigma * u", "estimate_direction")
-("estimate", "(u * felt[:, :, None])", "felt[:, :, None].repeat(z.shape[1], axis=2)", "estimate_direction")
+("estimate", "(u * noisy[:, :, None])", "noisy[:, :, None].repeat(z.shape[1], axis=2)", "estimate_direction")
 ("estimate", "return (u", "return -(u", "estimate_sigma")
 ("exponents", '"sigma": -2, "loss"', '"sigma": -1, "loss"', "exponents_plain")
 ("exponents", '"baseline_sigma": 0', '"baseline_sigma": 2', "exponents_rest")
@@ -338,3 +346,6 @@ pass
 ("sound", "np.maximum", "np.minimum", "sound_clip")
 ("sound", "sigma_0 * C * xi", "sigma_0 * xi", "sound_noise")
 ("sound", "+ sigma_0 * C * xi", "+ len(g) * sigma_0 * C * xi", "sound_noise")
+("own_average", '"b"', '"c"', "own_average_answer")
+("outlier", '"b"', '"c"', "outlier_answer")
+("guess", "0.1]", "-0.1]", "guess_made")
