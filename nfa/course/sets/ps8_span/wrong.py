@@ -161,7 +161,7 @@ def hits(h, target, u, dphi, sigma, s, trials, t, rng):
 
 # %% guessed_in_percent score=19 fails=["guess_made"]
 # guessed in percent
-("guess", "[0.5, 0.8, 0.9]", "[50, 80, 90]")
+("guess", "[0.6, 0.8, 0.9]", "[60, 80, 90]")
 
 # %% noise_fills_the_matrix score=19 fails=["larger_noise_answer"]
 # thought that enough noise makes the rank full
