@@ -319,8 +319,8 @@ for name, mine, value in zip(("batch, sigma 100", "others, 0.2", "others, 100"),
 
 # %% [markdown]
 # With random noise on the errors, the whole batch lies in the span if the layer has at least k units. If there are also
-# more than k columns, hardly any other record lies there. In the paper's network, batches of
-# 256 records meet layers with 784, 512 and 512 columns.
+# more than k columns, hardly any other record lies there. In the paper's network, batches of 256 records meet layers
+# with 784, 512 and 512 columns.
 #
 # ## 3. What did a record look like? (2 points, 10 minutes)
 #
@@ -622,9 +622,10 @@ plt.ylabel("share of 12 trials, t = 0.6")
 plt.legend()
 plt.show()
 
-# %% [markdown] **Question.** The noise is on the errors again. Two neighbouring batches are given. Every **single**
-# column of `dW` has a Rényi divergence of order 2 of at most D between these batches. There are N columns. Which
-# sentence about the whole update is true?
+# %% [markdown]
+# **Question.** The noise is on the errors again. Two neighbouring batches are given. Every **single** column of `dW`
+# has a Rényi divergence of order 2 of at most D between these batches. There are N columns. Which sentence about the
+# whole update is true?
 #
 # - `"a"`: Its divergence can be larger than N D, because all columns share the same noise g.
 # - `"b"`: Its divergence is at most N D, because the divergences of several releases add up.
