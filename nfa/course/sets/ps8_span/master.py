@@ -9,30 +9,34 @@
 # %% [markdown]
 # # Problem set 8: one update gives the batch away
 #
-# **Have this page open**: Ohana et al. (2021), Section 3.2 and the beginning of Section 3.3: Equations 8 and 10 to 13,
-# and the three sentences below Proposition 3. About 110 minutes, 20 points.
+# **Have these pages open**: Ohana et al. (2021), Section 3.2 and the beginning of Section 3.3. You need Equations 8 and
+# 10 to 13, and the three sentences below Proposition 3. About 120 minutes, 20 points.
 #
-# You publish one noisy update of one layer, and then find out who was in the batch, what a record looked like, what
-# that says about $\epsilon$, and which noise would have helped. Replace every `raise NotImplementedError`. Loops or
-# array operations, float64 or float32, helper functions in the same cell: all are fine. A cell with points shows you a
-# few of its checks; others run when your notebook is graded. Do not change those cells: they are put back before
-# grading.
+# You publish one noisy update of one layer. From this update you find out who was in the batch and what a record looked
+# like. Then you compute what this shows about $\epsilon$. At the end, you compare it with noise that does help.
 #
-# `nfa eq ohana2021:eq8` shows what stands behind a tag such as [ohana2021:eq8]. When your notebook is graded, each
-# call of one of your functions has three seconds of computing.
+# Replace every `raise NotImplementedError`. Loops or array operations, float64 or float32, and helper functions in the
+# same cell are all fine. After each exercise, `check_it` runs its checks with other values than grading. The checks of
+# grading are hidden in the cells with points. Do not change these cells, because grading restores them. A mistake in an
+# earlier exercise does not cost points again in a later one.
 #
-# Notation. Rows are records, and what is written for one layer has no index of the layer:
+# `nfa eq ohana2021:eq8` explains a tag such as [ohana2021:eq8]. In grading, each call of one of your functions has
+# three seconds of processor time.
+#
+# Notation. Rows are records. We study one layer, so no symbol has an index of the layer.
 #
 # | | shape | |
 # |---|---|---|
-# | `h` | `(k, n)` | what the layer reads of the k records of the batch |
-# | `u` | `(k, units)` | the projected error of each record, $B e_i$ |
-# | `dphi` | `(k, units)` | the slopes $\varphi'(z_i)$ |
-# | `dW` | `(units, n + 1)` | the update of the weights |
+# | `k`, `m` | numbers | the number of records in the batch, and the number that we divide sums by |
+# | `n`, `N` | numbers | the number of inputs of the layer, and $N = n + 1$, the number of columns of its weights |
+# | `h` | `(k, n)` | the inputs of the layer, one row for each record |
+# | `u` | `(k, units)` | the projected error $B e_i$ of each record |
+# | `dphi` | `(k, units)` | the derivatives $\varphi'(z_i)$ of the units |
+# | `dW` | `(units, N)` | the update of the weights |
 #
-# As in the paper, the bias is part of the weights: it is the **last column**, and its input is always 1. So the layer
-# reads $\tilde h_i = (h_i, 1)$, and we write $N = n + 1$ for the number of columns. We leave out the paper's clips, and
-# its minus sign: the training loop subtracts `dW`.
+# As in the paper, the bias is part of the weights. Here it is the **last column**, and its input is always 1. So the
+# layer reads $\tilde h_i = (h_i, 1)$. We leave out the paper's clips. We also leave out its minus sign, because our
+# training loop subtracts `dW`.
 
 # %% setting
 import math
@@ -42,29 +46,32 @@ from scipy import stats
 
 
 def random_batch(k, units, n, seed):
-    """Random projected errors u, slopes dphi and inputs h of k records."""
+    """Random projected errors u, derivatives dphi and inputs h of k records."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(k, units)), rng.uniform(0.1, 1, size=(k, units)), rng.normal(size=(k, n))
 
 
 # %% [markdown]
-# ## 1. Two places for noise (3 points)
+# ## 1. Two places for noise (3 points, 22 minutes)
 #
 # $$dW = \frac1m \sum_{i=1}^k \big((u_i + g_i) \odot \varphi'(z_i)\big) \, \tilde h_i^\top + G$$
 #
-# The published mechanism has noise on the projected errors, one $g_i$ for each record and $G = 0$
-# ([ohana2021:eq10], [ohana2021:eq12]): the optics that compute $B e_i$ add it for free. Noise on the update itself has
-# $g = 0$ and an independent number in every entry of $G$, as in Lee & Kifer's Algorithm 1 ([lee2020:A10-A11]).
+# Noise can enter this update in two places:
 #
-# The number m is given. It need not be k, and k may be 0.
+# - **Noise on the errors**: each record has its own $g_i$, and $G = 0$. The published mechanism uses this noise,
+#   because the optical measurement of $B e_i$ adds it ([ohana2021:eq10], [ohana2021:eq12]).
+# - **Noise on the update**: $g = 0$, and every entry of $G$ is independent. Lee & Kifer's Algorithm 1 uses this noise
+#   ([lee2020:A10-A11]).
+#
+# The number m is given. It can differ from k, and k can be 0.
 
 
 # %% update solution=true
 def update(u, dphi, h, m, g, G):
-    """The update dW (units, n + 1), with g (k, units) and G (units, n + 1); its last column is the bias."""
+    """The update dW (units, N), with g (k, units) and G (units, N); its last column is the bias."""
     ### BEGIN SOLUTION
-    read = np.hstack([h, np.ones((len(h), 1))])
-    return ((u + g) * dphi).T @ read / m + G
+    inputs = np.hstack([h, np.ones((len(h), 1))])
+    return ((u + g) * dphi).T @ inputs / m + G
     ### END SOLUTION
 
 
@@ -76,7 +83,7 @@ from nfa.course import checks
 checks("ps8_span").update_value(update)
 ### END HIDDEN TESTS
 u, dphi, h = random_batch(3, 4, 6, seed=0)
-assert np.shape(update(u, dphi, h, 3, 0 * u, np.zeros((4, 7)))) == (4, 7), "a column for each input, one for the bias"
+assert np.shape(update(u, dphi, h, 3, 0 * u, np.zeros((4, 7)))) == (4, 7), "one column for each input, one for the bias"
 
 # %% update_noise points=1
 # 1 point: what g and G do to dW
@@ -93,57 +100,98 @@ from nfa.course.practice import check_it
 check_it("ps8_span", globals(), "update_value", "update_noise")
 
 # %% [markdown]
-# **Predict, before you compute any**: the rank of `dW`. Errors, slopes, inputs and noise are as random numbers are: no
-# coincidences among them. `noise` is `"error"` for noise in g only, `"update"` for noise in G only. Does it matter how
-# large the noise is?
+# **Question.** A batch has 12 records. The layer has 16 units, and its weights have 197 columns. The noise is on the
+# errors only, and now it becomes 500 times as large. Errors, derivatives and inputs are in general position, as random
+# values are. What happens to the row space of `dW`?
+#
+# - `"a"`: It gets 16 dimensions, because enough random noise fills every row of the matrix.
+# - `"b"`: It keeps 12 dimensions, but it becomes another space, because larger noise changes the rows more.
+# - `"c"`: It stays the same space of 12 dimensions, because the noise only changes the weights of the 12 inputs in each
+#   row.
+#
+# Return the letter and your reason, which must have at least eight different words. The letter is graded. Your teacher
+# reads the reason.
 
 
-# %% predicted_rank solution=true
-def predicted_rank(k, units, N, noise):
-    """The rank of the update (units, N) of k >= 0 records, with noise "error" or "update" of any size but 0."""
+# %% larger_noise solution=true
+def larger_noise():
+    """Two things: the letter and the reason."""
     ### BEGIN SOLUTION
-    return min(k, units, N) if noise == "error" else min(units, N)
+    return "c", "For every g, each row of dW is a combination of the same twelve inputs."
     ### END SOLUTION
 
 
-# %% rank_predicted points=1
-# 1 point: the rank for batches smaller and larger than the layer
+# %% larger_noise_answer points=1
+# 1 point: the letter, with a reason
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
-checks("ps8_span").rank_predicted(predicted_rank)
+checks("ps8_span").larger_noise_answer(larger_noise)
 ### END HIDDEN TESTS
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
-check_it("ps8_span", globals(), "rank_predicted")
+check_it("ps8_span", globals(), "larger_noise_answer")
 
 # %% [markdown]
-# ## 2. Who was in the batch? (6 points)
+# ## 2. Who was in the batch? (7 points, 38 minutes)
 #
-# Every row of the published `dW` is a combination of the $\tilde h_i$. So the rows span a space that everybody who sees
-# the update can compute. If the layer has no fewer units than the batch has records, whoever was in the batch lies in
-# that space; if it has more columns than records, hardly anybody else does. In the paper's network 256 records meet
-# layers of 784, 512 and 512 columns.
+# Everybody who sees the published update can compute its row space, which we call the **span**. How far is a candidate
+# h from the span? Let $\Pi$ be the projection onto the span. The **residual** of the candidate is the relative distance
 #
-# Write `span`: an orthonormal basis of the **row space** of `dW`, one vector a row, so of shape `(r, N)`. Directions
-# whose singular value is at most `tol` *times the largest one* are rounding: leave them out. An update of zeros has no
-# direction at all, r = 0. If `rank` is given, keep at most so many directions: those with the largest singular values.
+# $$\rho(h) = \frac{\|\tilde h - \Pi \tilde h\|}{\|\tilde h\|}, \qquad \tilde h = (h, 1).$$
+#
+# It is between 0 and 1. In the experiment below, 12 real images of 14 x 14 pixels are in the batch, and 48 are not. The
+# layer has 16 units. The noise is on the errors, with standard deviation $\sigma$. The largest $\sigma$ in the paper's
+# experiments is 0.2, and the projected errors have norm 1.
+#
+# **Predict** three residuals. Every guess between 0 and 1 gets the point.
+
+
+# %% guess solution=true
+def guess():
+    """The largest residual in the batch at sigma 100, the median of the other images at 0.2, and this median at 100."""
+    ### BEGIN SOLUTION
+    return [0.6, 0.8, 0.9]
+    ### END SOLUTION
+
+
+# %% guess_made points=1
+# 1 point: three numbers between 0 and 1
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps8_span").guess_made(guess)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_span", globals(), "guess_made")
+
+# %% [markdown]
+# Write `span`, an orthonormal basis of the row space of `dW`. Each vector of the basis is a row, so the shape is
+# `(r, N)` for a span of r dimensions.
+#
+# - Leave out the directions that come from rounding. Their singular values are at most `tol` *times the largest one*.
+# - An update of zeros has no direction, so r = 0.
+# - If `rank` is given, keep at most this number of directions, those with the largest singular values.
 
 
 # %% span solution=true
 def span(dW, rank=None, tol=1e-5):
-    """An orthonormal basis (r, N) of the row space of dW (units, N), in which a vector is a row."""
+    """An orthonormal basis (r, N) of the row space of dW (units, N), one vector in each row."""
     ### BEGIN SOLUTION
-    _, s, Vt = np.linalg.svd(dW, full_matrices=False)
-    return Vt[s > tol * s[0]][:rank]
+    _, values, Vt = np.linalg.svd(dW, full_matrices=False)
+    return Vt[values > tol * values[0]][:rank]
     ### END SOLUTION
 
 
 # %% span_rows points=1
-# 1 point: orthonormal rows, and the rows of dW are their combinations
+# 1 point: orthonormal rows, and the rows of dW are combinations of them
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -152,7 +200,7 @@ checks("ps8_span").span_rows(span)
 assert np.allclose(np.abs(span(np.array([[3.0, 4.0, 0.0]]))), [[0.6, 0.8, 0.0]]), "one row spans its own direction"
 
 # %% span_tolerance points=1
-# 1 point: how many directions there are, for updates of any size, zero included
+# 1 point: the number of directions, for updates of any size and for zeros
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -160,7 +208,7 @@ checks("ps8_span").span_tolerance(span)
 ### END HIDDEN TESTS
 
 # %% span_leading points=1
-# 1 point: the directions that are kept where rank is given
+# 1 point: which directions are kept if rank is given
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -174,24 +222,21 @@ from nfa.course.practice import check_it
 check_it("ps8_span", globals(), "span_rows", "span_tolerance", "span_leading")
 
 # %% [markdown]
-# Now the membership test. For each candidate h, how far is $\tilde h = (h, 1)$ from the span, relative to its length?
-# With P the projection onto the span:
-#
-# $$\rho(h) = \frac{\|\tilde h - P \tilde h\|}{\|\tilde h\|}$$
+# Now write the membership test, which computes the residual $\rho$ of each candidate.
 
 
 # %% residuals solution=true
 def residuals(h, basis):
-    """rho of each candidate, k numbers for h (k, n); basis (r, n + 1) has orthonormal rows, r may be 0."""
+    """rho of each candidate, one number for each row of h (k, n); basis (r, N) has orthonormal rows, r can be 0."""
     ### BEGIN SOLUTION
-    read = np.hstack([h, np.ones((len(h), 1))])
-    rest = read - (read @ basis.T) @ basis
-    return np.linalg.norm(rest, axis=1) / np.linalg.norm(read, axis=1)
+    inputs = np.hstack([h, np.ones((len(h), 1))])
+    rest = inputs - (inputs @ basis.T) @ basis
+    return np.linalg.norm(rest, axis=1) / np.linalg.norm(inputs, axis=1)
     ### END SOLUTION
 
 
 # %% residuals_members points=1
-# 1 point: 0 up to rounding for those who were in the batch, and not for others
+# 1 point: 0 up to rounding for the records of the batch, and more for other records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -201,7 +246,7 @@ basis = np.array([[0.6, 0.8, 0.0], [0.0, 0.0, 1.0]])
 assert np.allclose(residuals(np.array([[3.0, 4.0], [-6.0, -8.0]]), basis), 0, atol=1e-6), "(3, 4, 1) is in this span"
 
 # %% residuals_others points=1
-# 1 point: the values for others
+# 1 point: the values for other records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -215,26 +260,27 @@ from nfa.course.practice import check_it
 check_it("ps8_span", globals(), "residuals_members", "residuals_others")
 
 # %% [markdown]
-# **By reasoning, without a simulation**: a candidate $\tilde h$ has a random direction in $\mathbb R^N$, all directions
-# being equally likely. The span has r dimensions. Which is the mean of $\rho^2$? Return its square root.
+# How large is the residual of a record with a random direction? **Use reasoning, without a simulation**: suppose that
+# all directions of $\tilde h$ in $\mathbb R^N$ are equally likely, and the span has r dimensions. Compute the mean of
+# $\rho^2$, and return its square root.
 
 
 # %% typical_residual solution=true
 def typical_residual(r, N):
-    """The root of the mean of rho^2 over random directions in N dimensions, for a span of r <= N dimensions."""
+    """The square root of the mean of rho^2 over random directions in N dimensions, for a span of r <= N dimensions."""
     ### BEGIN SOLUTION
     return np.sqrt(1 - r / N)
     ### END SOLUTION
 
 
 # %% typical_value points=1
-# 1 point: its value
+# 1 point: the value
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps8_span").typical_value(typical_residual)
 ### END HIDDEN TESTS
-assert np.isclose(typical_residual(0, 50), 1), "where nothing is spanned, everything is as far away as it can be"
+assert np.isclose(typical_residual(0, 50), 1), "without a span, every residual is 1"
 
 # %%
 # The sentences of grading, with other values; nfa keeps no score.
@@ -243,9 +289,8 @@ from nfa.course.practice import check_it
 check_it("ps8_span", globals(), "typical_value")
 
 # %% [markdown]
-# Look at it with real images, 14 x 14 pixels: 12 of them in the batch and 48 not. **Predict**: what does a noise 500
-# times as large change? Are real images where random directions are, and why (not)? The largest noise of the paper's
-# experiments is 0.2, with projected errors of length 1.
+# Now run the experiment, and compare it with your guess. Which of the two surprises you more: the images of the batch,
+# or the other images? Why are real images so much nearer to the span than random directions?
 
 # %%
 import matplotlib.pyplot as plt
@@ -253,32 +298,40 @@ import matplotlib.pyplot as plt
 from nfa import data
 
 pictures = data.load("fashion-mnist-small").x_train[:60].reshape(60, 14, 2, 14, 2)
-pixels = pictures.mean(axis=(2, 4)).reshape(60, 196) / (255 * 14)  # of length 1 at most
+pixels = pictures.mean(axis=(2, 4)).reshape(60, 196) / (255 * 14)  # of norm 1 at most
 rng = np.random.default_rng(1)
 u = rng.normal(size=(12, 16))
 u /= np.linalg.norm(u, axis=1, keepdims=True)
+found = {}
 for sigma in (0.2, 100.0):
     dW = update(u, np.ones((12, 16)), pixels[:12], 12, sigma * rng.normal(size=(12, 16)), np.zeros((16, 197)))
-    rho = np.maximum(residuals(pixels, span(dW)), 1e-17)
-    plt.semilogy(rho, ".", label=f"sigma = {sigma:g}")
+    found[sigma] = np.array(residuals(pixels, span(dW)))
+    plt.semilogy(np.maximum(found[sigma], 1e-17), ".", label=f"sigma = {sigma:g}")
 plt.axhline(typical_residual(12, 197), color="gray", ls=":", label="random directions")
 plt.axvline(11.5, color="k", lw=0.8)
 plt.xlabel("image; the first 12 were in the batch")
-plt.ylabel("relative distance from the span")
+plt.ylabel("residual")
 plt.legend()
 plt.show()
+measured = found[100.0][:12].max(), np.median(found[0.2][12:]), np.median(found[100.0][12:])
+for name, mine, value in zip(("batch, sigma 100", "others, 0.2", "others, 100"), guess(), measured, strict=True):
+    print(f"{name}: my guess {mine:.3g}, measured {value:.3g}")
 
 # %% [markdown]
-# ## 3. What did a record look like? (3 points)
+# With random noise on the errors, the whole batch lies in the span if the layer has at least k units. If there are also
+# more than k columns, hardly any other record lies there. In the paper's network, batches of 256 records meet layers
+# with 784, 512 and 512 columns.
 #
-# Membership needs candidates. For small batches an attacker needs none. Here is the published update of a batch of
-# **one** record. Return the record, exactly (up to rounding), whatever its error and the noise on it were. Some units
-# may be dead, with $\varphi' = 0$; at least one is not.
+# ## 3. What did a record look like? (2 points, 10 minutes)
+#
+# The membership test needs candidates. For a batch of **one** record, an attacker needs no candidates. Return this
+# record from its published update, exactly up to rounding. Its error and the noise on the error are unknown. Some units
+# can be dead, which means $\varphi' = 0$. At least one unit is alive.
 
 
 # %% recover_one solution=true
 def recover_one(dW):
-    """The h (n,) of the only record whose update is dW (units, n + 1)."""
+    """The inputs h (n,) of the only record whose update is dW (units, N)."""
     ### BEGIN SOLUTION
     row = dW[np.argmax(np.abs(dW[:, -1]))]
     return row[:-1] / row[-1]
@@ -286,19 +339,15 @@ def recover_one(dW):
 
 
 # %% recover_record points=1
-# 1 point: the record, where all units are alive
+# 1 point: the record if all units are alive
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
 checks("ps8_span").recover_record(recover_one)
 ### END HIDDEN TESTS
 
-# %%
-# to try it
-assert np.allclose(recover_one(np.array([[2.0, -1.0, 4.0]])), [0.5, -0.25])
-
 # %% recover_dead points=1
-# 1 point: also where some units are dead, and where the numbers of the units add up to 0
+# 1 point: the record if some units are dead, and if the entries of a column of dW sum to 0
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -311,128 +360,43 @@ from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "recover_record", "recover_dead")
 
-# %% [markdown]
-# With **two** records the rows of `dW` are mixtures of two vectors, and nobody tells in which proportions. But suppose
-# the two are black and white: all entries of h are 0 or 1, and the records differ. How many mixtures of the two have a
-# 1 at the end and nothing but 0 and 1 before it? Return the two records, in any order. There may be hundreds of pixels.
-# No unit is dead, and no two rows of `dW` are proportional.
-
-
-# %% recover_two solution=true
-def recover_two(dW):
-    """The two records (2, n), with entries 0 and 1, whose update is dW (units, n + 1)."""
-    ### BEGIN SOLUTION
-    basis = span(dW, rank=2)
-    c = basis[:, -1]
-    point = c @ basis / (c @ c)  # ends in 1
-    along = c[0] * basis[1] - c[1] * basis[0]  # ends in 0
-    at = np.argmax(np.abs(along))
-    return np.array([point + (pixel - point[at]) / along[at] * along for pixel in (0, 1)])[:, :-1]
-    ### END SOLUTION
-
-
-# %% recover_mixed points=1
-# 1 point: both records
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps8_span").recover_mixed(recover_two)
-### END HIDDEN TESTS
-
 # %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps8_span", globals(), "recover_mixed")
+# to try it
+assert np.allclose(recover_one(np.array([[2.0, -1.0, 4.0]])), [0.5, -0.25])
 
 # %% [markdown]
-# ## 4. From guesses to epsilon (6 points)
+# ## 4. From an attack to epsilon (6 points, 34 minutes)
 #
-# An attack says "was in the batch" if $\rho \le t$. Over all thresholds t, its **advantage** is the largest difference
+# An attack raises an **alarm** if it says "this record was in the batch". Let $P_1$ be the probability of an alarm if
+# the record is in the batch. Let $P_0$ be the probability if another record is in its place. These two batches are
+# neighbours under replace-one ([lee2020:adjacency]). If the mechanism is $(\epsilon, \delta)$-private, then
+# [lee2020:def1] demands $P_1 \le e^\epsilon P_0 + \delta$. So
 #
-# $$\text{share of the members with } \rho \le t \quad - \quad \text{share of the others with } \rho \le t,$$
+# $$\epsilon \ge \log \frac{P_1 - \delta}{P_0}.$$
 #
-# true alarms minus false alarms.
-
-
-# %% advantage solution=true
-def advantage(members, others):
-    """The advantage, in [0, 1], of the test rho <= t with the best t; both are arrays of residuals."""
-    ### BEGIN SOLUTION
-    members, others = np.asarray(members), np.asarray(others)
-    return max([0.0, *((members <= t).mean() - (others <= t).mean() for t in members)])
-    ### END SOLUTION
-
-
-# %% advantage_value points=1
-# 1 point: the advantage for samples of any sizes, ties included
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps8_span").advantage_value(advantage)
-### END HIDDEN TESTS
-assert np.isclose(advantage([0.1, 0.2, 0.6], [0.5, 0.9]), 2 / 3)
-
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps8_span", globals(), "advantage_value")
-
-# %% [markdown]
-# Now let $P_1$ be the law of the update if a record is in the batch, and $P_0$ if another is in its place. Pure
-# $\epsilon$-DP ([lee2020:def1] with $\delta = 0$) demands $P_1(S) \le e^\epsilon P_0(S)$ and $P_0(S) \le e^\epsilon
-# P_1(S)$ for **every** event S, and so for "alarm" as well as for "no alarm".
+# We do not know the two probabilities. We only count alarms. Suppose that `alarms` of `trials` runs raised an alarm.
+# Clopper and Pearson's bounds on the probability p of an alarm are defined by
 #
-# **By reasoning**: somebody has a test with advantage a, and does not say how many of its alarms are false. Which is
-# the smallest $\epsilon$ that the mechanism can have? Not every pair of rates with this difference needs the same.
-
-
-# %% advantage_epsilon solution=true
-def advantage_epsilon(a):
-    """The smallest epsilon >= 0, at delta = 0, of a mechanism for which a test has advantage a, 0 <= a < 1."""
-    ### BEGIN SOLUTION
-    return np.log((1 + a) / (1 - a))
-    ### END SOLUTION
-
-
-# %% advantage_least points=1
-# 1 point: the smallest epsilon
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps8_span").advantage_least(advantage_epsilon)
-### END HIDDEN TESTS
-
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps8_span", globals(), "advantage_least")
-
-# %% [markdown]
-# That was for rates that are known. We only count. Of n trials k were alarms: Clopper and Pearson's bounds on the
-# probability p of an alarm are, for a given error,
+# $$P(X \ge \text{alarms} \mid p = \text{low}) = \text{error}, \qquad P(X \le \text{alarms} \mid p = \text{high}) =
+# \text{error}, \qquad X \sim \mathrm{Binomial}(\text{trials}, p).$$
 #
-# $$P(X \ge k \mid p = \text{low}) = \text{error}, \qquad P(X \le k \mid p = \text{high}) = \text{error}, \qquad
-# X \sim \mathrm{Binomial}(n, p),$$
-#
-# with low = 0 where k = 0, and high = 1 where k = n. Each of the two is wrong with at most the probability `error`, if
-# the test and its t were fixed before the trials that are counted. `scipy.stats` may be used.
+# If no run raised an alarm, low is 0. If all runs did, high is 1. Each bound is wrong with a probability of at most
+# `error`. This holds if the attack and its threshold were fixed before the counted runs. You can use `scipy.stats`, for
+# example `stats.beta.ppf` or `stats.binomtest`.
 
 
 # %% clopper_pearson solution=true
-def clopper_pearson(k, n, error):
-    """The bounds low, high on the probability of an alarm, each wrong with at most the probability error."""
+def clopper_pearson(alarms, trials, error):
+    """The bounds low and high on the probability of an alarm; each is wrong with a probability of at most error."""
     ### BEGIN SOLUTION
-    low = stats.beta.ppf(error, k, n - k + 1) if k > 0 else 0.0
-    high = stats.beta.ppf(1 - error, k + 1, n - k) if k < n else 1.0
+    low = stats.beta.ppf(error, alarms, trials - alarms + 1) if alarms > 0 else 0.0
+    high = stats.beta.ppf(1 - error, alarms + 1, trials - alarms) if alarms < trials else 1.0
     return low, high
     ### END SOLUTION
 
 
 # %% interval_values points=1
-# 1 point: both bounds where some trials, but not all, were alarms
+# 1 point: both bounds if some runs, but not all, raised an alarm
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -442,7 +406,7 @@ low, high = clopper_pearson(3, 10, 0.025)
 assert 0 < low < 0.3 < high < 1
 
 # %% interval_ends points=1
-# 1 point: both bounds where none or all were alarms
+# 1 point: both bounds if no run or every run raised an alarm
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -456,32 +420,60 @@ from nfa.course.practice import check_it
 check_it("ps8_span", globals(), "interval_values", "interval_ends")
 
 # %% [markdown]
-# So, with $k_0$ false alarms in n updates without the record and $k_1$ true ones in n updates with it,
+# **Question.** The noise is on the errors, with $\sigma = 100$. For one step of the paper's network and the most
+# favourable inputs, the published formula claims $\epsilon = 0.2565$ at $\delta = 10^{-5}$ ([ohana2021:prop3-cols]).
+# Somebody attacks 1,000 updates with the record and 1,000 updates without it, and is never wrong. Which lower bound on
+# $\epsilon$ do these counts give, with a confidence of 95 %?
 #
-# $$\epsilon \ge \log \frac{\text{low}_1 - \delta}{\text{high}_0},$$
+# - `"a"`: The bound is infinite, because the attack made no mistake.
+# - `"b"`: The bound is between 5 and 6, because after 1,000 runs without a mistake the probability of a mistake can
+#   still be nearly 0.4 %.
+# - `"c"`: The bound is 0.2565, because no experiment can show a larger epsilon than a published formula.
+
+
+# %% never_wrong solution=true
+def never_wrong():
+    """Two things: the letter and the reason, in at least eight words."""
+    ### BEGIN SOLUTION
+    return "b", "No mistake in a thousand runs only bounds the probability of one, so the logarithm stays finite."
+    ### END SOLUTION
+
+
+# %% never_wrong_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps8_span").never_wrong_answer(never_wrong)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_span", globals(), "never_wrong_answer")
+
+# %% [markdown]
+# Write the bound on epsilon. An alarm is **false** if the record was not in the batch, and **true** if it was. Use the
+# upper bound on the probability of a false alarm for $P_0$. Use the lower bound on the probability of a true alarm for
+# $P_1$. Return 0 if the result is negative or has no logarithm.
 #
-# or 0, if that is negative or there is no logarithm. Here $\text{low}_1$ is the lower bound on the probability of a
-# true alarm and $\text{high}_0$ the upper bound on that of a false one. The sentence may be wrong with probability
-# 1 - confidence **in all**; give each of the two bounds half of that.
-#
-# For the paper's network, one step at $\sigma = 100$ and the most favourable inputs there are, the published formula
-# says $\epsilon = 0.2565$ at $\delta = 10^{-5}$ ([ohana2021:prop3-cols]). Somebody attacks 1,000 updates with the
-# record and 1,000 without, and is never wrong. **Predict** the bound: about 0.3, about 6, or infinite?
+# Your bound can be wrong with a probability of 1 - confidence **in all**. Give half of this to each of the two bounds.
 
 
 # %% epsilon_bound solution=true
-def epsilon_bound(k0, k1, n, delta, confidence):
-    """A lower bound on epsilon that is wrong with at most the probability 1 - confidence."""
+def epsilon_bound(false_alarms, true_alarms, trials, delta, confidence):
+    """A lower bound on epsilon from trials updates without the record and as many updates with it."""
     ### BEGIN SOLUTION
     error = (1 - confidence) / 2
-    high0 = clopper_pearson(k0, n, error)[1]
-    low1 = clopper_pearson(k1, n, error)[0]
-    return max(0.0, math.log((low1 - delta) / high0)) if low1 > delta else 0.0
+    high = clopper_pearson(false_alarms, trials, error)[1]
+    low = clopper_pearson(true_alarms, trials, error)[0]
+    return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
     ### END SOLUTION
 
 
 # %% bound_value points=1
-# 1 point: the bound, 0 included
+# 1 point: the bound, also if it is 0
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -489,24 +481,28 @@ checks("ps8_span").bound_value(epsilon_bound)
 ### END HIDDEN TESTS
 
 # %%
-print(f"claimed 0.2565, at least {epsilon_bound(0, 1000, 1000, 1e-5, 0.95):.3f} with 95 % confidence")
-
-# %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "bound_value")
 
+# %%
+print(f"claimed 0.2565, at least {epsilon_bound(0, 1000, 1000, 1e-5, 0.95):.3f} with 95 % confidence")
+
 # %% [markdown]
-# Play the game yourself. In each trial draw g with entries of standard deviation sigma and G of standard deviation s
-# **anew** (either may be 0), make the update of the batch with m = k, take of its span at most the k leading directions
-# (so many records there are; with noise in G all other directions are noise), and raise an alarm if the residual of the
-# target is at most t. Count the alarms.
+# Now run the attack, and count its alarms. Each trial has these steps:
+#
+# 1. Draw g with entries $N(0, \sigma^2)$ and G with entries $N(0, s^2)$, **anew in every trial**. Both $\sigma$ and s
+#    can be 0.
+# 2. Compute the update of the batch with m = k.
+# 3. Take at most the k leading directions of its span, because the batch has k records. With noise on the update, all
+#    other directions are noise.
+# 4. Raise an alarm if the residual of the target is at most the threshold t.
 
 
 # %% hits solution=true
 def hits(h, target, u, dphi, sigma, s, trials, t, rng):
-    """How many of the trials raise an alarm for target (n,), with the batch h (k, n); rng is a NumPy Generator."""
+    """The number of trials with an alarm for target (n,), with the batch h (k, n); rng is a NumPy Generator."""
     ### BEGIN SOLUTION
     k, units, alarms = len(h), u.shape[1], 0
     for _ in range(trials):
@@ -518,8 +514,8 @@ def hits(h, target, u, dphi, sigma, s, trials, t, rng):
     ### END SOLUTION
 
 
-# %% hits_game points=1
-# 1 point: how many alarms there are, with the target and without it, for noise in either place
+# %% hits_game points=2
+# 2 points: the number of alarms for both places of the noise, with the target in the batch and without it
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -527,35 +523,35 @@ checks("ps8_span").hits_game(hits)
 ### END HIDDEN TESTS
 
 # %%
-u, dphi, h = random_batch(3, 6, 9, seed=2)
-for sigma, s in ((1.0, 0.0), (100.0, 0.0), (0.0, 1.0)):
-    alarms = hits(h, h[2], u, dphi, sigma, s, 20, 1e-3, np.random.default_rng(3))
-    print(f"sigma {sigma:g}, s {s:g}: {alarms} of 20 find a target that was there")
-
-# %%
 # The sentences of grading, with other values; nfa keeps no score.
 from nfa.course.practice import check_it
 
 check_it("ps8_span", globals(), "hits_game")
 
+# %%
+u, dphi, h = random_batch(3, 6, 9, seed=2)
+for sigma, s in ((1.0, 0.0), (100.0, 0.0), (0.0, 1.0)):
+    alarms = hits(h, h[2], u, dphi, sigma, s, 20, 1e-3, np.random.default_rng(3))
+    print(f"sigma {sigma:g}, s {s:g}: {alarms} of 20 trials find a target that was in the batch")
+
 # %% [markdown]
-# ## 5. How much noise would it take? (2 points)
+# ## 5. Noise that helps (2 points, 16 minutes)
 #
-# If $\|u_i \odot \varphi'(z_i)\| \le \tau$ and $\|\tilde h_i\| \le c$ for every possible record, how far can the update
-# (without noise) move, in the Frobenius norm, if one record of the batch is **replaced** by another? That is the
-# sensitivity $\Delta$. Return the smallest number that is never exceeded.
+# Now we use noise on the update, with standard deviation s. Suppose that $\|u_i \odot \varphi'(z_i)\| \le \tau$ and
+# $\|\tilde h_i\| \le c$ for every possible record. One record of the batch is **replaced** by another. How far can the
+# update without noise move, in the Frobenius norm? Return the smallest bound. This is the sensitivity $\Delta$.
 
 
 # %% sensitivity solution=true
 def sensitivity(tau, c, m):
-    """The largest distance of two updates, both divided by m, whose batches differ in one record."""
+    """The largest distance between two updates, both divided by m, whose batches differ in one record."""
     ### BEGIN SOLUTION
     return 2 * tau * c / m
     ### END SOLUTION
 
 
 # %% sensitivity_value points=1
-# 1 point: its value
+# 1 point: the value
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -569,43 +565,28 @@ from nfa.course.practice import check_it
 check_it("ps8_span", globals(), "sensitivity_value")
 
 # %% [markdown]
-# Independent noise $N(0, s^2)$ on every entry of the update has Rényi divergence at most $\alpha \Delta^2 / (2 s^2)$
-# ([ohana2021:rem2.1]), for every real order $\alpha > 1$, not only for whole numbers; so one update is
-# $(\epsilon, \delta)$-private ([ohana2021:thm2]) with
+# Independent noise $N(0, s^2)$ on every entry has Rényi divergence at most $\alpha \Delta^2 / (2 s^2)$, for every real
+# order $\alpha > 1$ ([ohana2021:rem2.1]). So one update is $(\epsilon, \delta)$-private ([ohana2021:thm2]) with
 #
-# $$\epsilon = \min_{\alpha > 1} \Big[\frac{\alpha \Delta^2}{2 s^2} + \frac{\log(1/\delta)}{\alpha - 1}\Big].$$
+# $$\epsilon = \min_{\alpha > 1} \Big[\frac{\alpha \Delta^2}{2 s^2} + \frac{\log(1/\delta)}{\alpha - 1}\Big]
+# = v + 2 \sqrt{v \log(1/\delta)}, \qquad v = \frac{\Delta^2}{2 s^2}.$$
 #
-# Find the s that gives a stated $\epsilon$, to 0.1 % or better, by a formula or by search.
+# The function `noise_needed` solves this equation for s.
+
+# %% noise_size
 
 
-# %% noise_needed solution=true
 def noise_needed(epsilon, delta, Delta):
-    """The s for which the minimum over all orders is epsilon; Delta > 0 is the sensitivity."""
-    ### BEGIN SOLUTION
-    # with rho = Delta^2 / (2 s^2) and lam = log(1 / delta) the minimum is rho + 2 sqrt(rho lam)
-    lam = math.log(1 / delta)
-    return Delta / math.sqrt(2) / (math.sqrt(lam + epsilon) - math.sqrt(lam))
-    ### END SOLUTION
+    """The standard deviation s for which one update has this epsilon; Delta is the sensitivity."""
+    root = math.sqrt(math.log(1 / delta) + epsilon) - math.sqrt(math.log(1 / delta))  # the square root of v
+    return Delta / (math.sqrt(2) * root)
 
-
-# %% noise_value points=1
-# 1 point: the epsilon that your s gives
-### BEGIN HIDDEN TESTS
-from nfa.course import checks
-
-checks("ps8_span").noise_value(noise_needed)
-### END HIDDEN TESTS
-
-# %%
-# The sentences of grading, with other values; nfa keeps no score.
-from nfa.course.practice import check_it
-
-check_it("ps8_span", globals(), "noise_value")
 
 # %% [markdown]
-# Look at it. Five records with entries 1 and -1, so that Proposition 3 is at its best, errors of length 1, and the
-# target in place of the last record or not. Left of the line the noise on the update is less than $\epsilon = 8$ asks
-# for. What the published formula claims for the noise on the errors is printed beside what the game shows.
+# In the experiment below, five records have entries 1 and -1, which is the best case for Proposition 3. The errors have
+# norm 1. The target takes the place of the last record, or it does not. The first line compares the claim of the
+# published formula with your bound, for noise on the errors. The figure shows noise on the update. To the right of the
+# line, the noise is enough for $\epsilon = 8$.
 
 # %%
 import matplotlib.pyplot as plt
@@ -622,19 +603,19 @@ without, with_target = h, np.vstack([h[:-1], target])
 
 
 def rates(sigma, s, trials, t):
-    """False and true alarms."""
+    """The numbers of false and of true alarms."""
     return [hits(batch, target, u, np.ones((k, units)), sigma, s, trials, t, rng) for batch in (without, with_target)]
 
 
 best = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
 claimed, _ = claimed_pdfa_epsilon(delta=1e-5, sizes=(n + 1, units), T=1, m=k, sigma=100.0, clips=best)
-k0, k1 = rates(100.0, 0.0, 30, 1e-3)
-print(f"sigma = 100: claimed {claimed:.2f}; {k0} false and {k1} true alarms of 30: at least", end=" ")
-print(f"{epsilon_bound(k0, k1, 30, 1e-5, 0.95):.2f} with 95 % confidence")
+false_alarms, true_alarms = rates(100.0, 0.0, 30, 1e-3)
+print(f"sigma = 100: claimed {claimed:.2f}; {false_alarms} false and {true_alarms} true alarms of 30", end=" ")
+print(f"show at least {epsilon_bound(false_alarms, true_alarms, 30, 1e-5, 0.95):.2f} with 95 % confidence")
 
-sizes = np.geomspace(1e-3, 3, 6)
-alarms = np.array([rates(0.0, s, 12, 0.6) for s in sizes]) / 12
-plt.semilogx(sizes, alarms, ".-", label=["false alarms", "true alarms"])
+noises = np.geomspace(1e-3, 3, 6)
+shares = np.array([rates(0.0, s, 12, 0.6) for s in noises]) / 12
+plt.semilogx(noises, shares, ".-", label=["false alarms", "true alarms"])
 plt.axvline(noise_needed(8, 1e-5, sensitivity(1, np.sqrt(n + 1), k)), color="k", lw=0.8, label="epsilon 8, one update")
 plt.xlabel("noise on every entry of the update, s")
 plt.ylabel("share of 12 trials, t = 0.6")
@@ -642,10 +623,44 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# The paper says itself that all columns share one realisation of the noise, and multiplies the divergence of one column
-# by their number as a precaution. Composition adds up releases whose noise is independent, and that of columns is not:
-# where replacing a record changes the span, no finite number is a bound. So the statement is `false` for records
-# ([ohana2021:prop3-cols]), and with it what builds on it ([ohana2021:prop3-dp]). For **labels** it holds, if loosely,
-# where inputs are public and columns no fewer than records: whoever knows the inputs gets
-# $(u_i + g_i) \odot \varphi'(z_i)$ of each record, and there the noise stands in the way. So what is it that $g$ hides,
-# and what does it leave open? Compare with tutorial 08.
+# **Question.** The noise is on the errors again. Two neighbouring batches are given. Every **single** column of `dW`
+# has a Rényi divergence of order 2 of at most D between these batches. There are N columns. Which sentence about the
+# whole update is true?
+#
+# - `"a"`: Its divergence can be larger than N D, because all columns share the same noise g.
+# - `"b"`: Its divergence is at most N D, because the divergences of several releases add up.
+# - `"c"`: Its divergence is at most D, because all columns share the same noise g, which counts only once.
+
+
+# %% columns solution=true
+def columns():
+    """Two things: the letter and the reason, in at least eight words."""
+    ### BEGIN SOLUTION
+    return "a", "Divergences add up only for independent noise, and the correlation of the columns shows the inputs."
+    ### END SOLUTION
+
+
+# %% columns_answer points=1
+# 1 point: the letter, with a reason
+### BEGIN HIDDEN TESTS
+from nfa.course import checks
+
+checks("ps8_span").columns_answer(columns)
+### END HIDDEN TESTS
+
+# %%
+# The sentences of grading, with other values; nfa keeps no score.
+from nfa.course.practice import check_it
+
+check_it("ps8_span", globals(), "columns_answer")
+
+# %% [markdown]
+# Read the three sentences below Proposition 3 again. The paper itself says that all columns share one realisation of
+# the noise. As a precaution, it multiplies the divergence of one column by the number of columns. But composition adds
+# up releases with independent noise. If there are more columns than records and replacing a record changes the span,
+# the divergence of the update is infinite. So the statement is `false` for records ([ohana2021:prop3-cols]). The
+# statement that follows from it is also `false` ([ohana2021:prop3-dp]).
+#
+# For **labels**, the statement holds, but the bound is loose. It needs public inputs, and at least as many columns as
+# records. An attacker who knows the inputs can compute $(u_i + g_i) \odot \varphi'(z_i)$ of each record. There the
+# noise hides the error. So what does $g$ protect, and what does it not protect? Compare your answer with tutorial 08.

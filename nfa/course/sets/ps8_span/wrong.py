@@ -1,43 +1,35 @@
-"""Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose.
+"""Typical mistakes: the score of 20 points that each must get, and the graded cells that it must fail.
 
-A line ("cell", "old", "new") replaces text in the reference solution, which has the old text in that cell once.
+A line ("cell", "old", "new") replaces text of the reference solution. The old text occurs once in this cell.
 """
 
 # %% bias_forgotten score=19 fails=["update_value"]
-# left the bias out: one column too few
-("update", "read = np.hstack([h, np.ones((len(h), 1))])", "read, G = h, G[:, :-1]")
+# left out the bias, so one column is missing
+("update", "inputs = np.hstack([h, np.ones((len(h), 1))])", "inputs, G = h, G[:, :-1]")
 
 # %% bias_first score=19 fails=["update_value"]
 # put the bias in the first column
 ("update", "[h, np.ones((len(h), 1))]", "[np.ones((len(h), 1)), h]")
 
 # %% batch_for_m score=19 fails=["update_value"]
-# divided by the number of records that came in place of m
+# divided by the number of records in the batch instead of m
 ("update", "/ m", "/ max(len(h), 1)")
 
-# %% noise_after_slope score=19 fails=["update_noise"]
-# added g after the slopes
+# %% noise_after_derivative score=19 fails=["update_noise"]
+# added g after the product with the derivatives
 ("update", "(u + g) * dphi", "u * dphi + g")
 
 # %% noise_averaged score=19 fails=["update_noise"]
-# divided G by m as well
+# divided G by m, too
 ("update", "/ m + G", "/ m + G / m")
 
 # %% paper_sign score=19 fails=["update_value"]
-# kept the paper's minus, which the text leaves out
+# kept the minus sign of the paper, which the text leaves out
 ("update", "return (", "return -(")
 
-# %% noise_fills_rank score=19 fails=["rank_predicted"]
-# thought that any noise makes the rank full
-("predicted_rank", 'min(k, units, N) if noise == "error" else min(units, N)', "min(units, N)")
-
-# %% rank_of_batch score=19 fails=["rank_predicted"]
-# forgot that there may be more records than units
-("predicted_rank", "min(k, units, N)", "k")
-
 # %% column_space score=19 fails=["span_rows"]
-# took the space of the columns: left singular vectors
-("span", "_, s, Vt = np", "U, s, _ = np")
+# took left singular vectors, which span the columns
+("span", "_, values, Vt = np", "U, values, _ = np")
 ("span", "return Vt[", "return U.T[")
 
 # %% basis_in_columns score=19 fails=["span_rows"]
@@ -45,136 +37,103 @@ A line ("cell", "old", "new") replaces text in the reference solution, which has
 ("span", "[:rank]", "[:rank].T")
 
 # %% no_tolerance score=19 fails=["span_tolerance"]
-# kept the directions that rounding makes
-("span", "tol * s[0]", "0")
+# kept the directions that come from rounding
+("span", "tol * values[0]", "0")
 
 # %% absolute_tolerance score=19 fails=["span_tolerance"]
-# held singular values against tol itself
-("span", "tol * s[0]", "tol")
+# compared singular values with tol itself
+("span", "tol * values[0]", "tol")
 
 # %% zeros_span_all score=19 fails=["span_tolerance"]
-# kept singular values that equal the tolerance, and so every direction of an update of zeros
-("span", "s > tol * s[0]", "s >= tol * s[0]")
+# kept singular values equal to the tolerance, and so every direction of an update of zeros
+("span", "values > tol * values[0]", "values >= tol * values[0]")
 
 # %% smallest_first score=19 fails=["span_leading"]
-# took the eigenvectors as they come, the smallest first
-("span", "Vt[s > tol * s[0]][:rank]", "Vt[s > tol * s[0]][::-1][:rank]")
+# took the directions in ascending order, with the smallest first
+("span", "Vt[values > tol * values[0]][:rank]", "Vt[values > tol * values[0]][::-1][:rank]")
 
 # %% not_relative score=19 fails=["residuals_others"]
-# did not divide by the length of the candidate
-("residuals", " / np.linalg.norm(read, axis=1)", "")
+# did not divide by the norm of the candidate
+("residuals", " / np.linalg.norm(inputs, axis=1)", "")
 
 # %% square_of_rho score=19 fails=["residuals_others"]
-# forgot the roots
+# returned the square of the residual
 (
     "residuals",
-    "np.linalg.norm(rest, axis=1) / np.linalg.norm(read, axis=1)",
-    "(np.linalg.norm(rest, axis=1) / np.linalg.norm(read, axis=1)) ** 2",
+    "np.linalg.norm(rest, axis=1) / np.linalg.norm(inputs, axis=1)",
+    "(np.linalg.norm(rest, axis=1) / np.linalg.norm(inputs, axis=1)) ** 2",
 )
 
 # %% share_inside score=19 fails=["residuals_members"]
-# measured what is in the span, not what is outside
-("residuals", "read - (read @ basis.T) @ basis", "read @ basis.T")
+# measured the part inside the span, not the part outside
+("residuals", "inputs - (inputs @ basis.T) @ basis", "inputs @ basis.T")
 
 # %% candidate_without_bias score=19 fails=["residuals_members"]
-# left the 1 of the candidate out, and the last column of the basis with it
-("residuals", "read = np.hstack([h, np.ones((len(h), 1))])", "read, basis = h, basis[:, :-1]")
+# left out the 1 of the candidate and the last column of the basis
+("residuals", "inputs = np.hstack([h, np.ones((len(h), 1))])", "inputs, basis = h, basis[:, :-1]")
 
 # %% half_a_projector score=19 fails=["residuals_members"]
-# took the basis for a projector, without its transpose
-("residuals", "(read @ basis.T) @ basis", "read @ (basis @ basis.T)")
+# multiplied by the Gram matrix of the basis, which is no projection
+("residuals", "(inputs @ basis.T) @ basis", "inputs @ (basis @ basis.T)")
 
 # %% typical_square score=19 fails=["typical_value"]
-# returned the mean of the square, not its root
+# returned the mean of the square, not its square root
 ("typical_residual", "np.sqrt(1 - r / N)", "1 - r / N")
 
 # %% typical_inside score=19 fails=["typical_value"]
-# took the part that is in the span
+# took the part inside the span
 ("typical_residual", "np.sqrt(1 - r / N)", "np.sqrt(r / N) if r else 1.0")
 
 # %% first_unit score=19 fails=["recover_dead"]
-# read the record off the first unit, dead or not
+# computed the record from the first unit, even if this unit is dead
 ("recover_one", "dW[np.argmax(np.abs(dW[:, -1]))]", "dW[0]")
 
 # %% sum_of_units score=19 fails=["recover_dead"]
-# added the units up, whose errors may cancel
+# summed over the units, so that their errors can cancel
 ("recover_one", "dW[np.argmax(np.abs(dW[:, -1]))]", "dW.sum(axis=0)")
 
 # %% ratio_turned score=19 fails=["recover_record"]
-# divided the bias by the row
+# divided the bias by the other entries
 ("recover_one", "row[:-1] / row[-1]", "row[-1] / row[:-1]")
 
 
-# %% mixtures score=19 fails=["recover_mixed"]
-# took two rows, each divided by its bias, for the two records
-# %% recover_two
-def recover_two(dW):
-    return dW[:2, :-1] / dW[:2, -1:]
-
-
-# %% threshold_turned score=19 fails=["advantage_value"]
-# raised an alarm where the residual is large
-(
-    "advantage",
-    "(members <= t).mean() - (others <= t).mean() for t in members",
-    "(members >= t).mean() - (others >= t).mean() for t in [*members, *others]",
-)
-
-# %% advantage_twice score=19 fails=["advantage_value"]
-# counted the advantage of alarms and that of no alarms
-("advantage", "((members <= t)", "(2 * ((members <= t)")
-("advantage", "(others <= t).mean()", "(others <= t).mean())")
-
-# %% one_threshold score=19 fails=["advantage_value"]
-# took one threshold, the middle of all residuals, in place of the best
-("advantage", "for t in members", "for t in [np.median([*members, *others])]")
-
-# %% alarms_only score=19 fails=["advantage_least"]
-# thought of alarms only, not of the event that there is none
-("advantage_epsilon", "np.log((1 + a) / (1 - a))", "-np.log(1 - a)")
-
-# %% accuracy_for_advantage score=19 fails=["advantage_least"]
-# took the advantage for the share of right guesses
-("advantage_epsilon", "np.log((1 + a) / (1 - a))", "max(0.0, np.log(a / (1 - a))) if a > 0 else 0.0")
-
-
 # %% normal_interval score=19 fails=["interval_values"]
-# the usual interval of the normal law
+# the usual interval of the normal distribution
 # %% clopper_pearson
-def clopper_pearson(k, n, error):
-    p = k / n
-    half = stats.norm.ppf(1 - error) * np.sqrt(p * (1 - p) / n)
+def clopper_pearson(alarms, trials, error):
+    p = alarms / trials
+    half = stats.norm.ppf(1 - error) * np.sqrt(p * (1 - p) / trials)
     return max(0.0, p - half), min(1.0, p + half)
 
 
 # %% nan_at_the_ends score=19 fails=["interval_ends"]
-# the quantiles of the beta law also where there is none
-("clopper_pearson", " if k > 0 else 0.0", "")
-("clopper_pearson", " if k < n else 1.0", "")
+# the quantiles of the beta distribution, also where it does not exist
+("clopper_pearson", " if alarms > 0 else 0.0", "")
+("clopper_pearson", " if alarms < trials else 1.0", "")
 
 # %% error_of_both score=19 fails=["interval_values"]
-# gave each bound half of the error
+# gave each bound only half of the error
 ("clopper_pearson", "low =", "error = error / 2\n    low =")
 
 # %% point_estimate score=19 fails=["bound_value"]
-# took the shares that were counted for the probabilities
-("epsilon_bound", "clopper_pearson(k0, n, error)[1]", "k0 / n")
-("epsilon_bound", "clopper_pearson(k1, n, error)[0]", "k1 / n")
-("epsilon_bound", "if low1 > delta", "if high0 > 0 and low1 > delta")
+# used the counted shares as probabilities
+("epsilon_bound", "clopper_pearson(false_alarms, trials, error)[1]", "false_alarms / trials")
+("epsilon_bound", "clopper_pearson(true_alarms, trials, error)[0]", "true_alarms / trials")
+("epsilon_bound", "if low > delta", "if high > 0 and low > delta")
 
 # %% error_not_halved score=19 fails=["bound_value"]
-# let each of the two bounds be wrong with the whole probability
+# gave the whole error probability to each of the two bounds
 ("epsilon_bound", "(1 - confidence) / 2", "1 - confidence")
 
 # %% bounds_exchanged score=19 fails=["bound_value"]
-# took the bounds that flatter the attack
-("epsilon_bound", "clopper_pearson(k0, n, error)[1]", "clopper_pearson(k0, n, error)[0]")
-("epsilon_bound", "clopper_pearson(k1, n, error)[0]", "clopper_pearson(k1, n, error)[1]")
-("epsilon_bound", "if low1 > delta else 0.0", "if high0 > 0 else math.inf")
+# took the bounds that favour the attack
+("epsilon_bound", "clopper_pearson(false_alarms, trials, error)[1]", "clopper_pearson(false_alarms, trials, error)[0]")
+("epsilon_bound", "clopper_pearson(true_alarms, trials, error)[0]", "clopper_pearson(true_alarms, trials, error)[1]")
+("epsilon_bound", "if low > delta else 0.0", "if high > 0 else math.inf")
 
 
-# %% one_noise_for_all score=19 fails=["hits_game"]
-# drew the noise once for all trials
+# %% one_noise_for_all score=18 fails=["hits_game"]
+# drew the noise only once for all trials
 # %% hits
 def hits(h, target, u, dphi, sigma, s, trials, t, rng):
     k, units = len(h), u.shape[1]
@@ -184,60 +143,67 @@ def hits(h, target, u, dphi, sigma, s, trials, t, rng):
     return sum(residuals(target[None], basis)[0] <= t for _ in range(trials))
 
 
-# %% all_directions score=19 fails=["hits_game"]
-# took the whole span, which noise on the update fills
+# %% all_directions score=18 fails=["hits_game"]
+# took the whole span, which has every direction with noise on the update
 ("hits", ", rank=k", "")
 
-# %% alarm_if_far score=19 fails=["hits_game"]
-# raised an alarm where the residual is above the threshold
+# %% alarm_if_far score=18 fails=["hits_game"]
+# raised an alarm if the residual is above the threshold
 ("hits", "[0] <= t", "[0] > t")
 
 # %% c_for_2c score=19 fails=["sensitivity_value"]
-# thought of a record that leaves, and not of the one that comes in
+# counted the record that leaves, but not the record that enters
 ("sensitivity", "2 * tau", "tau")
 
 # %% sum_for_mean score=19 fails=["sensitivity_value"]
 # forgot that the update is a mean
 ("sensitivity", " / m", "")
 
-# %% other_theorem score=19 fails=["noise_value"]
-# took the classical formula, which needs more noise, and holds for epsilon below 1 only
+# %% guessed_in_percent score=19 fails=["guess_made"]
+# guessed in percent
+("guess", "[0.6, 0.8, 0.9]", "[60, 80, 90]")
+
+# %% noise_fills_the_matrix score=19 fails=["larger_noise_answer"]
+# thought that enough noise makes the rank full
+("larger_noise", '"c"', '"a"')
+
+# %% noise_turns_the_space score=19 fails=["larger_noise_answer"]
+# thought that larger noise changes the row space
+("larger_noise", '"c"', '"b"')
+
+# %% never_wrong_is_infinite score=19 fails=["never_wrong_answer"]
+# used the counted share of zero as the probability of a mistake
+("never_wrong", '"b"', '"a"')
+
+# %% columns_add_up score=19 fails=["columns_answer"]
+# added the divergences of releases with the same noise
+("columns", '"a"', '"b"')
+
+# %% noise_counts_once score=19 fails=["columns_answer"]
+# thought that shared noise costs only once
+("columns", '"a"', '"c"')
+
+# %% no_reason score=19 fails=["columns_answer"]
+# gave a letter with too short a reason
 (
-    "noise_needed",
-    "Delta / math.sqrt(2) / (math.sqrt(lam + epsilon) - math.sqrt(lam))",
-    "math.sqrt(2 * math.log(1.25 / delta)) * Delta / epsilon",
+    "columns",
+    "Divergences add up only for independent noise, and the correlation of the columns shows the inputs.",
+    "It is obvious.",
 )
 
 
-# %% whole_orders score=19 fails=["noise_value"]
-# searched the orders 2, 3, 4, ... 64 only
-# %% noise_needed
-def noise_needed(epsilon, delta, Delta):
-    found = []
-    for alpha in range(2, 65):
-        left = epsilon - math.log(1 / delta) / (alpha - 1)
-        if left > 0:
-            found.append(Delta * math.sqrt(alpha / (2 * left)))
-    return min(found) if found else 0.0
-
-
-# %% infinite_loop score=19 fails=["noise_value"]
-# a search that never ends, as it halves towards a number that no float is
-# %% noise_needed
-def noise_needed(epsilon, delta, Delta):
-    lam, low, high = math.log(1 / delta), 0.0, 1e6
-    while low < high:
-        s = (low + high) / 2
-        rho = Delta**2 / (2 * s**2)
-        if rho + 2 * math.sqrt(rho * lam) > epsilon:
-            low = s
-        else:
-            high = s
-    return high
+# %% infinite_loop score=19 fails=["recover_dead"]
+# searched for a living unit in a loop that never goes to the next unit
+# %% recover_one
+def recover_one(dW):
+    j = 0
+    while dW[j, -1] == 0:
+        continue
+    return dW[j, :-1] / dW[j, -1]
 
 
 # %% tampered score=18 fails=["residuals_members", "residuals_others"]
-# returned zeros, and rewrote the graded cells so that they pass; they are put back before grading
+# returned zeros, and rewrote the graded cells so that they pass; grading restores them
 # %% residuals
 def residuals(h, basis):
     return np.zeros(len(h))
@@ -253,40 +219,31 @@ print("all checks passed")
 pass
 
 # %% root_of_the_share score=19 fails=["typical_value"]
-# subtracted lengths where squares add up
+# subtracted norms instead of squared norms
 ("typical_residual", "np.sqrt(1 - r / N)", "1 - np.sqrt(r / N)")
 
-# %% strictly_below score=19 fails=["advantage_value"]
-# tried only the members' own residuals, and counted those below them
-("advantage", "(members <= t)", "(members < t)")
-("advantage", "(others <= t)", "(others < t)")
-
-# %% grid_of_thresholds score=19 fails=["advantage_value"]
-# tried twenty thresholds from 0 to 1, between which residuals may lie
-("advantage", "for t in members", "for t in np.linspace(0, 1, 20)")
-
-# %% slopes_on_the_noise_twice score=19 fails=["update_noise"]
-# multiplied the noise by the slopes twice
+# %% derivatives_on_the_noise_twice score=19 fails=["update_noise"]
+# multiplied the noise by the derivatives twice
 ("update", "(u + g)", "(u + g * dphi)")
 
 # %% largest_error_is_positive score=19 fails=["recover_dead"]
-# took the unit with the largest bias, as if errors were positive
+# took the unit with the largest bias, and forgot that errors can be negative
 ("recover_one", "np.abs(dW[:, -1])", "dW[:, -1]")
 
 # %% one_tail_of_two score=19 fails=["interval_values"]
-# left k itself out of both tails
-("clopper_pearson", "k, n - k + 1)", "k + 1, n - k + (k == n))")
-("clopper_pearson", "k + 1, n - k) if k < n", "max(k, 1), n - k + 1) if k < n")
+# left the counted number of alarms out of both tails
+("clopper_pearson", "alarms, trials - alarms + 1)", "alarms + 1, trials - alarms + (alarms == trials))")
+("clopper_pearson", "alarms + 1, trials - alarms) if", "max(alarms, 1), trials - alarms + 1) if")
 
-# %% no_noise_on_errors score=19 fails=["hits_game"]
-# left the noise on the errors out
+# %% no_noise_on_errors score=18 fails=["hits_game"]
+# left out the noise on the errors
 ("hits", "rng.normal(0, sigma, size=(k, units))", "0")
 
-# %% one_draw_for_all_errors score=19 fails=["hits_game"]
-# drew one number for all errors of a trial
+# %% one_draw_for_all_errors score=18 fails=["hits_game"]
+# drew one value for all errors of a trial
 ("hits", "rng.normal(0, sigma, size=(k, units))", "rng.normal(0, sigma)")
 
-# %% laplace_noise score=19 fails=["hits_game"]
+# %% laplace_noise score=18 fails=["hits_game"]
 # drew Laplace noise for the update
 ("hits", "rng.normal(0, s, ", "rng.laplace(0, s, ")
 
@@ -294,41 +251,37 @@ pass
 # chose the unit by its first weight, which is 0 for a black pixel
 ("recover_one", "dW[:, -1]", "dW[:, 0]")
 
-# %% along_without_size score=19 fails=["recover_mixed"]
-# looked for the largest entry, as if it were positive
-("recover_two", "np.abs(along)", "along")
-
 # %% axes_exchanged score=19 fails=["update_value"]
-# multiplied in the other order
-("update", "((u + g) * dphi).T @ read", "read @ ((u + g) * dphi).T")
+# multiplied the matrices in the other order
+("update", "((u + g) * dphi).T @ inputs", "inputs @ ((u + g) * dphi).T")
 
 # %% all_vectors score=19 fails=["span_rows"]
 # took all right singular vectors, also those without a singular value
 ("span", ", full_matrices=False", "")
 
 # %% coordinates_for_projection score=19 fails=["residuals_members"]
-# subtracted the coordinates in the basis in place of the projection
-("residuals", "(read @ basis.T) @ basis", "read @ basis.T")
+# subtracted the coordinates in the basis instead of the projection
+("residuals", "(inputs @ basis.T) @ basis", "inputs @ basis.T")
 
 # %% slips
-# one slip in the reference solution, and the one graded cell that it must fail
-("update", "read = np.hstack([h, np.ones((len(h), 1))])", "read = h", "update_value")
-("update", "((u + g) * dphi).T @ read", "(read.T @ ((u + g) * dphi))", "update_value")
+# single slips in the reference solution, each with the one graded cell that it must fail
+("update", "inputs = np.hstack([h, np.ones((len(h), 1))])", "inputs = h", "update_value")
+("update", "((u + g) * dphi).T @ inputs", "(inputs.T @ ((u + g) * dphi))", "update_value")
 ("update", "/ m", "/ len(h)", "update_value")
-("span", "return Vt[s > tol * s[0]][:rank]", "return (s[:, None] * Vt)[s > tol * s[0]][:rank]", "span_rows")
+("span", "return Vt[", "return (values[:, None] * Vt)[", "span_rows")
 ("span", "np.linalg.svd(dW, ", "np.linalg.svd(np.transpose(dW), ", "span_rows")
 ("span", "[:rank]", "", "span_leading")
 ("residuals", "np.ones((len(h), 1))", "np.zeros((len(h), 1))", "residuals_members")
-("residuals", "read - (read @ basis.T) @ basis", "(read @ basis.T) @ basis", "residuals_members")
-("residuals", "read - (read", "read + (read", "residuals_members")
+("residuals", "inputs - (inputs @ basis.T) @ basis", "(inputs @ basis.T) @ basis", "residuals_members")
+("residuals", "inputs - (inputs", "inputs + (inputs", "residuals_members")
 ("residuals", "np.linalg.norm(rest, axis=1) / np", "np.linalg.norm(rest, axis=1) ** 2 / np", "residuals_others")
-("residuals", "np.linalg.norm(read, axis=1)", "np.linalg.norm(h, axis=1)", "residuals_others")
+("residuals", "np.linalg.norm(inputs, axis=1)", "np.linalg.norm(h, axis=1)", "residuals_others")
 ("recover_one", "row[:-1] / row[-1]", "row / row[-1]", "recover_record")
 ("recover_one", "row[:-1] / row[-1]", "row[:-1]", "recover_record")
 ("recover_one", "row[:-1] / row[-1]", "row[1:] / row[0]", "recover_record")
-("clopper_pearson", "n - k + 1) if", "n - k) if", "interval_values")
-("clopper_pearson", "ppf(error, k", "ppf(error / 2, k", "interval_values")
-("clopper_pearson", "ppf(1 - error, k + 1", "ppf(1 - error, k", "interval_values")
+("clopper_pearson", "trials - alarms + 1) if", "trials - alarms) if", "interval_values")
+("clopper_pearson", "ppf(error, alarms", "ppf(error / 2, alarms", "interval_values")
+("clopper_pearson", "ppf(1 - error, alarms + 1", "ppf(1 - error, alarms", "interval_values")
 ("clopper_pearson", "return low, high", "return high, low", "interval_values")
-("clopper_pearson", " if k > 0 else 0.0", "", "interval_ends")
-("clopper_pearson", "if k < n else 1.0", "if k < n else 0.0", "interval_ends")
+("clopper_pearson", " if alarms > 0 else 0.0", "", "interval_ends")
+("clopper_pearson", "if alarms < trials else 1.0", "if alarms < trials else 0.0", "interval_ends")
