@@ -53,7 +53,8 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
 
     Examples
     --------
-    Two steps, the first with another record, no contraction: each noise hides half of the shift, 2 * 2 (1/2)^2/2.
+    There are two steps without contraction, and the record differs in the first one. Each noise hides half of the
+    shift: 2 * 2 (1/2)^2/2.
 
     >>> z, epsilon = iteration_bound(2, C=1.0, s=[1.0, 0.0], a=[0.5, 0.5], sigma=1.0)
     >>> z, float(epsilon)
@@ -176,7 +177,7 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
 
     Notes
     -----
-    Only the last iterate is released. The loss is beta-smooth in theta for every record. Then C is
+    Only the last iterate may be released. If the loss is beta-smooth in theta for every record, C is
 
     - 1 + gamma beta for any beta-smooth loss, as in the report. Clipping the gradient at L preserves this, because the
       projection on a ball does not expand.
