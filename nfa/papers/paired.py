@@ -1,4 +1,4 @@
-"""Which kind of run is more accurate, over several seeds: differences paired by seed, with Student's 95 % interval."""
+"""Differences in accuracy between two kinds of runs, paired by seed, with Student's 95 % interval."""
 
 import math
 import re
@@ -57,11 +57,11 @@ class Difference:
         return unbroken(f"{MINUS if mean < 0 else '+'}{abs(mean):.1f}{half}")
 
     def above(self, points: float) -> bool:
-        """Whether the whole interval is above this number of points. A single seed has only a mean to compare."""
+        """Whether the whole interval, or the difference of a single seed, is above this number of points."""
         return self.mean - (self.half or 0.0) > points
 
     def below(self, points: float) -> bool:
-        """Whether the whole interval is below this number of points. A single seed has only a mean to compare."""
+        """Whether the whole interval, or the difference of a single seed, is below this number of points."""
         return self.mean + (self.half or 0.0) < points
 
 

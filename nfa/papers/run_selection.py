@@ -38,12 +38,12 @@ def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]
     """The experiment with only those runs that have the wanted values in their keys.
 
     If no key is named, the result is the whole experiment. Otherwise the title of the result names the selection. The
-    runs keep their names, settings and folder, so finished runs count as finished. The files of other runs stay.
+    runs keep their names, settings and folder, so finished runs count as finished. Files of other runs do not change.
 
     Parameters
     ----------
     experiment : as `nfa.papers.find` returns it
-    scale : the scale whose runs are chosen
+    scale : the scale of the runs
     wanted : {name: values} of `Cell.key`; a run needs one of the values for each name. In a text, commas separate the
         values. A value that itself contains commas is recognised
 

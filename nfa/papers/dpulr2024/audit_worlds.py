@@ -4,8 +4,8 @@ There are three pairs of D and D' = D + one example, the target. Theorem 2 cover
 of 1/5, sigma_0 = 4, N_B at most q N, and Equation 8 with equality. In the second pair, the equation has no solution,
 and the paper's remedy takes its place. `rule` runs `nfa.rules.dp_ulr` itself on batches of
 `nfa.sampling.PoissonRejection`. In the first and third pair, `law` draws from the same law without the rule's loops.
-Both give scores, which are high in favour of D'. We compute the scores from the sum over the batch, which is N_B times
-the released direction.
+Both return scores. A high score favours D'. We compute the scores from the sum over the batch, which is N_B times the
+released direction.
 """
 
 import math

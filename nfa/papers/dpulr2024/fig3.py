@@ -113,7 +113,9 @@ ACCOUNTANTS: dict[str, Callable[[int, float, int], float | None]] = {
 
 
 def epsilons(batch: int, sigma_0: str, epochs: int = EPOCHS) -> dict[str, float | None]:
-    """Epsilon at delta = 1e-5 by each of `ACCOUNTANTS`, for Gaussian steps with multiplier sigma_0; None for no value.
+    """Epsilon at delta = 1e-5 by each of `ACCOUNTANTS` for Gaussian steps with multiplier sigma_0.
+
+    An accountant that does not cover the steps has None.
 
     Source: [dpulr2024:fig3]
     """

@@ -14,7 +14,7 @@ from nfa.experiments.settings import Settings
 
 TOML = tomllib.loads(files("nfa.papers.dpulr2024").joinpath("numbers.toml").read_text(encoding="utf-8"))
 METHODS = tuple(TOML["method"])
-PRIVATE_AS_PRINTED = "DP-ULR printed"  # the method whose guarantee fails
+PRIVATE_AS_PRINTED = "DP-ULR printed"  # its guarantee fails
 
 
 def readings(item: str) -> dict[str, dict[str, Any]]:
@@ -113,7 +113,7 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
 
 
 def main_reading(runs: Trained, first: str) -> tuple[str, Trained]:
-    """The reading that a picture shows, the first or another one that was run, and its runs."""
+    """The reading that a picture shows, and its runs. It is the first reading, or another if the first was not run."""
     reading = min((cell.key["reading"] for cell, _ in runs), key=lambda name: name != first)
     return reading, [(cell, record) for cell, record in runs if cell.key["reading"] == reading]
 

@@ -214,8 +214,8 @@ def rejection_laws(f: Callable[[int, bool], float], *, N: int, q: float, N_B: in
 
     Parameters
     ----------
-    f : function (others, whether x is there) -> mean, where others is the number of other records in the batch. For
-        sensitivity 1, adding a record must move f by at most 1
+    f : function (number of other records in the batch, whether x is in the batch) -> mean. For sensitivity 1, adding a
+        record must move f by at most 1
     N : int, number of records besides x
     q, N_B : as in `impairment`
 

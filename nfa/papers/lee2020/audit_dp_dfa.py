@@ -90,7 +90,7 @@ class Case:
 
 
 def counterexample() -> Case:
-    """A network 1-1-2 with a saturated hidden unit. Almost only the output layer's direction changes with the label."""
+    """A network 1-1-2 with a saturated hidden unit. The label changes almost only the output layer's direction."""
     net = _still(mlp((1, 1, 2), ops.sigmoid, rng=np.random.default_rng(0)))
     net.b[1][:] = 20
     settings = {"B": [None, BETA * FLIP[None, :], None], "tau_e": TAU_E, "tau_h": 1.0}

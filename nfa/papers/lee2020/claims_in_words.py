@@ -47,7 +47,7 @@ def gains(
     Parameters
     ----------
     found : accuracies on one data set
-    rule, reading : the rule and reading whose gain is computed
+    rule, reading : the rule and its reading
     against, over : reading and rule with which we compare; a reading None means the same reading
 
     Examples

@@ -123,9 +123,10 @@ def epsilon_rows() -> list[dict[str, Any]]:
 
 
 def agreement(rows: list[dict[str, Any]], column: str) -> tuple[int, int, float]:
-    """How many printed values equal a column truncated to two decimals, how many equal it rounded, and the worst error.
+    """The agreement of the printed values with a column.
 
-    The worst error is the largest relative error.
+    The first number counts the printed values that equal the column truncated to two decimals. The second number counts
+    those that equal the rounded column. The third number is the largest relative error.
 
     Source: [lee2020:fig2] [lee2020:fig4]
 

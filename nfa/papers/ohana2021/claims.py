@@ -237,7 +237,7 @@ def claimed_column_renyi_alternative(
 
     Returns
     -------
-    epsilon : float, nats; inf for clips without a floor, where r = inf
+    epsilon : float, nats; inf for clips without a floor, because r = inf
 
     Raises
     ------
@@ -281,7 +281,7 @@ def claimed_equal_covariances(
 
     Returns
     -------
-    epsilon : float, nats; inf for clips without a floor, where r = inf
+    epsilon : float, nats; inf for clips without a floor, because r = inf
 
     Raises
     ------

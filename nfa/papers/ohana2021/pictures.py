@@ -40,7 +40,7 @@ def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
     ----------
     path : file to write
     runs : list of (Cell, record); those of PDFA have an alignment in their history
-    layer : the layer whose cosine is drawn
+    layer : the layer of the cosine
     """
     figure = new_figure("Noise, accuracy and alignment: BP, DFA and photonic DFA on Fashion-MNIST", 11, runs)
     left, right = figure.subplots(1, 2)

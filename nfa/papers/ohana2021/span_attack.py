@@ -24,7 +24,7 @@ def layer_input(net: Net, l: int, x: np.ndarray, **clips) -> np.ndarray:
 
     Parameters
     ----------
-    net : Net whose layer l is fully connected
+    net : Net with a fully connected layer l
     l : int, 1 <= l <= L
     x : (k, *in_shape) array of images
     clips : tau_h_max, tau_h_min, clip_x, floor, with the same values as in the attacked call of `nfa.rules.pdfa.pdfa`
@@ -52,8 +52,8 @@ def update_from_weights(weights: Sequence[np.ndarray], *, lr: float, momentum: f
 
     Parameters
     ----------
-    weights : W_{t-1}, W_t; with momentum W_{t-2}, W_{t-1}, W_t. For the first step of a run, two are enough with
-        momentum too, because v is 0 before this step
+    weights : W_{t-1}, W_t; with momentum W_{t-2}, W_{t-1}, W_t. For the first step of a run, two iterates are enough
+        with momentum too, because v is 0 before this step
     lr : float eta > 0
     momentum : float mu, 0 <= mu < 1
 

@@ -80,7 +80,7 @@ class SpanAttack:
     sees : one of `VIEWS`, or another description of what the adversary sees
     batch_known : True if the adversary knows D and D' and asks which batch was used. Each residual is then the relative
         distance of a whole update from the span of D. False if the adversary knows no batch and asks whether an image
-        was in it. Each residual is then the distance of an image's clipped input from the row space of the update
+        was in it. Each residual is then the relative distance of an image's clipped input from the update's row space
     layer : int
     sigma : float, noise on each projected error; for isotropic noise, the noise on every entry of the mean
     inside, outside : (a,) and (b,) arrays of relative residuals

@@ -22,7 +22,7 @@ DEMO = ("dp-sgd", "joint-dfa", "dp-dfa")
 
 
 def trial_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
-    """Every trial of every rule, shorter than a whole run and at one epsilon. The demo has two trials of `DEMO` rules.
+    """Every trial of every rule, shorter than a whole run, at one epsilon. The demo has two trials per rule in `DEMO`.
 
     Source: [ours:trials] [ours:cnn-trials]
     """
@@ -132,7 +132,7 @@ def choice(contest: Contest, trials: Path, finalists: Path | None) -> dict[str, 
 
 
 def no_paper(settings: Settings, record: dict[str, Any]) -> str:
-    """Why there is no paper with which a number could be compared."""
+    """The reason why our numbers cannot be compared with a paper."""
     return "no paper compares rules at equal epsilon"
 
 

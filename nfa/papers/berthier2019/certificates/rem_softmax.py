@@ -1,6 +1,6 @@
 """Berthier, Differential Privacy for Machine Learning (2019), section 3.3.2: berthier2019:rem-softmax.
 
-Claim: for a shuffled pass, Lemma 3.1 states D <= log(mean of exp((α-1) D_t))/(α-1). It has a "softmax effect that will
+Claim: for a shuffled pass, Lemma 3.1 is D <= log(mean of exp((α-1) D_t))/(α-1). This has a "softmax effect that will
 make the weakest privacy guarantee (when point t is seen at the last step) dominate all the rest". For "σ >= L
 sqrt(2(α-1)α) (high noise regime)" another version, D <= 2 mean of D_t, is stronger. The guarantee of a record that is
 used at step t of n is D_t = 2αL²/σ² (1 - C^-2)/(1 - C^(-2(n-t+1))).

@@ -108,7 +108,7 @@ def epsilon_and_means(runs: Trained) -> dict[str, str]:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """The reasons why the loss of a run cannot be compared with the figure: the figure prints no loss, and more."""
+    """The reasons why the loss of a run cannot be compared with the figure. One is that the figure prints no loss."""
     why = ["the losses in the figure are not printed"]
     if record["data"]["name"] != "epsilon":
         why.append(f"{record['data']['name']}, synthetic records")

@@ -150,9 +150,9 @@ def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: floa
     Notes
     -----
     This noise has no guarantee. `classical_gaussian_scale` raises an error for an epsilon without proof.
-    `gaussian_scale` holds for every epsilon. The report asks for noise strictly above the value here. delta determines
-    the epsilon above which the noise is too little, see
-    `nfa.papers.berthier2019.mechanisms.printed_scales.critical_epsilon`.
+    `gaussian_scale` holds for every epsilon. The report asks for noise strictly above the value here. The epsilon above
+    which the noise is too little depends on delta
+    (`nfa.papers.berthier2019.mechanisms.printed_scales.critical_epsilon`).
 
     Examples
     --------

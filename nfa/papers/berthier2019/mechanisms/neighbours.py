@@ -104,7 +104,7 @@ def sensitivity(
     Returns
     -------
     sensitivity : float >= 0
-    worst : pair of histograms that attains it
+    worst : pair of histograms that attains the sensitivity
 
     Raises
     ------

@@ -104,7 +104,7 @@ def textbook_figure(
     epsilons : (k,) array
     ratios : {delta: exact delta / claimed delta}
     crossings : {delta: epsilon above which the claim fails}
-    noise : (delta, printed, least), where the last two are noise multipliers
+    noise : (delta, printed, least); printed and least are lists of noise multipliers
     """
     figure = new_figure(
         r"The textbook's Gaussian noise, $\sigma = \sqrt{2 \log(1.25 / \delta)}\; \Delta / \epsilon$", 12

@@ -157,7 +157,7 @@ def corrected_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
 
 
 def gaussian_tv(*, l2_sensitivity: float, noise_std: float) -> float:
-    r"""The exact total variation between two Gaussian releases whose means are a sensitivity apart.
+    r"""The exact total variation between two Gaussian releases with means a sensitivity apart.
 
     .. math:: TV = \operatorname{erf}\Big(\frac{\Delta_2}{2 \sqrt2\, \sigma}\Big) = 2 \Phi\Big(\frac{\Delta_2}{2
               \sigma}\Big) - 1
@@ -235,7 +235,7 @@ def apply_channel(channel, p) -> np.ndarray:
 
     Parameters
     ----------
-    channel : (r, r') array K, whose rows are laws
+    channel : (r, r') array K; each row is a law
     p : (r,) array of probabilities
 
     Returns

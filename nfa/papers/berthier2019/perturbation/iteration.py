@@ -1,4 +1,4 @@
-"""Amplification by iteration: how much the last iterate of a pass of noisy SGD reveals about a record used before.
+"""Amplification by iteration: bounds on what the last iterate of a pass of noisy SGD reveals about an earlier record.
 
 Only the last iterate is released. The noise of the steps after the use of the record hides the record further. The
 shifted divergences of `nfa.papers.berthier2019.perturbation.shifted` measure how much. Epsilons are in nats.
@@ -67,7 +67,7 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
     z, size, epsilon = 0.0, 0.0, 0 * check_alpha(alpha)
     for s_t, a_t, sigma_t in zip(s.tolist(), a.tolist(), sigmas.tolist(), strict=True):
         z, epsilon = after_step(z, epsilon, C=C, s=s_t)
-        size = C * size + s_t + a_t  # size of the terms whose difference is z
+        size = C * size + s_t + a_t  # size of the terms in the difference z
         if not a_t <= z + 1e-12 * size:
             raise ValueError(
                 f"each shift a_t must be at most the remaining distance z_t, got a_t = {a_t} and z_t = {z}"

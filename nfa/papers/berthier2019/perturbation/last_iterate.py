@@ -173,8 +173,9 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
 
     Notes
     -----
-    In a fixed order, the record may be the last, so the curve is that of one release. A pass that stops early costs at
-    most as much as a whole one: its steps are the last of a pass, and the records that it omits cost nothing.
+    In a fixed order, the record may be the last one, so the curve is that of one release. A pass that stops early costs
+    at most as much as a whole pass. We can regard its steps as the last steps of a pass. The records that it omits cost
+    nothing.
 
     Examples
     --------

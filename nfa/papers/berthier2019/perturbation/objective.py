@@ -31,7 +31,7 @@ def objective_perturbation(
     problem : Problem, strongly convex
     b : float > 0, scale of the noise
     law : "entries": every entry of eta is Laplace with scale b. "norm": the density is proportional to
-        exp(-|eta|_2 / b). The report does not say which law it means
+        exp(-|eta|_2 / b). The report does not specify the law
     rng : numpy.random.Generator
 
     Returns

@@ -11,7 +11,7 @@ from math import comb, exp, inf, isfinite
 from typing import Any
 
 Number = Any  # Fraction, int (treated as a fraction) or float
-LARGEST = 20  # largest number of records; they have 2^20 sets
+LARGEST = 20  # largest number of records, which have 2^20 subsets
 
 
 def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Number]:

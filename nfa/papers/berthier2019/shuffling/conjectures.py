@@ -171,7 +171,7 @@ def conjectured_epsilon(
     Returns
     -------
     epsilon : float
-    order : float, the order that gives it
+    order : float, the order that gives this epsilon
 
     Raises
     ------

@@ -265,7 +265,7 @@ def corrected_epsilon(
     k = pass_length(tau, n)
     steps = math.ceil(e / tau * k * (1 - ROUNDING))
     passes, rest = divmod(steps, k)
-    parts = [(passes, k), (min(rest, 1), rest)]  # (how often, number of steps): whole passes, and one that stops early
+    parts = [(passes, k), (min(rest, 1), rest)]  # (how often, number of steps): whole passes, and a shorter last pass
     curves = [uses * corrected_pass_rdp(orders, n=n, k=j, L=L, sigma=sigma, cap=cap) for uses, j in parts if uses]
     rdp = np.sum(curves, axis=0)
     epsilon, order = to_dp(orders, rdp, delta=delta, conversion=conversion)

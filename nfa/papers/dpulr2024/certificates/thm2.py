@@ -16,8 +16,7 @@ SAFE G, |r| <= a SLOPE and SAFE G >= C, the first entry of the clipped estimate 
 Chebyshev and Markov bound the probabilities. The event: the sum over the batch, N_B times the update, has a first entry
 of TAU or more.
 
-Arithmetic: fractions. The decimal module rounds log, exp and sqrt correctly. We then move each value outwards by one
-unit in the last place.
+Arithmetic: fractions. The decimal module rounds log, exp and sqrt correctly. We then move each value one unit outwards.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context

@@ -2,7 +2,6 @@
 
 dpulr2024:thm4, dpulr2024:eq33, dpulr2024:eq41. The text is damaged in the middle of the hypothesis, so we reconstruct
 the hypothesis from the sentence before and from the proof.
-
 Claim: for every example, let f(d) be normal with mean of norm at most 1 and covariance Σ_d. A batch has each example
 with probability q, and is drawn anew as long as it has fewer than N_B examples. Let M(D) be the sum of f over the
 batch. Let min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. Suppose 1 <= N_B <= q N-bar, q <= 1/5 and σ >= 4. With A
@@ -10,13 +9,11 @@ batch. Let min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. Suppose 1 <=
 (α, γ)-RDP for neighbours that differ by one example, with γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ².
 (33) and (41) state this bound for D_α(M(D) ‖ M(D')), if D' is the larger data set.
 
-Counterexample, on the line: N examples have N(0, EACH). One more example, only in D', has N(MEAN, WIDE), which the
-hypotheses allow. We use the event |M| >= REACH and its complement. Every divergence of the two laws is at least the
-divergence of the probabilities of this event.
+Counterexample, on the line: N examples have N(0, EACH). One more, only in D', has N(MEAN, WIDE), as the claim allows.
+The event is |M| >= REACH. Every divergence of the two laws is at least the divergence of this event's probabilities.
 
-Arithmetic: fractions. The decimal module rounds log and exp correctly. We then move each value outwards by one unit in
-the last place. A normal law of variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and
-2π > 6.28.
+Arithmetic: fractions. The decimal module rounds log and exp correctly. We then move each value one unit outwards. A
+normal law of variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context

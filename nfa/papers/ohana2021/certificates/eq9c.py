@@ -10,7 +10,7 @@ is for the batches of section 4, m = 256, and for γ^max = 1 (tanh, ReLU) or 1/4
 u).
 
 Arithmetic: fractions. tanh'(t) = 4/(e^t + e^{-t})² <= 4 e^{-2t} and sigmoid'(t) = 1/(e^{t/2} + e^{-t/2})² <= e^{-t}.
-For u >= 0, the first terms of the series of e^u bound it from below.
+For u >= 0, the first terms of the series of e^u are a lower bound.
 """
 
 from decimal import ROUND_FLOOR, Context
