@@ -276,7 +276,7 @@ def twice(name):
 
 
 BAD = {
-    "grows": "def grows(x):\n    kept = []\n    while True:\n        kept.append(np.ones(10**7))",
+    "grows": "def grows(x):\n    kept = []\n    while True:\n        kept.append(np.empty(10**7))",
     "endless": "def endless(x):\n    while True:\n        pass",
     "floods": "def floods(x):\n    import os, sys\n    for _ in range(30_000):\n"
     "        print('x' * 1000)\n        os.write(1, b'y' * 1000)\n        os.write(2, b'z' * 1000)\n    return 2 * x",

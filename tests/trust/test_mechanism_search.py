@@ -37,7 +37,14 @@ def first(rule):
     return next((kind for kind in own if kind.attained), own[0])
 
 
+ATTAINED = [name for name in RULES if first(name).attained]
 QUICK = {"draws": 30, "climbs": 1, "evaluations": 150}
+
+
+def some_of(names, every):
+    """The names as parameters of a test. Each of this many is tested in continuous integration, the others nightly."""
+    tiers = (pytest.mark.nightly if i % every else pytest.mark.slow for i in range(len(names)))
+    return [pytest.param(name, marks=tier) for name, tier in zip(names, tiers, strict=True)]
 
 
 # --- the sensitivities
@@ -50,8 +57,7 @@ def test_a_short_search_finds_nothing_above(rule):
     assert 0.3 * one.attained < told["ratio"] <= 1 + ms.ROUNDING
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", [name for name in RULES if first(name).attained])
+@pytest.mark.parametrize("rule", some_of(ATTAINED, 3))
 def test_a_sensitivity_stated_1_percent_too_small_is_exceeded(rule):
     one = first(rule).setting()
     found = search(one.answer, one.stated, one.draw, draws=50, climbs=2, evaluations=400, rng=rng(3))
@@ -197,10 +203,7 @@ def test_the_power_of_the_game_that_refutes_a_broken_rule(name, times):
     game_exceeds(0.95 * times * stated, claimed, trials(name), delta=DELTA, confidence=1 - 0.05 / 8)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.nightly if i % 2 else pytest.mark.slow) for i, name in enumerate(BROKEN)],
-)
+@pytest.mark.parametrize("name", some_of(BROKEN, 4))
 def test_a_broken_rule_is_caught(name):
     """A broken rule is caught by a search that needs no draws, or by a game with the power of the previous test."""
     told, had = caught(BROKEN[name], trials=trials(name), **QUICK), RECORDED["broken"][name]
@@ -209,10 +212,7 @@ def test_a_broken_rule_is_caught(name):
     assert had["search"] or had["noise"] or had["game"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.nightly if i % 4 else pytest.mark.slow) for i, name in enumerate(UNSEEN)],
-)
+@pytest.mark.parametrize("name", some_of(UNSEEN, 6))
 def test_a_broken_rule_that_no_mean_gives_away_is_caught(name):
     """A broken rule whose mistake does not change the mean is caught by a game.
 
