@@ -1,4 +1,4 @@
-"""The benchmarks at tiny size: the timed code computes the same directions, each in its own process. No times."""
+"""Tests of the benchmarks at tiny size: the timed code computes the same directions. No test asserts a time."""
 
 import contextlib
 import importlib
@@ -84,7 +84,7 @@ def our_directions(folder, problem, rule, x, labels, **more):
 def test_peers_compute_our_directions(folder, problem, library):
     """Each peer's direction agrees with ours to 1e-5 of the largest entry, in float32.
 
-    Where Opacus clips, it divides by the norm plus 1e-6.
+    When Opacus clips, it divides by the norm plus 1e-6. Its difference is smaller than this tolerance.
     """
     from tests.benchmarks import peers
 
@@ -110,7 +110,7 @@ def test_peers_compute_our_directions(folder, problem, library):
 
 @pytest.mark.parametrize("problem", ["mlp", "cnn"])
 def test_peers_read_the_records_that_a_run_reads(folder, problem):
-    """The peers read the records of a run, standardised to 1e-5 because a run adds the pixels in another order."""
+    """The peers read the records of a run, up to 1e-5. To standardise them, a run sums the pixels in another order."""
     from nfa.experiments.prepare import prepare
     from tests.benchmarks import own
 
