@@ -1,6 +1,6 @@
 """nfa works from a wheel, an sdist, an editable install and a bare checkout; tests guard its package map.
 
-`kernels/` and `data/` stand at the top of the checkout and are imported as nfa.kernels and nfa.data.
+`kernels/` and `data/` are at the top of the checkout, and are imported as nfa.kernels and nfa.data.
 """
 
 import ast
