@@ -238,7 +238,7 @@ def test_a_sound_clipped_sum_is_not_refuted_over_200_seeds():
     ids=["noise halved", "clip forgotten", "2C for C"],
 )
 def test_a_broken_clipped_sum_is_caught(change, distance, std):
-    """A broken clipped sum is caught in three of five games, and the bound never exceeds the true epsilon.
+    """A broken clipped sum is caught in at least three of five games, and the bound never exceeds the true epsilon.
 
     Each game has 20,000 trials on each side. With half of the noise, the bound is on average 3.6 of its standard
     deviations above the claim. One game misses this fault with probability 2e-4, and three of five games miss it with

@@ -139,7 +139,7 @@ def half_noise(net, x, y, *, sigma, **rest):
 
 
 def each_layer_to_C(net, x, y, *, C, **rest):
-    """Every layer's gradient is clipped to C separately, so those of two layers together have norm sqrt(2) C."""
+    """Every layer's gradient is clipped to C separately, so those of two layers together reach norm sqrt(2) C."""
     return dp_sgd(net, x, y, C=math.sqrt(net.L) * C, clip="layer", **rest)
 
 
@@ -242,7 +242,7 @@ def test_a_training_is_audited_step_by_step():
     """A training is audited step by step: the bound on a sound training is below the exact epsilon of three steps.
 
     With half of the noise, the same audit refutes the claim. With Poisson batches, only the bound for any law is
-    available. It is below the accountant's epsilon and shows little.
+    available. This bound is above 0 and below the accountant's epsilon.
     """
     settings = AuditOptions(seed=3)
     sound = sgd_audit.training(settings, trials=200)

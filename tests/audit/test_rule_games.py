@@ -79,7 +79,7 @@ def test_the_quadratic_score_is_the_likelihood_ratio_of_two_normal_laws():
 
 
 def test_scores_of_several_steps_weigh_them_by_their_covariance():
-    """The score weights several steps by their covariance. The three steps share a draw, so it is W = I + 11'.
+    """The score weights several steps by their covariance. The three steps share a draw, so this is W = I + 11'.
 
     Only the differences of the steps are precise.
     """

@@ -1,4 +1,4 @@
-"""The contenders, as data: {group: (what is timed, contenders)}. To read the data imports no library that is timed."""
+"""The contenders, as data: {group: (what is timed, contenders)}. Reading them imports no library that is timed."""
 
 import importlib.util
 from typing import Any, NamedTuple

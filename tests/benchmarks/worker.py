@@ -18,7 +18,7 @@ import traceback
 from typing import Any
 
 LIBRARIES = ("numpy", "scipy", "numba", "torch", "opacus", "jax", "jaxlib")
-REFUSALS = (ValueError, ImportError, OSError)  # a sentence says that the contender is left out, and why
+REFUSALS = (ValueError, ImportError, OSError)  # these leave the contender out, with a sentence that gives the reason
 
 
 def main() -> None:

@@ -153,7 +153,7 @@ def test_the_steps_of_an_epoch_of_every_sampler():
 
 
 def test_an_epoch_costs_one_release(ask):
-    """An epoch costs one release, also if its last batch is smaller.
+    """An epoch counts as one release, also if its last batch is smaller.
 
     15 epochs with batches of 256 of 60,000 are 15 x 235 steps. If these are given as steps, they count as 16 epochs. If
     the epochs are given, each counts once.

@@ -1,6 +1,6 @@
 """A run that would not be private, or would not have the requested count, is refused before the first step.
 
-`nfa train` names the remedy, and all missing settings at once. With --anyway, the run trains.
+`nfa train` names the remedy, and all missing settings at once. With --anyway, nfa trains the run.
 """
 
 import json

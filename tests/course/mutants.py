@@ -1,8 +1,8 @@
-"""Mutants of the reference solutions: every small change that a program can make, which a check must detect.
+"""Mutants of the reference solutions: all small changes that a program can make and a check must detect.
 
 ``python -m tests.course.mutants ps2_dfa`` makes every change to the reference solution of a set, and grades each change
-in its own process. It lists the survivors, which get full marks. With ``--several``, it also lists the changes that
-fail more than one cell. harmless/SET.toml explains why some survivors change no required result.
+in its own process. The command lists the survivors, which get full marks. With ``--several``, it also lists the changes
+that fail more than one cell. harmless/SET.toml explains why some survivors change no required result.
 """
 
 import argparse

@@ -113,7 +113,7 @@ def test_our_rules_pass_every_stage(kind):
 
 @pytest.mark.parametrize("kind", ["bp", "dfa"])
 def test_the_values_are_those_of_loops_over_records(kind):
-    """The values agree with the suite's loops over one record and one number at a time."""
+    """Central differences (error about 1e-10) agree with the suite's loops over one record and one number at a time."""
     for stage, _, make, settings in directions.networks(kind):
         net = make()
         if stage == directions.DENSE and not settings:

@@ -1,4 +1,4 @@
-"""A submission is graded in two processes. Its code affects nobody else, and gets no point that it has not earned.
+"""A submission is graded in two processes. Its code affects no other one, and gets no point that it has not earned.
 
 The tests of `nfa.course.exchange` have both ends in this process. The tests of `nfa.course.confined` use sets that they
 make. All submissions that come with the sets have the scores of `problem_sets.grade`, which grades in one process.
@@ -341,7 +341,7 @@ def asking(name):
 
 @pytest.mark.slow
 def test_a_loop_of_requests_ends_as_any_other(tmp_path):
-    """A student's function that calls a function of the checks in an endless loop is stopped, despite its messages."""
+    """A student's function that calls a function of the checks in an endless loop is stopped despite new messages."""
     functions = {
         "asks": "def asks(f):\n    while True:\n        f(1)",
         "once": "def once(f):\n    return f(1)",
@@ -626,7 +626,7 @@ def changed(course, student, change):
 
 @pytest.mark.parametrize("others", [1, pytest.param(17, marks=pytest.mark.nightly)])
 def test_a_class_with_a_patched_checker_a_growing_memory_and_a_dead_kernel(others, tmp_path, capsys):
-    """Every other student is graded, the three are named, and later only corrected submissions are graded again."""
+    """Every other student is graded, the three are named, and corrected submissions are graded again."""
     pytest.importorskip("nbgrader", reason=COURSES)
     from tests.course.test_grading import own
 

@@ -145,12 +145,12 @@ def test_a_sentence_in_another_order_is_seen():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_sentence_of_a_check_is_put_together_in_one_place(name):
-    """A check raises only what `mismatch` or `misfit` makes, and no own sentence, even if no submission gets it."""
+    """Checks raise only sentences from `mismatch` or `misfit`. This also covers sentences that no submission causes."""
     parsed = ast.parse((SETS / name / "checks.py").read_text(encoding="utf-8"))
     raised = [node.exc for node in ast.walk(parsed) if isinstance(node, ast.Raise) and node.exc is not None]
     called = [node.func.id for node in raised if isinstance(node, ast.Call)]
     assert len(called) > 5
-    assert set(called) <= {"mismatch", "misfit", "told", "AssertionError", "ValueError"}  # a `told` calls `mismatch`
+    assert set(called) <= {"mismatch", "misfit", "told", "AssertionError", "ValueError"}  # `told` calls `mismatch`
     assert "Wrong" not in [getattr(node.func, "id", "") for node in ast.walk(parsed) if isinstance(node, ast.Call)]
 
 
@@ -453,7 +453,7 @@ def test_a_mistake_costs_points_of_its_own_exercise_only(name):
 
 
 def own_cells(problems, function):
-    """The graded cells whose checks are called with a function."""
+    """The graded cells with checks that are called with a function."""
     return {test for test, given in judged_by(problems).items() if re.search(rf"\b{function}\b", given)}
 
 
@@ -826,7 +826,7 @@ def test_every_set_goes_through_nbgrader(course, name, jobs):
     """Build, submit, grade and return a set: scores are the stated ones, and no student sees a hidden test.
 
     The slow test has two sets in one course, and grades four submissions, two at once. `blank` fails every graded cell
-    in this test. A submission that never ends is tested with the page for teachers, in the same way. The nightly tests
+    in this test. The test of the page for teachers has a submission that never ends. The nightly tests
     use all sets and one process.
     """
     from nfa.course import folder
@@ -1059,7 +1059,7 @@ def test_a_stub_of_every_statement_can_be_filled_in(tmp_path):
 
 @pytest.mark.slow
 def test_every_holder_of_a_function_gets_the_students(tmp_path):
-    """A student's function replaces the function itself: earlier imports, tables, defaults and methods use it, too."""
+    """A student's function replaces nfa's function everywhere: in earlier imports, tables, defaults and methods."""
     mine = tmp_path / "mine.py"
     mine.write_text(
         "from nfa.course.stubs import exercise\n"

@@ -1,4 +1,4 @@
-"""A slip in a reference solution costs one graded cell, and no check accepts a hard-coded result."""
+"""A slip in a reference solution fails one graded cell, and no check accepts a hard-coded result."""
 
 import dataclasses
 import itertools
@@ -8,7 +8,9 @@ import pytest
 
 from tests.course.test_course import NAMES, RAISED, TOLD, own_cells, problem_set, sources
 
-JOINED = {"least_noise", "moves"}  # a z is too large or too small; a label is compared with the student's other number
+# Two slips of these functions can affect one cell. In least_noise, a z is too large or too small. In moves, a label is
+# compared with the student's other number.
+JOINED = {"least_noise", "moves"}
 RARE = {  # slips that affect one case only, which a lenient check omits
     "flat_is_finite",
     "last_leaves",

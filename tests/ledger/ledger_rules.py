@@ -74,7 +74,7 @@ def cited_in(root):
     return cited, stray
 
 
-TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})  # users must know them
+TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})  # users must know these verdicts
 CERTIFICATE = re.compile(r"certificates/\w+\.py")
 CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 # These fields are empty while a statement is pending.
@@ -256,7 +256,7 @@ def unknown_ids(items, root):
     for path in sorted(_files(root)):
         for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             for id_, number in pattern.findall(text):
-                written = id_.rstrip(".-"), id_ + number  # without and with its number; a sentence may end after it
+                written = id_.rstrip(".-"), id_ + number  # the first alternative omits the end of a sentence
                 if not names & {plain(name) for name in written} and not (
                     tests in path.parents and WRONG_ON_PURPOSE.fullmatch(written[0])
                 ):

@@ -481,8 +481,8 @@ def test_code_entries_can_be_shown():
 def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
     """Each document has one to ten texts that a reader must know.
 
-    Each text names at least one statement, and every named statement is a finding. No statement with the verdict holds
-    is a finding.
+    Each text names at least one statement, and every named statement is a finding. A statement with the
+    verdict `holds` is no finding.
     """
     essentials = ledger.header(paper).essentials
     assert 1 <= len(essentials) <= 10

@@ -121,8 +121,7 @@ def test_23_of_24_captions_are_cut_and_the_24th_is_a_misprint():
     assert misprints == [(*FC, 0.01, 100, 13.75)]
     assert math.floor(ours[13] * 100) / 100 == 13.78
     assert sum(round(eps * 100) == round(row[4] * 100) for row, eps in zip(TABLE, ours, strict=True)) == 13
-    # E6: the number of epochs for which 13.75 would be printed, on the line of slope 4.0145242 per 50 epochs at alpha =
-    # 3
+    # E6: the number of epochs that would print 13.75, on the line of slope 4.0145242 per 50 epochs at alpha = 3
     slope = (ours[14] - ours[12]) / 100
     assert slope * 50 == pytest.approx(4.0145242, rel=1e-7)
     assert 100 - (ours[13] - 13.75) / slope == pytest.approx(99.5577, abs=1e-4)

@@ -463,7 +463,7 @@ def gaussian_delta(t, z):
 def proved_curve(q, z, alpha):
     """The Renyi curve of the deltas h: E_Q[(P/Q)^a] = 1 + a (a - 1) int_1^inf (s^{a-2} + s^{-a-1}) h(s) ds."""
     nodes, weights = np.polynomial.legendre.leggauss(40)
-    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # concentrated near log a = alpha / z^2, with width 1 / z
+    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # integrand near log a = alpha / z^2, with width 1 / z
     half = np.diff(ends)[:, None] / 2
     t = (ends[:-1, None] + ends[1:, None]) / 2 + half * nodes
     s = 1 + q * np.expm1(t)

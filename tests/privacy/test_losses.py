@@ -378,7 +378,7 @@ def test_both_bounds_are_close_in_500_random_settings(scheme):
 def test_eight_times_less_than_the_moments_prove():
     """Privacy losses prove an epsilon that is eight times smaller than that of Renyi orders: 0.0292 instead of 0.316.
 
-    Of our settings, this is one in which Renyi orders lose the most.
+    Renyi orders lose the most in this setting.
     """
     spent = [(release("poisson", "add-remove", 1.5, 0.001), 100)]
     assert epsilon(spent, delta=1e-6, accountant="rdp").epsilon / privacy_losses(spent, delta=1e-6).epsilon > 8

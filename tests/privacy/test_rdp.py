@@ -54,7 +54,7 @@ def test_laplace_curve_is_the_divergence(alpha, scale):
         def log_integrand(x):  # of p^a q^(1-a) for centres 1 and 0
             return (-a * abs(x - 1) + (a - 1) * abs(x)) / lam
 
-        # piecewise exponential, so each piece is a difference of two values divided by its slope
+        # piecewise exponential, so each piece is a difference of two values divided by its rate
         left = mp.exp(log_integrand(mp.mpf(0))) * lam / 1
         right = mp.exp(log_integrand(mp.mpf(1))) * lam / 1
         slope = (2 * a - 1) / lam

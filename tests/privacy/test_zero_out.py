@@ -117,8 +117,8 @@ def test_samplers_without_a_theorem_stay_refused():
 def test_it_costs_what_its_neighbours_cost(law):
     """With equal noise multipliers, zero-out has the same epsilon as another adjacency.
 
-    Without sampling and for epochs, this is replacing one record. For Poisson batches, it is adding one record. Without
-    replacement, privacy losses give the epsilon for replacing a record with half the noise multiplier.
+    Without sampling and for epochs, this adjacency is replace-one. For Poisson batches, it is add-remove. For batches
+    without replacement, privacy losses give the epsilon of replace-one with half the noise multiplier.
     """
     for sampling, q, other in (
         ("none", 1.0, "replace-one"), ("epoch-partition", 0.1, "replace-one"), ("poisson", 0.01, "add-remove"),

@@ -1,4 +1,4 @@
-"""Tests with axe-core in Chromium that people can read the site without seeing it or without a mouse.
+"""Tests with axe-core in Chromium that people who cannot see, or use no mouse, can read the site.
 
 Run it after `make site`. It fails on each fault that axe calls serious or critical, and ignores what axe cannot decide.
 Only the contrast differs in the dark theme. site_check.py tests the contrast on every page, and this file tests one

@@ -1,4 +1,4 @@
-// Collects what a reader of an open page meets, as plain data. site_check.py decides what of it is wrong.
+// Collects what a reader of an open page meets, as plain data. site_check.py decides what is wrong.
 // Called in the page with {width, theme}. Theme "light" inspects everything, and "dark" and "auto" only the colours.
 async ({ width, theme }) => {
   const MATH = "mjx-container";

@@ -92,7 +92,7 @@ def wheel(checkout, tmp_path_factory):
 
 
 def environment(folder):
-    """A virtual environment without nfa that sees the libraries of this one; returns its Python.
+    """A virtual environment without nfa that uses the libraries of this one. Returns its Python.
 
     A line in a path file leads to the libraries. Python does not read the path files in that folder, so it does not
     find nfa there even after an editable install.

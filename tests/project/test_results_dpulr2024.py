@@ -100,7 +100,7 @@ PRINTED = {
 def test_all_cells_after_25_epochs(curves, runs):
     """The differences of our accuracies from the paper's are those of the ledger.
 
-    The paper's accuracies are a second transcription.
+    The paper's accuracies come from a second transcription.
     """
     assert {rule: table_of(curves, rule) for rule in OURS} == OURS
     rows = [row for row in report.rows(TABLE1, runs) if row["reading"] == "chosen" and row["rule"] in PRINTED]

@@ -37,7 +37,7 @@ def sections(where):
 
 @pytest.mark.parametrize("paper", documents())
 def test_the_order_is_that_of_print(site, paper):
-    """Statements are in the order of print: no statement must be in an earlier section than the one before it."""
+    """Statements are in the order of print: each has a place in the section of the one before, or in a later one."""
     at = (0,)
     for item in site("in_print").items(paper):
         if places := sections(item.where):

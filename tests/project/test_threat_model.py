@@ -1,4 +1,4 @@
-"""The page on what a private run guarantees has twelve complete points, and what it says about Opacus is true.
+"""The page on what a private run guarantees has twelve complete points, and its facts about Opacus are true.
 
 test_walks.py runs the page's commands.
 """

@@ -1,4 +1,4 @@
-"""Ten statements of each document are found on its page by their printed numbers within a number of seconds.
+"""Ten statements of each document are found on its page by their printed numbers, within 20 seconds each.
 
 Run this test after `make site`. The page is open, as next to the document. The test types the printed number into the
 page's search, key by key, and sends it. The clock stops when the window shows the statement with its formulas drawn. A

@@ -1,8 +1,8 @@
 """Mutation testing: after a small change to the code, one of the fast tests must fail.
 
 ``python -m tests.trust.mutants`` draws a seeded sample and writes results/trust-mutants/mutants.json. It takes an hour
-or two on one core. ``--again FILE`` tests the survivors of an earlier run with the current tests, and keeps the results
-of this run. The earlier results show how good the tests were when the sample was drawn.
+or two on one core. ``--again FILE`` tests the survivors of an earlier run with the current tests, and keeps the earlier
+results. Those results are from before we added tests because of the sample.
 
 A mutant is one changed file (tests/trust/mutations.py) in a copy of the tree. Its tests are those that reach the
 changed statement. We find them in a run under coverage with one context for each test. The test file that covers most

@@ -82,7 +82,7 @@ def test_the_recorded_search_holds():
 
 
 def test_every_rule_that_states_a_sensitivity_is_searched():
-    """The search includes every rule whose file has a mechanism that returns a sensitivity, by the file's text."""
+    """The search includes every rule with a mechanism that returns a sensitivity, by the text of its file."""
     rules = ROOT / "nfa" / "rules"
     states = re.compile(r"^def mechanism\([^)]*\) -> Mechanism:", re.MULTILINE)
     stating = {path.stem for path in rules.glob("*.py") if states.search(path.read_text())}
