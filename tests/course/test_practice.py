@@ -1,4 +1,4 @@
-"""`nfa course check SET.ipynb` and `check_it`: the sentences of grading, with other values, and no score."""
+"""`nfa course check SET.ipynb` and `check_it` print the sentences of grading, for other values and without a score."""
 
 import json
 
@@ -15,7 +15,7 @@ NAMES = names()
 
 @pytest.fixture
 def given(tmp_path, monkeypatch):
-    """A function that writes a submission of a set, as a student has it, and returns the path."""
+    """A function that writes a submission of a set, as a student has it, and returns its path."""
     monkeypatch.chdir(tmp_path)
 
     def write_it(name, variant="reference", old="", new=""):
@@ -31,7 +31,7 @@ def given(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_check_takes_the_names_of_its_hidden_call(name):
-    """So that a notebook without the hidden call can be checked."""
+    """The parameters of a check have the names of its hidden call, so a notebook without this call can be checked."""
     problems = problem_set(name)
     for cell in problems.cells:
         if cell.kind == "test":
@@ -146,7 +146,7 @@ def test_check_it_in_a_notebook(capsys):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_exercise_of_a_notebook_has_its_checks(name):
-    """After the graded cells of an exercise, a free cell runs their checks, each once."""
+    """After the graded cells of an exercise, one free cell runs each of their checks once."""
     cells = problem_set(name).cells
     said = "\n".join(cell.source for cell in cells if cell.kind == "free" and "check_it" in cell.source)
     assert all(said.count(f'"{cell.name}"') == 1 for cell in cells if cell.kind == "test")
