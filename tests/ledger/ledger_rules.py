@@ -249,7 +249,7 @@ def unknown_ids(items, root):
     names = {plain(name) for name in known_names(items)}
     names |= {name[: name.index(".")] for name in names if ":alg" in name and "." in name}  # a whole algorithm
     papers = "|".join(sorted({item.paper for item in items}))
-    # The pattern matches lee2020:eq5 and lee2020:Lemma 3. It does not match an object of a module named after the
+    # The pattern matches lee2020:Lemma 3 and lee2020:eq5. It does not match an object of a module named after the
     # paper, such as nfa.x.lee2020:f.
     pattern = re.compile(rf"(?<![.\w])((?:{papers}):{NAME})( \(?[0-9C][0-9.]*\)?)?")
     findings, tests = [], root / "tests"
