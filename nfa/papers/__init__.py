@@ -1,6 +1,6 @@
 """The papers. Each has a folder with its statements, printed numbers, theory, tables, figures, audits and pictures.
 
-`from nfa.papers import reproduce; reproduce("ohana2021:table1")` reruns an item and compares it with the paper.
+`from nfa.papers import reproduce; reproduce("ohana2021:table1")` reruns an item and compares the result with the paper.
 """
 
 from typing import TYPE_CHECKING

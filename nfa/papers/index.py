@@ -19,7 +19,7 @@ def _named_in(field: str) -> dict[str, str]:
     return {f"{header.paper}:{name}": place for header in headers for name, place in getattr(header, field)}
 
 
-# A module is imported when somebody asks for its experiment.
+# A module is imported only when its experiment is requested.
 EXPERIMENTS, REPAIRED = _named_in("rerun"), _named_in("repaired")
 LISTED = "`nfa reproduce --list` lists the experiments"
 
@@ -63,7 +63,8 @@ def loaded(place: str, line: str) -> Any:
     Parameters
     ----------
     place : module:object
-    line : the line of a paper's header that names it, such as "[paper.lee2020.rerun] fig2", for error messages
+    line : the line of a paper's header that names the object, such as "[paper.lee2020.rerun] fig2". Error messages
+        contain this line
 
     Raises
     ------
@@ -91,10 +92,10 @@ def variants(item: str) -> list[str]:
 
 
 def recorded(item: str, variant: str, scale: str) -> dict[str, Any] | None:
-    """What the recorded runs of an item took: number of seeds and of runs, total seconds, whether they had kernels.
+    """The cost of an item's recorded runs: numbers of seeds and runs, total seconds, and whether they used kernels.
 
-    None if no records are saved. ``python -m tests.project.committed`` writes these values from the records in
-    results/.
+    The result is None if no records are saved. ``python -m tests.project.committed`` writes these values from the
+    records in results/.
     """
     return _recorded().get(variant, {}).get(item, {}).get(scale)
 
@@ -102,7 +103,7 @@ def recorded(item: str, variant: str, scale: str) -> dict[str, Any] | None:
 def estimated(item: str, variant: str, scale: str) -> int | None:
     """Estimated seconds of all runs of a scale without `recorded` time, from records of the same rules and networks.
 
-    None if one of the rules and networks has no record.
+    The result is None if a combination of rule and network has no record.
     """
     found: int | None = _recorded().get("estimated", {}).get(variant, {}).get(item, {}).get(scale)
     return found
@@ -124,11 +125,11 @@ def is_paper(name: str) -> bool:
 
 
 def several(names: Iterable[str], variant: str = "published") -> list[Experiment | Analytic]:
-    """The experiments of the named items. A paper's name or "all" stands for several; each experiment comes once.
+    """The experiments of the named items, each experiment once. A paper's name or "all" stands for several items.
 
     Raises
     ------
-    ValueError : if an item, or all items of a paper, do not exist or do not have the variant
+    ValueError : if an item does not exist or lacks the variant, or if no item of a named paper has the variant
     """
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
@@ -163,8 +164,8 @@ def reproduce(
     item : id or alias of the ledger, such as "ohana2021:table1"
     variant : "published", as in the paper, or "repaired", with proved mechanisms and their guarantees
     scale : "demo", "small" or "paper"
-    only : values of the runs' keys, such as {"sigma": "0.01,0.05", "reading": "sound"}; other runs are neither made nor
-        shown. See `nfa.papers.run_selection.only` for details and for the errors that it raises
-    how : seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which documents its errors
+    only : values of the runs' keys, such as {"sigma": "0.01,0.05", "reading": "sound"}. Only runs with these values are
+        made and shown. `nfa.papers.run_selection.only` describes the details and the errors
+    how : seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which documents the errors
     """
     return reproduce_experiment(chosen_of(find(item, variant), scale, only or {}), scale=scale, **how)

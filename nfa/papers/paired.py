@@ -1,4 +1,4 @@
-"""Which kind of run is more accurate, over several seeds: differences paired by seed, with Student's 95 % interval."""
+"""Differences in accuracy between two kinds of runs, paired by seed, with Student's 95 % interval."""
 
 import math
 import re
@@ -12,7 +12,7 @@ from nfa.experiments.experiment import Trained
 
 BySeed = Mapping[int, float]  # accuracies of one kind of run, in percent
 MINUS = "\N{MINUS SIGN}"
-LONGEST = 35  # words of a caption
+LONGEST = 35  # largest number of words of a caption
 
 
 def half_width(values: list[float]) -> float:
@@ -40,7 +40,7 @@ class Difference:
     ----------
     mean : points
     half : half of Student's 95 % interval for the mean; None for a single seed, which gives no interval
-    n : number of seeds that both have
+    n : number of seeds that both kinds of run have
     """
 
     mean: float
@@ -57,16 +57,16 @@ class Difference:
         return unbroken(f"{MINUS if mean < 0 else '+'}{abs(mean):.1f}{half}")
 
     def above(self, points: float) -> bool:
-        """Whether the whole interval is above this number of points; with a single seed, whether the difference is."""
+        """Whether the whole interval, or the difference of a single seed, is above this number of points."""
         return self.mean - (self.half or 0.0) > points
 
     def below(self, points: float) -> bool:
-        """Whether the whole interval is below this number of points; with a single seed, whether the difference is."""
+        """Whether the whole interval, or the difference of a single seed, is below this number of points."""
         return self.mean + (self.half or 0.0) < points
 
 
 def paired(ours: BySeed, other: BySeed) -> Difference | None:
-    """The difference of two kinds of runs over the seeds that both have; None if they have no seed in common.
+    """The mean difference of two kinds of runs over their common seeds; None if they have no seed in common.
 
     Parameters
     ----------
@@ -84,15 +84,15 @@ def paired(ours: BySeed, other: BySeed) -> Difference | None:
         return None
     values = [ours[seed] - other[seed] for seed in seeds]
     half = half_width(values) if len(values) > 1 else None
-    return Difference(round(statistics.fmean(values), 9), half, len(values))  # -0.05 and not -0.04999999999
+    return Difference(round(statistics.fmean(values), 9), half, len(values))  # gives -0.05 instead of -0.04999999999
 
 
 def by_seed(runs: Trained, names: Iterable[str]) -> dict[tuple[str, ...], dict[int, float]]:
-    """The final test accuracies of runs, in percent, by the values that their keys have under these names.
+    """The final test accuracies of runs, in percent, grouped by the values of their keys under these names.
 
     Parameters
     ----------
-    names : names in `Cell.key`; a key without one of them has an empty text there
+    names : names in `Cell.key`; if a key lacks a name, its value there is an empty text
     """
     chosen = tuple(names)
     found: dict[tuple[str, ...], dict[int, float]] = {}
@@ -103,7 +103,7 @@ def by_seed(runs: Trained, names: Iterable[str]) -> dict[tuple[str, ...], dict[i
 
 
 def intervals(differences: Iterable[Difference]) -> str:
-    """A sentence about the numbers after ±: what they are, and whether some differences have none.
+    """A caption that explains the numbers after ± and the numbers without an interval.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def intervals(differences: Iterable[Difference]) -> str:
 
 
 def brief(first: str, *others: str) -> list[str]:
-    """The first sentence, and the others as long as all of them have at most `LONGEST` words; for below a picture.
+    """The first sentences of a caption, with at most `LONGEST` words in total. The first sentence is always kept.
 
     Examples
     --------

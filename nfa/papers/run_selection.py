@@ -1,4 +1,4 @@
-"""Some runs of an item, chosen by the values in their keys, as an experiment of its own."""
+"""A selection of an item's runs by the values in their keys, as a separate experiment."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ class NoSuchRun(ValueError):
 
 
 def options(texts: Iterable[str]) -> dict[str, str]:
-    """The values after each --only of the command line, by the key's name. A repeated key has the values of both.
+    """The values after each --only of the command line, by the key's name. The values of a repeated key are joined.
 
     Raises
     ------
@@ -35,17 +35,17 @@ def options(texts: Iterable[str]) -> dict[str, str]:
 
 
 def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]) -> Item:
-    """The experiment with only those runs that have the wanted values in their keys; itself if no key is named.
+    """The experiment with only those runs that have the wanted values in their keys.
 
-    Its title names the selection. Names, settings and folder of the runs stay those of the whole experiment. So
-    finished runs count as finished, and the other runs stay where they are.
+    If no key is named, the result is the whole experiment. Otherwise the title of the result names the selection. The
+    runs keep their names, settings and folder, so finished runs count as finished. Files of other runs do not change.
 
     Parameters
     ----------
     experiment : as `nfa.papers.find` returns it
-    scale : the scale whose runs are chosen
-    wanted : {name: values} of `Cell.key`; a run needs one of the values for each name. A text separates values by
-        commas; a value that itself contains commas is recognised
+    scale : the scale of the runs
+    wanted : {name: values} of `Cell.key`; a run needs one of the values for each name. In a text, commas separate the
+        values. A value that itself contains commas is recognised
 
     Raises
     ------
@@ -86,7 +86,10 @@ def _choose(names: Collection[str]) -> str:
 
 
 def _apart(text: str, there: Collection[str]) -> list[str]:
-    """The values that a text names. From the left, it takes the longest known value, or else the text up to a comma."""
+    """The values that a text names.
+
+    We read from the left and take the longest known value. If no known value fits, we take the text up to a comma.
+    """
     parts, found = text.split(","), []
     while parts:
         joined = {k: ",".join(parts[:k]).strip() for k in range(len(parts), 0, -1)}

@@ -1,6 +1,6 @@
-"""Rules from outside that leak in rare cases. They state the release of `sound`, which never leaks.
+"""Rules from outside nfa that leak in rare cases. They state the mechanism of `sound`, which never leaks.
 
-The names are for `nfa audit --rule`, as in "tests.audit.leaking_rules:copies_together".
+To audit a rule, give its name to `nfa audit --rule`, for example "tests.audit.leaking_rules:copies_together".
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 from tests.trust import broken_rules
 from tests.trust.broken_rules import answer, gradients, lengths, mechanism, weighted  # noqa: F401
 
-LATE = 6  # the step in which `late` releases the stored record
+LATE = 6  # the step in which `late` releases the stored gradient
 
 
 def sound(net, x, y, *, C, m, sigma, rng):
@@ -33,7 +33,7 @@ def copies_together(net, x, y, *, C, m, sigma, rng):
 
 
 def above_five(net, x, y, *, C, m, sigma, rng):
-    """If a batch has more than five records, each is clipped to twice the norm."""
+    """If a batch has more than five records, the gradient of each record is clipped to twice the norm."""
     return broken_rules.sound(net, x, y, C=2 * C if len(x) > 5 else C, m=m, sigma=sigma, rng=rng)
 
 
@@ -44,17 +44,17 @@ def third_class(net, x, y, *, C, m, sigma, rng):
 
 
 def first_again(net, x, y, *, C, m, sigma, rng, state):
-    """The first record of the first batch is stored, and every later step releases it again."""
+    """The gradient of the first record of the first batch is stored, and every later step releases it again."""
     return _again(net, x, y, lambda step: step > 1, C=C, m=m, sigma=sigma, rng=rng, state=state)
 
 
 def late(net, x, y, *, C, m, sigma, rng, state):
-    """The first record of the first batch is stored, and one later step releases it again."""
+    """The gradient of the first record of the first batch is stored, and one later step releases it again."""
     return _again(net, x, y, lambda step: step == LATE, C=C, m=m, sigma=sigma, rng=rng, state=state)
 
 
 def of_its_releases(net, x, y, *, C, m, sigma, rng, state):
-    """A sound rule: momentum of earlier releases, which are public."""
+    """A sound rule with momentum. It computes the momentum from its own earlier releases, which are public."""
     dW, db = broken_rules.sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
     before = state.get("released", ([None] + [0.0] * net.L, [None] + [0.0] * net.L))
     out = tuple(
@@ -73,7 +73,7 @@ def _weighing(net, x, y, weights, *, C, **rest):
 
 
 def _again(net, x, y, due, *, C, m, sigma, rng, state):
-    """DP-SGD that adds the clipped gradient of the first record of all to some steps."""
+    """DP-SGD that adds the clipped gradient of the very first record to the steps for which ``due`` is true."""
     state["step"] = state.get("step", 0) + 1
     if state["step"] == 1 and len(x):
         parts = gradients(net, x[:1], y[:1])

@@ -1,4 +1,4 @@
-"""The distinguishing game, which these tests audit: error probabilities by enumeration, broken and sound mechanisms."""
+"""Tests of the distinguishing game: its error probabilities by enumeration, and sound and broken mechanisms."""
 
 import math
 from fractions import Fraction
@@ -49,9 +49,9 @@ def most_false_alarms(games, rate, doubt=1e-6):
 @pytest.mark.parametrize("n", [1, 2, 7, 12])
 @pytest.mark.parametrize("error", [Fraction(1, 40), Fraction(1, 80), Fraction(1, 3)])
 def test_bounds_solve_their_equations_in_rational_arithmetic(n, error):
-    """The bounds solve their equations in rational arithmetic: P(X >= k | low) = error and P(X <= k | high) = error.
+    """The bounds solve P(X >= k | low) = error and P(X <= k | high) = error, in rational arithmetic.
 
-    We test slightly outside and inside the bound, exactly.
+    We evaluate both probabilities exactly, slightly outside and slightly inside the bound.
     """
     low, high = clopper_pearson(np.arange(n + 1), n, error=float(error))
     hair = Fraction(1, 10**11)
@@ -93,7 +93,7 @@ def test_the_bounds_are_those_of_scipys_binomial_test():
 @pytest.mark.parametrize("n", [(8, 8), (12, 12), (14, 6)])
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
 def test_false_alarms_by_enumeration(n, confidence):
-    """The bound exceeds the true epsilon at most as often as stated, for a grid of pairs (p_0, p_1), by enumeration."""
+    """The bound exceeds the true epsilon at most as often as stated, by enumeration, for a grid of pairs (p_0, p_1)."""
     delta = 0.05
     k0, k1 = np.meshgrid(np.arange(n[0] + 1), np.arange(n[1] + 1), indexing="ij")
     bound = epsilon_lower_bound((k0, k1), n, delta=delta, confidence=confidence)
@@ -102,11 +102,11 @@ def test_false_alarms_by_enumeration(n, confidence):
     worst = 0.0
     for p0, law0 in zip(grid, laws[0], strict=True):
         for p1, law1 in zip(grid, laws[1], strict=True):
-            # The smallest epsilon for which the two Bernoulli laws are (epsilon, delta)-indistinguishable, by
-            # definition: we use all four inequalities over both outcomes and both directions.
+            # This is the smallest epsilon for which the two Bernoulli laws are (epsilon, delta)-indistinguishable, by
+            # definition. We use all four inequalities: two outcomes in two directions.
             pairs = [(p1, p0), (1 - p1, 1 - p0), (p0, p1), (1 - p0, 1 - p1)]
             if any(a - delta > 0 and b == 0 for a, b in pairs):
-                continue  # infinite
+                continue  # epsilon is infinite
             epsilon = max(0.0, *(math.log(max(a - delta, 1e-300) / b) for a, b in pairs if b > 0))
             alarms = np.outer(law0, law1)[bound > epsilon + 1e-12].sum()
             assert alarms <= 1 - confidence + 1e-12, (p0, p1)
@@ -115,18 +115,19 @@ def test_false_alarms_by_enumeration(n, confidence):
 
 
 def test_the_bound_is_the_formula_on_hand_made_bounds():
-    """The bound is the formula on bounds made by hand, for one trial and for ten trials on each side.
+    """The bound is the formula for intervals computed by hand, with one trial and with ten trials on each side.
 
-    With one trial at confidence 1/2, low = 1/4 after a hit, high = 3/4 after a miss, hence log 1/3 < 0 -> 0. With ten
-    trials, low = 4^(-1/10), high = 1 - 4^(-1/10).
+    With one trial at confidence 1/2, low = 1/4 after a hit and high = 3/4 after a miss. Then log 1/3 < 0, so the bound
+    is 0. With ten trials, low = 4^(-1/10) and high = 1 - 4^(-1/10).
     """
     assert epsilon_lower_bound((0, 1), 1, delta=0, confidence=0.5) == 0
     low = 0.25**0.1
     assert epsilon_lower_bound((0, 10), 10, delta=0, confidence=0.5) == pytest.approx(
         math.log(low / (1 - low)), rel=1e-12
     )
-    # A hundred trials with data set 0, and one with data set 1, which hits with probability 1/4 and not more certainly.
-    # The complement of this event does not help. If the two data sets are exchanged, the complement helps.
+    # There are a hundred trials with data set 0, and only one trial with data set 1. This trial hits, so its lower
+    # bound is 1/4. The complement of this event does not help. If the two data sets are exchanged, the complement
+    # helps.
     few = epsilon_lower_bound((0, 1), (100, 1), delta=0, confidence=0.5)
     assert few == pytest.approx(math.log(0.25 / (1 - 0.25**0.01)), rel=1e-12)
     assert epsilon_lower_bound((0, 100), (1, 100), delta=0, confidence=0.5) == pytest.approx(few, rel=1e-12)
@@ -156,10 +157,10 @@ def itself(output):
 
 @pytest.mark.slow
 def test_randomised_response_is_bounded_below_its_epsilon():
-    """The bound on randomised response exceeds its epsilon at most as often as stated, and comes near it.
+    """The bound on randomised response rarely exceeds epsilon, and the median bound is above 0.75 epsilon.
 
-    epsilon = log(keep / (1 - keep)) is attained by the tested event. Over 1,000 games at 90 %, the bound exceeds it at
-    most as often as binomial(1000, 0.1), except once in a million times.
+    The tested event attains epsilon = log(keep / (1 - keep)). In 1,000 games at 90 %, the bound may exceed epsilon as
+    often as binomial(1000, 0.1). With another seed, this test fails on correct code with probability 1e-6 at most.
     """
     keep = 0.8
     rng = np.random.default_rng(3)
@@ -176,10 +177,10 @@ def test_randomised_response_is_bounded_below_its_epsilon():
 @pytest.mark.parametrize("high_means", [1, None])
 @pytest.mark.slow
 def test_a_sound_gaussian_mechanism_is_not_refuted(high_means):
-    """A sound Gaussian mechanism is not refuted in 200 seeds at 95 % with the exact claim.
+    """At most 27 of 200 seeds refute a sound Gaussian mechanism, at 95 % and with the exact claim.
 
-    At most as many refute it as binomial(200, 0.05) has, except once in a million times (27). The bound is a large part
-    of the claim, so a broken mechanism could not hide.
+    A binomial(200, 0.05) exceeds 27 with probability 1e-6 at most. The median bound is more than 0.3 of the claim, so a
+    broken mechanism could not hide.
     """
     delta, std = 1e-3, 1.0
     claimed = true_epsilon(1.0, std, delta)
@@ -196,7 +197,7 @@ def test_a_sound_gaussian_mechanism_is_not_refuted(high_means):
 
 CLIP, DIM, STD = 1.0, 20, 4.0
 DELTA = 1e-3
-# The claim for a clipped sum of two records with noise: the adjacency is replace-one, so the sensitivity is 2 C.
+# Claim for a clipped sum of two records with noise. The adjacency is replace-one, so the sensitivity is 2 C.
 CLAIM = true_epsilon(2 * CLIP, STD, DELTA)
 
 
@@ -237,10 +238,11 @@ def test_a_sound_clipped_sum_is_not_refuted_over_200_seeds():
     ids=["noise halved", "clip forgotten", "2C for C"],
 )
 def test_a_broken_clipped_sum_is_caught(change, distance, std):
-    """A broken clipped sum is caught with 20,000 trials on each side, and the bound never exceeds its true epsilon.
+    """A broken clipped sum is caught in at least three of five games, and the bound never exceeds the true epsilon.
 
-    With half of the noise, the bound is 3.6 of its standard deviations above the claim. One game misses it with
-    probability 2e-4, and three of five with a probability below 1e-9.
+    Each game has 20,000 trials on each side. With half of the noise, the bound is on average 3.6 of its standard
+    deviations above the claim. One game misses this fault with probability 2e-4, and three of five games miss it with
+    probability below 1e-9.
     """
     found = [audit_clipped_sum(seed, trials=20_000, **change) for seed in range(5)]
     assert sum(result.refuted for result in found) >= 3
@@ -251,10 +253,10 @@ def test_a_broken_clipped_sum_is_caught(change, distance, std):
 
 @pytest.mark.slow
 def test_a_statistic_of_pure_noise_shows_nothing_although_its_threshold_is_chosen():
-    """A statistic of pure noise shows nothing, although its threshold is chosen: 400 games at 80 %.
+    """A statistic of pure noise shows nothing, although the trials choose its threshold.
 
-    At most binomial(400, 0.2) of them give a bound above 0. If the same trials chose the threshold and were counted,
-    more games would.
+    In 400 games at 80 %, the bound is above 0 at most as often as binomial(400, 0.2). If we counted the same trials
+    that choose the threshold, it would be above 0 more often.
     """
     n, alarms, leaks = 60, 0, 0
     rng = np.random.default_rng(5)
@@ -272,10 +274,10 @@ def test_a_statistic_of_pure_noise_shows_nothing_although_its_threshold_is_chose
 
 @pytest.mark.parametrize("games", [60, pytest.param(500, marks=pytest.mark.slow)])
 def test_both_readings_of_a_fixed_threshold_share_the_error(games):
-    """Both readings of a fixed threshold share the error: high_means=None with a threshold counts two events.
+    """With high_means=None and a fixed threshold, the game counts two events, and they share the error probability.
 
-    Each bound has half the error probability, and the larger bound counts. Over n sound games at 80 %, it errs at most
-    as often as binomial(n, 0.2).
+    Each bound has half the error probability, and the larger bound counts. In n sound games at 80 %, the larger bound
+    is wrong at most as often as binomial(n, 0.2).
     """
     rng = np.random.default_rng(6)
     options = {"claimed_epsilon": 0, "delta": 0, "trials": 40, "confidence": 0.8, "threshold": 0.0, "batch": 40}
@@ -307,9 +309,10 @@ def test_one_at_a_time_as_a_pair_and_in_batches_are_the_same_game():
 
 
 def test_what_is_counted_is_what_was_not_used_to_choose():
-    """The game counts only trials that did not choose the threshold, by a sampler that numbers its outputs.
+    """The game counts only trials that did not choose the threshold.
 
-    The first 2 x 5 choose the threshold, and the last 3 + 4 are counted.
+    The sampler numbers its outputs. The first 2 x 5 outputs choose the threshold, and the last 3 + 4 outputs are
+    counted.
     """
     numbers = iter(range(100))
     seen = play(lambda world, rng: next(numbers), float, claimed_epsilon=0, delta=0, trials=(3, 4), tuning=5,
@@ -334,7 +337,7 @@ def test_scores_that_speak_for_world_0():
 
 @pytest.mark.parametrize("tuning", [50, 2 * MOST_THRESHOLDS])
 def test_infinite_and_tied_scores(tuning):
-    """Infinite and tied scores are handled: a likelihood ratio is infinite if one world is impossible.
+    """The game accepts infinite and tied scores. A likelihood ratio is infinite if one world is impossible.
 
     A statistic with two values has one threshold.
     """
@@ -373,7 +376,7 @@ def test_the_projection_is_the_likelihood_ratio_up_to_scale():
     np.testing.assert_allclose(projection(f0, f1)(stack), [projection(f0, f1)(one) for one in stack], rtol=1e-12)
     scores = projection(f0, f1)(f0 + std * rng.standard_normal((20_000, 4, 5)))
     half = np.linalg.norm(f1 - f0) / 2
-    assert scores.mean() == pytest.approx(-half, abs=5 * std / math.sqrt(20_000))  # 5 sigma: 6e-7
+    assert scores.mean() == pytest.approx(-half, abs=5 * std / math.sqrt(20_000))  # 5 sigma: probability 6e-7
     assert scores.std() == pytest.approx(std, abs=5 * std / math.sqrt(40_000))
 
 
@@ -387,7 +390,7 @@ def test_words():
     assert refuted.refuted
     assert refuted.words == "With 95 % confidence epsilon is at least 2 at delta = 1e-05: the claim of 1 is refuted."
     kept = GameResult(**base | {"lower_bound": 1.0})
-    assert not kept.refuted  # since the bound is not above the claim
+    assert not kept.refuted  # the bound must be above the claim to refute it
     assert kept.words.endswith("the claim of 1 is not refuted. This result does not prove the claim.")
     free = GameResult(**base | {"claimed_epsilon": math.inf})
     assert not free.refuted

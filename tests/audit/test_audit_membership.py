@@ -1,4 +1,4 @@
-"""Membership by loss, compared with counting pairs, on untrained networks and on networks that have memorised."""
+"""Tests of membership by loss: counts of pairs, untrained networks, and networks that have memorised their examples."""
 
 import math
 
@@ -15,7 +15,7 @@ from nfa.train import train
 
 
 def images(n, seed, *, random_labels=False):
-    """n members and n others, a random split of one set, so that they differ only in membership."""
+    """n members and n others. They are a random split of one set, so they differ only in membership."""
     small = data.load("fashion-mnist-small")
     order = np.random.default_rng(seed).permutation(len(small.x_train))
     x, _ = data.scale_pixels(small.x_train, small.x_test[:1], "standard", np.float32)
@@ -85,9 +85,10 @@ def test_losses_are_those_of_the_examples_one_by_one(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_network_that_has_seen_nothing_tells_nothing(seed):
-    """On a network that has seen nothing, the AUC is within 4 standard errors of 1/2: a false alarm in 16,000 seeds.
+    """On an untrained network, the AUC is within 4 standard errors of 1/2.
 
-    A result that is 8.8 off is missed in one of 10^6.
+    Correct code fails with one seed in 16,000. An AUC that is 8.8 standard errors from 1/2 is missed with probability
+    1e-6.
     """
     members, others = images(1000, seed)
     result = membership_by_loss(trained(members, 0, seed), members, others)
@@ -111,9 +112,9 @@ def test_labels_without_sense_can_only_be_known_by_heart():
 
 
 def test_two_sets_of_two_laws_are_told_apart_without_any_training():
-    """Two sets with two laws are distinguished without any training, so members and others must have one law.
+    """The attack distinguishes members and others with different laws, so they must have the same law.
 
-    Here, the labels of the others are wrong.
+    Here, the labels of the others are wrong. The network was trained on another random part of the same data set.
     """
     members, others = images(500, 7)
     first = images(500, 8)[0]

@@ -1,4 +1,4 @@
-"""The audits of DP-SGD and DP-DFA, which these tests audit: sound rules pass, and broken ones are caught.
+"""Tests of the audits of DP-SGD and DP-DFA: sound rules pass, and broken rules are caught.
 
 The printed formula is refuted if it is not a bound, and not refuted if it is a bound.
 """
@@ -54,7 +54,7 @@ def shift_bounds(confidence):
 def test_false_alarms_of_the_shift_by_enumeration(mu, confidence):
     """The bound on the shift exceeds mu at most as often as stated, summed over all outcomes of 30 runs on each side.
 
-    We test every threshold of a grid.
+    We test each threshold of a grid.
     """
     counts, bounds = range(31), shift_bounds(confidence)
     worst = 0.0
@@ -67,9 +67,10 @@ def test_false_alarms_of_the_shift_by_enumeration(mu, confidence):
 
 
 def test_events_of_other_laws_with_the_same_privacy_show_no_more():
-    """Events of other laws with the same privacy do not show more than the Gaussian law.
+    """The events of other laws with the same privacy do not show more than the events of the Gaussian law.
 
-    A mixture of two Gaussians mu apart, exchanged with probability 0.2, is as private as they are, and shows less.
+    Here, two Gaussians mu apart are exchanged with probability 0.2. This mixture is at least as private as the two
+    Gaussians.
     """
     mu, t = 1.3, np.linspace(-4, 5, 200)
     p0, p1 = ((0.8 * stats.norm.sf(t - m) + 0.2 * stats.norm.cdf(t - m)) for m in (0.0, mu))
@@ -78,7 +79,7 @@ def test_events_of_other_laws_with_the_same_privacy_show_no_more():
 
 @pytest.mark.parametrize("mu", [0.2, 1.0, 3.0])
 def test_the_epsilon_of_a_shift_by_quadrature(mu):
-    """The epsilon of a shift is correct by quadrature: there, the integral of (p - e^epsilon q)_+ is delta."""
+    """At the epsilon of a shift, the integral of (p - e^epsilon q)_+ is delta, by quadrature."""
     for delta in (1e-5, 1e-2):
         found = epsilon_of_shift(mu, delta)
         start = mu / 2 + found / mu  # where p = e^epsilon q
@@ -91,9 +92,9 @@ def test_the_epsilon_of_a_shift_by_quadrature(mu):
 
 
 def test_the_rare_threshold_is_the_best_of_those_with_whole_counts():
-    """The rare threshold is the best of those with whole counts, by a search of a finer grid (to 2 %).
+    """The rare threshold gives at least 98 % of the largest bound of a fine grid of thresholds.
 
-    No other threshold gives a larger bound at its expected counts.
+    We compute each bound at the expected counts, rounded to whole numbers.
     """
     for mu, n in ((1.0, 2000), (1.9, 6000), (0.5, 100)):
 
@@ -108,10 +109,10 @@ def test_the_rare_threshold_is_the_best_of_those_with_whole_counts():
 @pytest.mark.parametrize("bound", ["lower_bound", "any_law"])
 @pytest.mark.slow
 def test_a_sound_gaussian_is_not_refuted_beyond_the_stated_rate(bound):
-    """A sound Gaussian is not refuted beyond the stated rate: 150 games at 80 % with exact epsilon.
+    """The bound on a sound Gaussian exceeds the exact epsilon at most as often as stated, in 150 games at 80 %.
 
-    At most as many exceed it as binomial(150, 0.2), except once in a million. With 2,000 runs on each side, the bound
-    that knows the law is most of epsilon.
+    The limit is a number of games that binomial(150, 0.2) exceeds with probability 1e-6 at most. With 2,000 runs on
+    each side, the bound that uses the law of the noise is more than 75 % of epsilon.
     """
     exact = epsilon_of_shift(1.0, DELTA)
     shown = [
@@ -138,7 +139,7 @@ def half_noise(net, x, y, *, sigma, **rest):
 
 
 def each_layer_to_C(net, x, y, *, C, **rest):
-    """Every layer's gradient is clipped to C separately, so two layers together have norm sqrt(2) C."""
+    """Every layer's gradient is clipped to C separately, so those of two layers together reach norm sqrt(2) C."""
     return dp_sgd(net, x, y, C=math.sqrt(net.L) * C, clip="layer", **rest)
 
 
@@ -146,7 +147,7 @@ def each_layer_to_C(net, x, y, *, C, **rest):
 def test_the_neighbours_are_the_worst_there_are(adjacency):
     """The neighbours are the worst ones: they differ in one record, and attain the rule's stated sensitivity.
 
-    This also holds during a training.
+    They also attain this sensitivity at each step of a training.
     """
     for seed in range(20):
         net, x, y = sgd_audit.worst_pair(adjacency, seed)
@@ -172,8 +173,9 @@ def test_the_neighbours_are_the_worst_there_are(adjacency):
 def test_the_claims_are_the_papers_accounting_and_the_exact_one():
     """The claims are the paper's accounting and the exact epsilon.
 
-    The noise multiplier is 1 for a record replaced and 2 for one added. Three steps with sqrt(3) times the noise cost
-    the same. The closed form minimises over real orders, and the accountant over a fine grid.
+    The noise multiplier is 1 if a record is replaced, and 2 if a record is added. Three steps with sqrt(3) times the
+    noise have the same epsilon as one step. The closed form minimises over real orders, and the accountant over a fine
+    grid.
     """
     settings = AuditOptions(trials=1)
     replaced = sgd_audit.one_step("replace-one", settings, trials=1)
@@ -188,10 +190,11 @@ def test_the_claims_are_the_papers_accounting_and_the_exact_one():
 
 @pytest.mark.slow
 def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
-    """A sound DP-SGD is not refuted beyond the stated rate, for 50 networks and batches at 80 %.
+    """The bound on a sound DP-SGD exceeds the exact epsilon at most as often as stated, at 80 %.
 
-    We compare with the exact epsilon, which is below the accountant's. At most as many exceed it as binomial(50, 0.2),
-    except once in a million. None exceeds the accountant's at 95 % and 2,000 runs.
+    We use 50 networks and batches. The limit is a number that binomial(50, 0.2) exceeds with probability 1e-6 at most.
+    The exact epsilon is below the accountant's epsilon. At 95 % with 2,000 runs on each side, neither of two seeds
+    exceeds the exact epsilon.
     """
     bounds, exact = [], epsilon_of_shift(1.0, DELTA)
     for seed in range(50):
@@ -215,9 +218,9 @@ def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
     ids=["noise halved", "each layer to C", "clip forgotten"],
 )  # fmt: skip
 def test_a_broken_dp_sgd_is_caught(rule, least, trials):
-    """A broken DP-SGD is caught on each of two networks, and the bound is below its true epsilon.
+    """A broken DP-SGD is caught on each of two networks, and the bound is at most the true epsilon of the broken rule.
 
-    With another seed, the broken rule would be missed with probability below 1e-6.
+    With another seed, the audit would miss the broken rule with probability below 1e-6.
     """
     for seed in (1, 2):
         one = sgd_audit.one_step("replace-one", AuditOptions(seed=seed), rule, trials=trials)
@@ -236,10 +239,10 @@ def test_a_broken_dp_sgd_is_caught(rule, least, trials):
 
 @pytest.mark.slow
 def test_a_training_is_audited_step_by_step():
-    """A training is audited step by step: the sound training stays below the exact epsilon of three steps.
+    """A training is audited step by step: the bound on a sound training is below the exact epsilon of three steps.
 
-    With half of the noise, the same audit refutes it. Poisson batches stay below the accountant, and the bound for any
-    law shows little of them.
+    With half of the noise, the same audit refutes the claim. With Poisson batches, only the bound for any law is
+    available. This bound is above 0 and below the accountant's epsilon.
     """
     settings = AuditOptions(seed=3)
     sound = sgd_audit.training(settings, trials=200)
@@ -255,7 +258,8 @@ def test_a_training_is_audited_step_by_step():
     assert poisson.lower_bound is None
     assert 0 < poisson.any_law < poisson.claims["claimed"]
     assert 0.55 < poisson.auc < 0.75
-    # The score knows the correct noise. The record is drawn in at least one of three steps with probability 37 / 64.
+    # The score assumes the noise of the sound rule. The record is drawn in at least one of three steps with probability
+    # 37 / 64.
     seen = sgd_audit.poisson_training(settings, little_noise, trials=200)
     assert seen.auc == pytest.approx(1 - 27 / 64 / 2, abs=5 * 0.5 / math.sqrt(200))  # 5 sigma for 200 coins
     assert seen.any_law > 2 * poisson.any_law
@@ -271,9 +275,10 @@ def cases():
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:hybrid-sens")
 def test_what_the_networks_move(cases):
-    """The networks have the stated sensitivity: the first two have the digits of an independent computation.
+    """Each network's update moves by the expected norm.
 
-    The other networks attain the corrected sensitivity.
+    For the first two networks, an independent computation gave the expected digits. The other three networks attain the
+    corrected sensitivity.
     """
     moved = {name: case.moved * len(case.x) for name, case in cases.items()}
     assert moved["1-1-2"] == pytest.approx(0.2828427122, abs=5.1e-11)
@@ -296,9 +301,9 @@ def test_what_the_networks_move(cases):
 @pytest.mark.parametrize("name", ["1-1-2", pytest.param("4-4-4-2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_printed_formula_is_refuted_by_the_rule_itself(cases, name, seed):
-    """The rule itself refutes the printed formula: with 1,500 runs on each side, the bound is far above the claim.
+    """The rule itself refutes the printed formula: the bound of 1,500 runs on each side is more than twice the claim.
 
-    It is never above the corrected one.
+    The bound is never above the claim of the corrected formula.
     """
     one = dfa_audit.play_case(cases[name], AuditOptions(seed=seed, trials=1500))
     assert one.claims["printed"] == pytest.approx(spent(1.5), rel=1e-4)
@@ -327,10 +332,10 @@ def test_without_the_law_of_the_noise_too(cases):
 @pytest.mark.parametrize("name", ["4-4-4-2, slope", "hybrid"])
 @pytest.mark.slow
 def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
-    """A valid bound is not refuted beyond the stated rate, for 30 seeds at 80 % and the exact epsilon.
+    """A valid sensitivity is refuted at most as often as stated, for 30 seeds at 80 %.
 
-    At most as many exceed it as binomial(30, 0.2), except once in a million. The audit's bound comes near the exact
-    epsilon with 2,000 runs.
+    The bound may exceed the exact epsilon in a number of seeds that binomial(30, 0.2) exceeds with probability 1e-6 at
+    most. With 2,000 runs on each side, the bound is more than 70 % of the exact epsilon.
     """
     case = replace(cases[name], fewer=1)
     shown = [dfa_audit.play_case(case, AuditOptions(confidence=0.8, seed=seed, trials=60)) for seed in range(30)]
@@ -341,9 +346,9 @@ def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
 
 @pytest.mark.slow
 def test_a_broken_dp_dfa_is_caught(cases):
-    """A broken DP-DFA is caught with 2,000 runs on each side: it omits a clip and halves the noise.
+    """Two broken versions of DP-DFA are caught with 2,000 runs on each side.
 
-    The omitted clip is that of the errors, of norm sqrt(1/2).
+    One version does not clip the errors, which have the norm sqrt(1/2). The other version has half of the noise.
     """
 
     def unclipped_error(net, x, y, *, tau_e, **rest):

@@ -1,7 +1,7 @@
-"""Leaks in rare cases: copies of a record, larger batches, a third class, the state. Only leaks are found.
+"""Tests of leaks in rare cases: copies of a record, larger batches, a third class, and the state.
 
-`tests.audit.leaking_rules` has the rules. If both data sets have the first record, and four records of two classes
-without copies, their releases differ too little to be refuted.
+`tests.audit.leaking_rules` has the rules. An audit that used only batches of four different records of two classes
+could not find these leaks. An audit that shared the first record between both data sets could not find them either.
 """
 
 from dataclasses import replace
@@ -40,9 +40,9 @@ def audited(name, adjacency, trials=200):
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("name", ["copies_together", "above_five", "third_class"])
 def test_a_leak_in_a_rare_place_is_found_by_the_search(name, adjacency):
-    """The search finds a leak in a rare case: the rule counts a record two times or more.
+    """The search finds a leak in a rare case. In these rules, a record counts twice or three times.
 
-    Random pairs alone exceed the stated sensitivity by half of it.
+    Random pairs alone exceed the stated sensitivity by at least 50 %.
     """
     report = audited(name, adjacency)
     assert report.refuted
@@ -53,9 +53,9 @@ def test_a_leak_in_a_rare_place_is_found_by_the_search(name, adjacency):
 @pytest.mark.parametrize("adjacency", [pytest.param("replace-one", marks=pytest.mark.nightly), "add-remove"])
 @pytest.mark.parametrize("name, step", [("first_again", 2), ("late", leaking_rules.LATE)])
 def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
-    """The search finds a rule with a state that keeps the first record of a batch, and releases it once or often.
+    """The audit finds a rule with a state that stores a gradient of the first batch and releases it once or often.
 
-    Without this record, a step differs by at most one record.
+    Each step on its own moves by at most the stated sensitivity.
     """
     report = audited(name, adjacency, trials=1000)
     assert report.details["state"]["kept"]
@@ -70,7 +70,7 @@ def test_a_record_that_the_state_keeps_is_found(name, step, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ["sound", "of_its_releases"])
 def test_a_sound_rule_is_not_refuted(name, adjacency):
-    """A sound rule is not refuted, also if its state uses its own releases; the games refute one in 20 at most."""
+    """A sound rule is not refuted, even if it reuses its releases. The games refute at most one sound rule in 20."""
     report = audited(name, adjacency)
     assert not report.refuted
     assert report.details["sensitivity"]["moved"] <= report.details["sensitivity"]["stated"] * (1 + 1e-9)
@@ -87,9 +87,9 @@ def drawn(one, count=200):
 
 
 def test_pairs_are_of_all_kinds():
-    """Pairs are of all kinds, with 1 to 64 records and two, three or ten classes.
+    """The search draws pairs of all kinds, with 1 to 64 records and two, three or ten classes.
 
-    They have copies, and the record is at every position.
+    Some pairs have copies, and the record that differs is at every position.
     """
     pairs = drawn(claim("sound", "replace-one"))
     sizes = {len(pair.x[1]) for pair in pairs}
@@ -109,7 +109,7 @@ def test_pairs_are_of_all_kinds():
 
 
 def test_what_is_not_drawn_is_said():
-    """The output says what is not drawn: a user's own network has fixed outputs, and some rules fix the batch size."""
+    """The claim lists what is not drawn. A user's own network has fixed outputs, and some rules fix the batch size."""
     assert claim("sound", "replace-one").not_drawn == (
         "other numbers of outputs than 2, 3, 10",
         "batches of more than 64 records",
@@ -138,9 +138,9 @@ def test_copies_move_with_their_record():
 
 
 def test_a_rule_is_asked_in_the_order_of_the_batch():
-    """A rule is called with records in the batch's order: here the result is the position of the largest record.
+    """A rule gets the records in the order of the batch.
 
-    So only the order distinguishes the data sets.
+    Here, the result is the position of the largest record, so it depends on this order.
     """
     net = mlp((1, 2), ops.tanh, rng=rng(0))
     pair = draw_pair(net, [], adjacency="replace-one", others=2, rng=rng(1))
@@ -157,7 +157,7 @@ def test_a_rule_is_asked_in_the_order_of_the_batch():
 
 
 def test_given_normals_come_in_their_order():
-    """Given normal samples come in their order, for any caller; later ones are new and stored."""
+    """A generator returns the given normal samples in their order, for any caller. Later samples are new and stored."""
     given = Given(np.arange(8.0), seed=1)
     assert given.standard_normal(2).tolist() == [0, 1]
     assert given.standard_normal() == 2
@@ -172,7 +172,7 @@ def test_given_normals_come_in_their_order():
 
 
 def with_state(f, *, std=0.5, sign=1.0):
-    """A rule of three numbers; its noise has another order and another sign. f(x, state, step) has no noise."""
+    """A rule that releases the three values f(x, state, step) plus noise in reversed order, with the given sign."""
 
     def rule(net, B, x, y, rng, state):
         state["step"] = state.get("step", 0) + 1
@@ -184,17 +184,17 @@ def with_state(f, *, std=0.5, sign=1.0):
 
 
 def pair_of_sums():
-    """In data set 0, x sums to 1, and in data set 1 to 4."""
+    """A pair of neighbours. The sum of x is 1 in data set 0 and 4 in data set 1."""
     pair = draw_pair(mlp((1, 2), ops.tanh, rng=rng(0)), [], adjacency="replace-one", others=1, rng=rng(1))
     return replace(pair, x=(np.array([[1.0], [0]]), np.array([[1.0], [3]])))
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_what_the_state_carries_is_measured(sign):
-    """The search measures what the state carries: 6 sqrt(3) at step 5, and half of it at step 7.
+    """The search measures how much the state carries: 6 sqrt(3) at step 5. Step 7 carries a quarter of this.
 
-    In step 1 the record changes each number by 3. At step 5, twice this change occurs again in each of the three
-    numbers.
+    In step 1, the record changes each value by 3. In step 5, each of the three values changes again, by twice this
+    amount.
     """
 
     def f(x, state, step):
@@ -207,9 +207,9 @@ def test_what_the_state_carries_is_measured(sign):
 
 
 def test_what_was_released_may_be_used_again():
-    """A rule may use again what it has released: sums, products and thresholds of releases, and a counter.
+    """A rule may reuse its releases in sums, products and thresholds, and it may count its steps.
 
-    They carry no further information.
+    These values carry no further information.
     """
 
     def f(x, state, step):
@@ -220,7 +220,7 @@ def test_what_was_released_may_be_used_again():
 
 
 def test_the_state_cannot_be_asked_under_other_noise():
-    """Noise of another size, of one draw for all numbers, or multiplied with the records."""
+    """Noise of another size, of one draw for all values, or multiplied by the records is refused, and so is NaN."""
     pair = pair_of_sums()
     for rule in (
         with_state(lambda x, state, step: x.sum(), std=0.7),

@@ -48,9 +48,9 @@ def test_a_place_moves_only_what_it_may():
 
 
 def test_the_ascent_finds_the_top_of_a_hill():
-    """The ascent finds the maximum: the distance of the answers is 1 / (1 + ||theta - 2||^2).
+    """The ascent finds the maximum. The distance of the answers is 1 / (1 + ||theta - 2||^2), so the maximum is 1.
 
-    Random draws are far from the maximum, 1.
+    Random draws are far from this maximum.
     """
 
     def answer(net, B, x, y):
@@ -69,9 +69,9 @@ def test_the_ascent_finds_the_top_of_a_hill():
 
 
 def test_rounding_does_not_choose_the_way_of_an_ascent():
-    """Rounding does not determine the path of an ascent: the pair is the same on two processors.
+    """Rounding does not determine the path of an ascent, so the pair is the same on two processors.
 
-    The bound is attained everywhere, up to last bits that differ between the processors.
+    Every point attains the bound, up to the last bits, which differ between the processors.
     """
     net = mlp((1, 2), ops.tanh, rng=rng(0))
 
@@ -127,7 +127,7 @@ def test_an_audit_has_at_least_two_steps():
 
 
 def skipping(*, loss, init, rng, dtype):
-    """A user's own network with a skip."""
+    """A user's own network with a skip connection."""
     layers = [(Dense(2), ops.tanh), (Dense(2), ops.tanh), (Dense(2),)]
     return Net((2,), layers, skip={2: 0}, loss=loss, init=init, rng=rng, dtype=dtype)
 
@@ -154,7 +154,7 @@ def mechanism(*, C, m, sigma, adjacency, sampling, sampling_rate):
 
 @pytest.fixture
 def own(tmp_path, monkeypatch, capsys):
-    """own(*arguments, C="C") -> exit code, output, errors of `nfa audit --rule` on a rule in the current folder."""
+    """A function that runs `nfa audit --rule` on a rule in the current folder: exit code, output and errors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(own_rule.audit, "__kwdefaults__", QUICK)
@@ -196,9 +196,10 @@ def test_a_rule_that_states_half_is_refuted(own, adjacency):
 @pytest.mark.slow
 @pytest.mark.parametrize("net", ["1x3x3:conv2-2,pool2,2", "tests.audit.test_own_rule_audit:skipping"])
 def test_it_is_asked_on_the_network_that_you_name(own, net):
-    """The audit uses the network that you name, also with convolutions and skips.
+    """The audit uses the network that you name. It may have convolutions and skip connections.
 
-    A rule with twice the stated sensitivity is found, to rounding. A rule with the stated one is not refuted.
+    For a rule with twice the stated sensitivity, the audit measures this factor up to rounding. A rule with the stated
+    sensitivity is not refuted.
     """
     for name, C, doubled in (("rule_on_right", "C", False), ("rule_on_doubled", "2 * C", True)):
         code, out, err = own(name, "--adjacency", "add-remove", "--steps", "2", "--json", C=C, net=net)

@@ -37,7 +37,7 @@ def test_brute_force_finds_the_one_data_set_and_trains_on_every_one():
     found = reconstruction.reconstruct_by_brute_force(train, values, n=3, result=descent(truth))
     assert found == [sorted(truth)]
     assert len(set(trained)) == len(trained) == n_data_sets(values=8, n=3) == 120
-    # The result of one step is an average that several data sets share, so training is not invertible.
+    # Here, the result of training is an average. Several data sets share this average, so training is not invertible.
     once = reconstruction.reconstruct_by_brute_force(
         lambda bits: np.array([np.mean(bits)]), (0, 1, 2), n=2, result=np.array([1.0])
     )
@@ -85,7 +85,7 @@ NETWORKS = {
 @pytest.mark.verifies("berthier2019:gradient-ascent")
 @pytest.mark.parametrize("make", NETWORKS.values(), ids=NETWORKS)
 def test_the_gradient_of_the_weights_is_that_of_the_queries(make):
-    """The gradient of the weights is that of the queries, by central differences of width 1e-5, to 1e-8."""
+    """The gradient through the weights agrees with central differences of width 1e-5 from queries, to 1e-8."""
     net = make()
     x = np.random.default_rng(4).standard_normal((2, *net.map[1].in_shape))
     for label in range(3):

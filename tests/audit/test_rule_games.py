@@ -1,4 +1,4 @@
-"""What `nfa audit --rule` detects: scores compared with SciPy's densities, steps compared with algebra, outliers."""
+"""Tests of what `nfa audit --rule` detects: scores by SciPy's densities, steps by algebra, and outliers."""
 
 import math
 from dataclasses import replace
@@ -24,11 +24,11 @@ from tests.trust.broken_claims import SGD, claim
 from tests.trust.mechanism_rules import dense
 
 rng = np.random.default_rng
-D, MU = 6, 0.5  # numbers in the release below, and its sensitivity divided by the std of its noise
+D, MU = 6, 0.5  # number of values in the release below, and its sensitivity divided by the std of its noise
 
 
 def toy(noise):
-    """A release of D numbers: MU times the first unit vector if there is a record, plus noise(rng, record, state)."""
+    """A release of D values: MU times the first unit vector if there is a record, plus noise(rng, record, state)."""
     net = mlp((1, 2), ops.tanh, rng=rng(0))
 
     def rule(net, B, x, y, rng, state):
@@ -50,7 +50,7 @@ def toy(noise):
 
 
 def silent_or(draw):
-    """Noise that is left out in a run without noise, which has no generator."""
+    """Noise that is 0 in a run without noise. Such a run has no generator."""
     return lambda rng, record, state: np.zeros(D) if rng is None else draw(rng, record, state)
 
 
@@ -79,9 +79,9 @@ def test_the_quadratic_score_is_the_likelihood_ratio_of_two_normal_laws():
 
 
 def test_scores_of_several_steps_weigh_them_by_their_covariance():
-    """Scores of several steps are weighted by their covariance: three steps share a draw.
+    """The score weights several steps by their covariance. The three steps share a draw, so this is W = I + 11'.
 
-    With W = I + 11', only the differences of steps are precise.
+    Only the differences of the steps are precise.
     """
     draws, ends = rng(2), Ends(f0=np.zeros(3 * D), f1=np.repeat([1.0, 1.0, 0.0], D), std=1.0)
 
@@ -89,7 +89,7 @@ def test_scores_of_several_steps_weigh_them_by_their_covariance():
         return (draws.standard_normal((4000, 3, D)) + draws.standard_normal((4000, 1, D))).reshape(4000, 3 * D)
 
     weights = learn((some(), some()), ends, 3, draws)["steps together"](np.eye(3 * D)).reshape(3, D)
-    expected = np.linalg.solve(np.eye(3) + 1, [1.0, 1.0, 0.0])  # 48,000 normals for each number: 3 % are 6.6 sigma
+    expected = np.linalg.solve(np.eye(3) + 1, [1.0, 1.0, 0.0])  # 48,000 samples for each value: 3 % are 6.6 sigma
     np.testing.assert_allclose(weights, np.repeat(expected[:, None], D, axis=1), atol=0.03)
 
 
@@ -97,7 +97,7 @@ def test_noise_left_out_or_used_twice_is_told_from_fresh():
     f0, f1 = np.arange(4.0), np.arange(4.0) + [0, 0, 0.5, 0.25]
     ends = Ends(f0=f0, f1=f1, std=0.1)
     noise = 0.1 * np.array([[0.3, -1.2, 0.7, 0.1], [0.3, -1.2, 0.0, 0.1], [0.3, -1.2, 0.7, -0.3], [0.3, 0.3, 0.7, 1.0]])
-    assert ends.coincidences(f0 + noise).tolist() == [0, -1, -1, 0]  # an event in both data sets says nothing
+    assert ends.coincidences(f0 + noise).tolist() == [0, -1, -1, 0]  # an event in both data sets does not count
     assert ends.coincidences(f1 + noise).tolist() == [0, 1, 1, 0]
     fresh = np.vstack([f0, f0]) + 0.1 * rng(0).standard_normal((2, 4))
     fresh[1, 2] = np.nan
@@ -150,9 +150,9 @@ def taken_back(rng, record, state):
 
 @pytest.mark.parametrize("noise", [larger, correlated, rarely_none, kept, taken_back])
 def test_what_no_mean_of_one_step_shows_is_refuted(noise):
-    """A mistake that changes no mean of one step is refuted at 1,000 runs.
+    """A mistake that changes no mean of one step is refuted with 1,000 runs on each side.
 
-    Each game misses with probability below 1e-6; the power of the weakest games is tested below.
+    The game for a mistake misses it with probability below 1e-6. The tests below compute this for the weakest games.
     """
     one, pair = toy(silent_or(noise))
     outcomes = own_rule.games(one, {"alone": pair}, AuditOptions(trials=1000))
@@ -162,11 +162,12 @@ def test_what_no_mean_of_one_step_shows_is_refuted(noise):
 
 @pytest.mark.parametrize("share, trials, known", [(1.0, 500, math.sqrt(13)), (0.8, 1000, math.sqrt(7.640704))])
 def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known):
-    """The game on noise that is subtracted again misses the mistake less than once in a million times.
+    """The game detects noise that the next step subtracts. It misses this mistake with probability below 1e-6.
 
-    Sums of four steps contain the record 1, 2, 2 and 2 times with the noise of one, and sqrt(2) times is stated. If
-    eight tenths are subtracted, they contain it 1, 1.8, 1.44 and 1.152 times. We use the event of the middle and a
-    score 10 % off the best. It is one of four games with two bounds each.
+    The sums of the four steps contain the record 1, 2, 2 and 2 times, each with the noise of one step. The mechanism
+    states only sqrt(2) times. If eight tenths of the noise are subtracted, the factors are 1, 1.8, 1.44 and 1.152. We
+    use a threshold in the middle and a score that is 10 % worse than the best one. The game is one of four, each with
+    two bounds.
     """
     one, pair = toy(silent_or(fresh))
     back = np.eye(4) - share * np.eye(4, k=-1)
@@ -181,9 +182,9 @@ def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known)
 
 @pytest.mark.parametrize("rate", [0.002, 0.02, 0.2])
 def test_the_power_of_the_game_on_rare_events(rate):
-    """The game on rare events misses a mistake less than once in a million times.
+    """The game on rare events misses a mistake with probability below 1e-6.
 
-    The game is planned after runs that showed the event at its rate.
+    Its number of runs is planned after earlier runs in which the event occurred at its rate.
     """
     one, pair = toy(silent_or(fresh))
     game, settings = Steps(claim=one, pair=pair), AuditOptions(trials=2000, confidence=1 - 0.05 / 4)
@@ -198,9 +199,9 @@ def test_the_power_of_the_game_on_rare_events(rate):
 
 @pytest.mark.slow
 def test_a_sound_release_is_not_refuted_beyond_the_stated_rate():
-    """A sound release is not refuted beyond the stated rate: 100 audits at 80 % of one that attains its statement.
+    """A sound release is refuted at most as often as stated, in 100 audits at 80 %. It attains its stated sensitivity.
 
-    At most as many refute it as binomial(100, 0.2), except once in a million times.
+    The limit is a number that binomial(100, 0.2) exceeds with probability 1e-6 at most.
     """
     one, pair = toy(silent_or(fresh))
     settings = [AuditOptions(trials=40, confidence=0.8, seed=seed) for seed in range(100)]
@@ -247,7 +248,7 @@ def test_records_of_all_sizes_do_not_move_a_sound_rule_by_more():
 def test_a_clip_that_an_overflow_passes_is_found_by_an_outlier(rule):
     """An outlier finds a clip that fails if squares overflow: above 1e19 in float32, and above 1e154 in float64.
 
-    Moderate sizes reveal nothing.
+    Records of moderate size do not show the failure.
     """
     answer, stated, pairs = search_of(rule)
     found = outlier(answer, stated, pairs)

@@ -16,7 +16,7 @@ SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "terminat
 
 
 def _stop(number: int, _frame: FrameType | None) -> NoReturn:
-    """Interrupt the main thread; a second signal does not interrupt the ending of the processes."""
+    """Interrupt the main thread. Later signals are ignored, so that the main thread can end all processes."""
     _on_signals(signal.SIG_IGN)
     raise KeyboardInterrupt(signal.Signals(number))
 

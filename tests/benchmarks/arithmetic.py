@@ -2,8 +2,8 @@
 
 We count the operations of the products: 2 a b c for (a, b) times (b, c). For a convolution we count the operations of
 its definition, however it is computed. For the MLP, the time of the operations is the measured time of its products
-alone. For the other networks, we divide the operations by the rate of the fastest product, for example of a large
-square one if it was measured. All times are of the same run, the same library and the same number of cores.
+alone. For the other networks, we divide the operations by the rate of the fastest product. This can be a large square
+product, if it was measured. All times are of the same run, the same library and the same number of cores.
 
 A method with fewer operations can take less time than this floor. `nfa.kernels.toom_cook` is such a method, so our step
 on the CNN can be below the floor.

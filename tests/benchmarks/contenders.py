@@ -1,4 +1,4 @@
-"""Who takes part, as data: {group: (what is timed, contenders)}. You can read it without importing anything."""
+"""The contenders, as data: {group: (what is timed, contenders)}. Reading them imports no library that is timed."""
 
 import importlib.util
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ class Contender(NamedTuple):
     name : the contender's name in the record
     build : "module:function" of this package; ``function(folder, *, tiny, threads, **options) -> problem.Built``
     options : keyword arguments of that function
-    kind : "ours", started as the command `nfa` is; "peer"; or "command", which starts Python again
+    kind : "ours", started like the command `nfa`; "peer"; or "command", which starts Python again
     cores : the core types of OpenBLAS to run with: "all", "first", or "any" if the core type makes no difference
     libraries : libraries that this contender needs; without them it does not take part
     extra : whether the contender takes part only if all contenders are requested
@@ -169,6 +169,6 @@ def installed(*names: str) -> bool:
 
 
 def of(group: str, *, extra: bool = False, without: tuple[str, ...] = ()) -> list[Contender]:
-    """The contenders of a group that take part. ``without`` names those that do not; ``extra`` includes all others."""
+    """The contenders of a group that take part: all but those in ``without`` and, if not ``extra``, the slow ones."""
     found = [c for c in GROUPS[group][1] if installed(*c.libraries) and c.name not in without]
     return [c for c in found if extra or not c.extra]

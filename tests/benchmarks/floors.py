@@ -63,7 +63,7 @@ def products(problem: str, tiny: bool, *, backward: bool) -> Callable[[], None]:
 
 
 def floors(folder: str, *, problem: str, tiny: bool, threads: int) -> Built:
-    """The products of BP and of DFA, one normal sample of NumPy per parameter, and a copy of as many values."""
+    """The products of BP and of DFA, a large product, one normal sample per parameter, and a copy of as many values."""
     n = sum(W.size + b.size for W, b in problems.weights(problems.layers(problem, tiny)))
     rng = np.random.default_rng(2)
     source, room = np.ones(n, np.float32), np.empty(n, np.float32)

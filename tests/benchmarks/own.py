@@ -90,7 +90,7 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
         told.update(kernels=record["kernels"], steps=record["steps"], records=record["data"]["train"])
         return {"training": record["timing"]["seconds"]}
 
-    if not tiny:  # find what the record reports before the first turn
+    if not tiny:  # measure what the contender reports, before the first turn
         began = time.perf_counter()
         images = data.load(chosen.dataset)
         told["reading"] = time.perf_counter() - began

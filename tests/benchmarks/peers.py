@@ -33,7 +33,7 @@ class Task(NamedTuple):
 class Peer(NamedTuple):
     """A peer's functions.
 
-    ``steps(x, labels)`` gives the step on records in memory. A peer of torch has its model too.
+    ``steps(x, labels)`` returns the step on records in memory. A peer of torch also has its model.
     """
 
     steps: Callable

@@ -13,7 +13,7 @@ from nfa.experiments.prepare import prepare
 from .own import settings
 from .problem import Built
 
-SIZES = ((256, 784), (256, 512), (256, 10), (64, 12_544))  # what the papers' networks clip, one example per row
+SIZES = ((256, 784), (256, 512), (256, 10), (64, 12_544))  # shapes that the papers' networks clip, one example per row
 TINY_SIZES = ((4, 20), (3, 7))
 
 
@@ -68,7 +68,7 @@ def clips(folder: str, *, tiny: bool, threads: int, kernels: bool = True) -> Bui
 
 
 def _errors(m: int, n_in: int, nonzero: int) -> np.ndarray:
-    """Errors (m, n_in) with this number of entries that are not 0."""
+    """Errors (m, n_in), each with ``nonzero`` values that are not 0."""
     rng, e = np.random.default_rng(4), np.zeros((m, n_in), np.float32)
     for row in e:
         row[rng.choice(n_in, nonzero, replace=False)] = rng.choice([-1, 1], nonzero)

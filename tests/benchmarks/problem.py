@@ -16,14 +16,14 @@ SMALL, TINY = "fashion-mnist-small", "tiny"
 WHOLE = {"mlp": "fashion-mnist", "cnn": SMALL, "ulr": "mnist"}
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 BATCH = {"mlp": 256, "cnn": 64, "ulr": 500}
-# For `growth`, of our code and of the peers: batch sizes of the MLP, numbers of threads, and the batch size for all
-# numbers of threads.
+# `growth` uses these batch sizes of the MLP and these numbers of threads, for our code and for the peers. All numbers
+# of threads have the same batch size.
 BATCHES, THREADS, SHARED_BATCH = (64, 128, 256, 512, 1024, 2048, 4096, 8192), (1, 2, 4, 8, 16), 4096
 TINY_BATCHES, TINY_SHARED_BATCH = (4, 8), 8
 
 
 class Built(NamedTuple):
-    """What a contender builds: its steps by label, and what it reports of them."""
+    """The result of building a contender: its steps by label, and what the contender reports."""
 
     steps: dict[str, Callable[[], dict[str, float] | None]]
     told: dict[str, Any]
@@ -92,7 +92,7 @@ def whole_batches(n: int, m: int) -> int:
 def sizes_of_growth(tiny: bool) -> dict[str, list[tuple[int, int]]]:
     """The values of each axis, "batch" and "threads", with the MLP's batch size for each value.
 
-    A number of threads is included if the process has as many cores.
+    A number of threads is included if the process has at least as many cores.
     """
     sizes, shared = (TINY_BATCHES, TINY_SHARED_BATCH) if tiny else (BATCHES, SHARED_BATCH)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

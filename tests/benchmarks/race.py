@@ -18,9 +18,10 @@ from typing import Any
 from . import timing
 from .contenders import ANY, Contender
 
-PAUSE = 0.05  # seconds between two turns, in which the threads of the last contender stop looking for work
-LEAST = 0.15  # least seconds that a contender's calls in one round take together
-# Freed memory stays with the process. Our code asks the C library for this; for the peers, this variable does it.
+PAUSE = 0.05  # seconds between two turns, in which the threads of the last contender become idle
+LEAST = 0.15  # smallest total of the seconds of a contender's calls in one round
+# A process keeps the memory that it frees. Our code asks the C library for this. These variables ask for it in the
+# peers.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 28), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
 CORE_TYPES = {"AVX2": "Haswell", "AVX-512": "SkylakeX"}  # OpenBLAS's name for a core that has these instructions
 ENVIRONMENT = "environment"  # the core type that the environment sets, or that OpenBLAS detects
@@ -87,7 +88,7 @@ class Contestant:
             start_new_session=True,  # we handle Ctrl-C ourselves
         )
         _alive.append(self)
-        if _ending.is_set():  # set before `end` went through the list
+        if _ending.is_set():  # `end` may have missed this new process in the list
             self.end()
         task = contender._asdict() | {"folder": str(folder), "tiny": tiny, "threads": threads, "least": least}
         self.about = self._ask(task | {"bound": None if contender.every_core else bound})
@@ -124,7 +125,7 @@ class Contestant:
         return self._ask(list(order))
 
     def end(self) -> None:
-        """End the process and those that it started.
+        """End the process and the processes that it started.
 
         `_ask` may still be waiting for this process in another thread. It then raises `Lost`.
         """
@@ -141,7 +142,8 @@ class Contestant:
 def start(contenders: Sequence[Contender], cores: Sequence[str], tell: Callable[[str], None], **how: Any) -> dict:
     """Start the processes, as many at a time as there are threads: {(name, core type): Contestant}.
 
-    If the core type makes no difference to a contender, its core type is `contenders.ANY`. ``how`` as for `Contestant`.
+    If the core type makes no difference to a contender, its core type is `contenders.ANY`. ``how`` contains the other
+    arguments of `Contestant`.
     """
     taken = {"all": cores, "first": cores[:1], "any": [ANY]}
     wanted = [(c, core) for c in contenders for core in taken[c.cores]]
@@ -185,7 +187,7 @@ def race(
 
     Parameters
     ----------
-    contenders : who takes part
+    contenders : the contenders that take part
     cores : core types, of `core_types`; a contender runs once, as `contenders.ANY`, if the core type does not matter
     rounds : int >= 1; a contender may have a smaller maximum
     folder : the folder with the data

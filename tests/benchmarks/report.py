@@ -57,14 +57,14 @@ class Progress:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Clear the line, because no part is running any more."""
+        """Clear the line of a terminal, so that other text can be printed."""
         if self.live:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """What the times depend on, except the code and what each contender reports about its own process."""
+    """The properties that the times depend on, except the code and what a contender reports about its process."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),

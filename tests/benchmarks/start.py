@@ -40,13 +40,14 @@ def measure(
 
     def told(build: str, kind: str, with_core: str, options: dict[str, Any]) -> dict[str, Any]:
         one = Contender("start", build, options, kind=kind, once=True)
-        try:  # tiny: build once
+        try:  # with tiny, the worker builds only once
             return Contestant(one, with_core, folder, tiny=True, threads=threads, least=0.0, bound=bound).about
         finally:
             end()
 
     def seconds(arguments: list[str], printed: bool = False) -> float:
-        # The process that runs this ends with the present one, and ends the processes that it has started.
+        # A worker starts this command. If the present process ends, the worker ends, and also ends the processes that
+        # it started.
         return told("start:python", "command", ENVIRONMENT, {"arguments": arguments, "printed": printed})["seconds"]
 
     def imported() -> float:

@@ -175,7 +175,7 @@ def _found(groups: Groups, target: Target, core: str) -> dict[str, float] | None
         return timing.busy(about["times"][target.ours[2]], about.get("threads", 1))
     if other is None:
         return timing.summary([int(target.times) * t for t in wall])
-    if target.times == STEPS:  # the two were not raced together
+    if target.times == STEPS:  # the two contenders were not in the same race
         return timing.ratio(wall, [about["steps"] * statistics.median(other[1])])
     return timing.ratio(wall, other[1])
 

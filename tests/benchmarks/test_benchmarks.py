@@ -1,4 +1,4 @@
-"""The benchmarks at tiny size: the timed code computes the same directions, each in its own process. No times."""
+"""Tests of the benchmarks at tiny size: the timed code computes the same directions. No test asserts a time."""
 
 import contextlib
 import importlib
@@ -44,7 +44,7 @@ OURS = {
 
 @pytest.mark.parametrize("name", OURS)
 def test_whatever_is_timed_of_ours_takes_a_step(folder, name):
-    """Every step of ours that is timed can be built and run.
+    """Each of our timed steps can be built and run.
 
     ULR's tiny network and what starts a process have other tests.
     """
@@ -84,7 +84,7 @@ def our_directions(folder, problem, rule, x, labels, **more):
 def test_peers_compute_our_directions(folder, problem, library):
     """Each peer's direction agrees with ours to 1e-5 of the largest entry, in float32.
 
-    Where Opacus clips, it divides by the norm plus 1e-6.
+    When Opacus clips, it divides by the norm plus 1e-6. The resulting difference is below the tolerance.
     """
     from tests.benchmarks import peers
 
@@ -110,7 +110,7 @@ def test_peers_compute_our_directions(folder, problem, library):
 
 @pytest.mark.parametrize("problem", ["mlp", "cnn"])
 def test_peers_read_the_records_that_a_run_reads(folder, problem):
-    """The peers read the records of a run, standardised to 1e-5 because a run adds the pixels in another order."""
+    """The peers read the records of a run, up to 1e-5. To standardise them, a run sums the pixels in another order."""
     from nfa.experiments.prepare import prepare
     from tests.benchmarks import own
 
@@ -208,7 +208,7 @@ def test_no_library_of_a_peer_is_in_our_process(folder):
 @pytest.mark.slow
 @pytest.mark.peers
 def test_nothing_of_ours_is_in_the_process_of_a_peer(folder):
-    """The process of a peer imports nothing of ours and no other peer."""
+    """The process of a peer imports none of our modules and no other peer."""
     pytest.importorskip("torch", reason="torch is not installed: make bench installs it")
     try:
         found = contestant(folder, next(c for c in contenders.of("mlp") if c.name == "torch bp")).about

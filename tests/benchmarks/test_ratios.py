@@ -27,7 +27,7 @@ def test_epochs_count_their_steps():
 def test_memory_and_busy_cores_are_judged():
     """Targets of memory and of busy cores are judged as computed by hand.
 
-    A step takes 21 MB where at most 20 are wanted. In two rounds, two cores are busy for 0.8 and 0.9 of the time.
+    A step takes 21 MB, and at most 20 MB are wanted. In two rounds, two cores are busy for 0.8 and 0.9 of the time.
     """
     large = {"threads": 2, "bytes": {"step": 21_000_000}, "times": {"step": {"wall": [1.0]}}}
     busy = {"threads": 2, "times": {"step": {"wall": [1.0, 2.0], "cpu": [1.6, 3.6]}}}
@@ -60,15 +60,15 @@ def test_growth_tells_the_memory_of_a_step():
     assert [row["bytes"] for row in rows] == [[2_000_000, 3_000_000], [None, None]]
     assert [scaling.has_memory(row) for row in rows] == [True, False]
     assert ["2.0 to     3.0 MB" in line for line in scaling.table(rows)] == [True, False]
-    assert pictures.bars_of(group, ["AVX2"]) == []  # sizes that differ have no bars
+    assert pictures.bars_of(group, ["AVX2"]) == []  # steps of different sizes have no bars
 
 
 def test_growth_is_fitted_with_an_interval():
     """For exact squares, the fitted exponent is 2 with an interval of width 0.
 
-    With noise, the 95 % interval contains 2 in most of 300 sets of 9 rounds. The bootstrap of so few rounds is too
-    narrow: the interval contained 2 in 80 to 95 % of the sets here. If the true share is 80 %, a share under 70 % of
-    300 has a chance below 1e-4.
+    With noise, the 95 % interval contains 2 in most of 300 sets of 9 rounds. The bootstrap of so few rounds gives
+    intervals that are too narrow: here, the interval contained 2 in 80 to 95 % of the sets. If the true share is 80 %,
+    at least 70 % of the 300 sets contain 2, except with probability below 1e-4.
     """
     exact = scaling.fitted([1, 2, 4, 8], np.tile([3.0, 12.0, 48.0, 192.0], (5, 1)))
     assert exact["exponent"] == pytest.approx(2, rel=1e-12)

@@ -56,7 +56,7 @@ def summary(times: Sequence[float]) -> dict[str, float]:
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
-    """The ratio of two medians, with the quartiles of its spread: round by round if both have as many rounds."""
+    """The ratio of two medians, with quartiles of the ratios, round by round if both have the same number of rounds."""
     middle = statistics.median(below)
     rounds = [a / b for a, b in zip(above, below, strict=True)] if len(above) == len(below) else None
     spread = summary(rounds or [a / middle for a in above])
@@ -84,7 +84,7 @@ def resident(peak: bool = False) -> int | None:
 
 
 def reset_peak() -> None:
-    """Restart the peak of `resident` and, if possible, return freed memory, which a step could otherwise use unseen."""
+    """Restart the peak of `resident`, and return freed memory if possible, because a step could reuse it unseen."""
     try:
         ctypes.CDLL(None).malloc_trim(0)  # a function of the GNU C library
     except (OSError, AttributeError, TypeError):
@@ -123,5 +123,5 @@ def worked(pid: int) -> float:
 
 
 def load() -> list[float]:
-    """How many processes wanted a core over the last 1, 5 and 15 minutes."""
+    """The mean number of processes that used a core or waited for one, over the last 1, 5 and 15 minutes."""
     return list(os.getloadavg())

@@ -18,11 +18,11 @@ import traceback
 from typing import Any
 
 LIBRARIES = ("numpy", "scipy", "numba", "torch", "opacus", "jax", "jaxlib")
-REFUSALS = (ValueError, ImportError, OSError)  # a sentence says that the contender is left out, and why
+REFUSALS = (ValueError, ImportError, OSError)  # these leave the contender out, with a sentence that gives the reason
 
 
 def main() -> None:
-    """Obey the lines on standard input until it ends; what libraries print goes to standard error."""
+    """Answer the lines on standard input until the input ends. The output of libraries goes to standard error."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(lines,), daemon=True).start()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _listen(lines: queue.SimpleQueue[bytes]) -> None:
-    """Hand on the lines of standard input. When input ends, end this process at once, with the processes it started.
+    """Pass on the lines of standard input. When input ends, end this process at once, with the processes it started.
 
     The input ends when the process that started this one ends, for any reason. This thread notices the end also while
     the main thread is still building.
@@ -68,8 +68,8 @@ def _listen(lines: queue.SimpleQueue[bytes]) -> None:
 def prepared(task: dict[str, Any]) -> tuple[dict, dict[str, Any]]:
     """The steps by label, compiled and warm, and what this process reports.
 
-    The tiny steps go first, so that compiling and loading libraries does not count as memory of a step. ``task`` has
-    the keys of `race.Contestant`.
+    The tiny steps run first, so that the memory of a step does not include compilation and loading of libraries.
+    ``task`` has the keys of `race.Contestant`.
     """
     if task["kind"] == "ours":
         importlib.import_module("nfa.cli.main")  # as the command `nfa` starts
@@ -107,13 +107,13 @@ _kept: list = []
 
 
 def _for_good(context):
-    """A context whose end is never reached, because the process ends first."""
+    """Enter a context that is never left, because the process ends first."""
     _kept.append(context)
     return context
 
 
 def environment() -> dict[str, Any]:
-    """What this process runs with: loaded libraries, thread pools of linear algebra, relevant variables."""
+    """The environment of this process: loaded libraries, thread pools of linear algebra, relevant variables."""
     import importlib.metadata
 
     import threadpoolctl

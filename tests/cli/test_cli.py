@@ -35,7 +35,7 @@ from tests.cli.test_schemas import check
 from tests.project.tree import ROOT
 
 TINY = ("--net", "6-4-3", "--batch", "10", "--epochs", "2", "--dataset", "tiny.npz")
-# A rule that follows the file `todo`, a list of [step, action]: it raises an error, or sends a signal to its own
+# A rule that follows the file `todo`, a list of [step, action]. It raises an error, or sends a signal to its own
 # process.
 OWN_RULE = """
 import json, os, pathlib
@@ -443,7 +443,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.posix("kills a process")
 def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, folder):
-    """A run that is killed and resumed gives the record of an uninterrupted run of 6 steps.
+    """A run that is killed and resumed has the record of an uninterrupted run of 6 steps.
 
     We stop it with Ctrl-C at step 2, kill it two steps later, and then let it finish.
     """
@@ -629,7 +629,7 @@ def test_reproduce_refuses_a_folder_of_training_runs(nfa, folder, small_table):
 
 
 def test_verdicts_of_rows(capsys, small_table):
-    """A row with a comparable number states the allowed difference; its reason is on the line below."""
+    """A row with a comparable number states the allowed difference. The reason of the verdict is below the table."""
     rows = [
         {"rule": rule, "paper": 88.0, "ours": ours, "sd": None, "n": 1, "difference": ours - 88.0, "verdict": verdict}
         for rule, ours, verdict in (("BP", 88.5, "inside"), ("DFA", 91.0, "outside: 3.00 above"))
@@ -691,11 +691,11 @@ def test_plain_lines_of_progress(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_the_demo_itself(process, folder):
-    """The demo, a newcomer's first command, gives the committed numbers: real images, four rules and DRTP.
+    """The demo, a newcomer's first command, gives the committed numbers. It uses real images, four rules and DRTP.
 
-    All accuracies are well above the 10 % of guessing. They agree with the committed records within 1.5 points, because
-    processors round differently, and some of 1,000 test images are near a border. `.ci/run` has run the demo, and names
-    its folder in NFA_DEMO.
+    All accuracies are well above the 10 % of guessing. They agree with the committed records within 1.5 points. The
+    tolerance is needed because processors round differently, and some of 1,000 test images are near a border. `.ci/run`
+    has run the demo, and names its folder in NFA_DEMO.
     """
     if made := os.environ.get("NFA_DEMO"):
         shutil.copytree(made, folder / "runs" / Path(made).name)
@@ -930,7 +930,7 @@ def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
 
 
 def test_light_commands_load_no_heavy_library():
-    """`nfa eq` and `nfa --help` import no heavy library, so they take about a fifth of a second instead of two."""
+    """`nfa eq` and `nfa --help` import no heavy library, so they take a fifth of a second instead of two seconds."""
     script = (
         "import sys; from nfa.cli.main import main\n"
         "for typed in (['--help'], ['eq'], ['eq', 'lee2020:eq5'], ['errata']): main(typed)\n"
@@ -1021,7 +1021,7 @@ def shown_function(out, name):
     ("id_", "entry", "checks"), [("softmax", "network.ops:softmax", 0), ("eq5", "rules.dfa:dfa", 1)]
 )
 def test_eq_shows_code_that_can_be_copied(nfa, id_, entry, checks):
-    """`eq` shows code that you can copy: between `code` and `tests` is the function without docstring and checks.
+    """`eq` shows code that you can copy. Between `code` and `tests` is the function without its docstring and checks.
 
     This holds with and without marks.
     """
@@ -1036,7 +1036,7 @@ def test_eq_shows_code_that_can_be_copied(nfa, id_, entry, checks):
 
 
 def test_eq_marks_the_line_that_is_the_equation(nfa):
-    """`eq` marks the line that is the equation by a comment above it, with its number if there are several.
+    """`eq` marks the line that is the equation by a comment above it, with the number of lines if there are several.
 
     ``--json`` has the line numbers.
     """

@@ -106,9 +106,9 @@ def test_the_claim_is_the_formulas_smallest_epsilon():
 @pytest.mark.verifies("ohana2021:prop3-cols")
 @pytest.mark.slow
 def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
-    """The game distinguishes the rule's data sets without an error, for any claim: 60 runs on each side.
+    """The game distinguishes the data sets without an error, whatever the claim, with 60 runs on each side.
 
-    The gap between the data sets is 14 orders of magnitude, so 1,000 runs give 5.6.
+    The scores of the two data sets differ by many orders of magnitude, so 1,000 runs on each side give a bound above 5.
     """
     game = play_the_game(pair, AuditOptions(trials=60), claim(SIGMA, 1e-5))
     assert game.refuted
@@ -122,10 +122,10 @@ def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
 
 @pytest.mark.slow
 def test_what_protects_is_not_refuted(pair, monkeypatch):
-    """Rules that protect are not refuted.
+    """What protects the record is not refuted.
 
-    A change of labels leaves the span as it is, and noise in every direction hides it. Neither has an error rate that a
-    threshold could use, and the bound is 0.
+    A change of labels leaves the span unchanged. Noise in every direction hides the span. In both cases, no threshold
+    separates the two data sets, so the bound is 0.
     """
     labels = replace(pair, x=(pair.x[0], pair.x[0]))
     game = play_the_game(labels, AuditOptions(trials=20), claim(SIGMA, 1e-5))
@@ -314,7 +314,7 @@ def test_every_audit_has_its_own_number_of_trials(nfa, monkeypatch):
 
 @pytest.mark.nightly
 def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
-    """The audit as a reader runs it gives at least 5 at 95 %: Fashion-MNIST, every sigma of Table 1.
+    """The audit as a reader runs it gives a bound of at least 5 at 95 %: Fashion-MNIST, every sigma of Table 1.
 
     There are 1,000 trials on each side.
     """
@@ -423,9 +423,9 @@ def report(**change):
 
 
 def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
-    """A report that refutes nothing and one that is exact can be printed: no claim, and an infinite bound.
+    """A report that refutes nothing and a report of an exact computation can be printed.
 
-    Later audits have such reports. The infinite bound has a closed form.
+    The first report has no claim. The second has an infinite bound, from a closed form.
     """
     show_report(output(), report())
     out = capsys.readouterr().out
@@ -441,9 +441,9 @@ def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
 
 
 def test_a_long_name_of_a_rule_is_whole_and_the_answer_too(capsys, monkeypatch):
-    """A rule's long name and its answer are printed whole: in a pipe, on one line.
+    """A rule's long name and its numbers are printed whole. In a pipe, they are on one line.
 
-    With lines of 100 columns, no line is wider, and the numbers are in a table below.
+    If the width is 100 columns, no line is wider, and the numbers are in a table below.
     """
     name = "a_module_with_a_rather_long_name_of_its_own:private_rule_with_a_name_as_long"
     told = report(target=name, claimed_epsilon=0.9263, lower_bound=1.375, delta=1e-5)

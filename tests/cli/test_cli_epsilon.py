@@ -153,9 +153,10 @@ def test_the_steps_of_an_epoch_of_every_sampler():
 
 
 def test_an_epoch_costs_one_release(ask):
-    """An epoch costs one release, with its smaller last batch: 15 x 235 steps of 256 of 60,000 are 15 epochs.
+    """An epoch counts as one release, also if its last batch is smaller.
 
-    They are given as epochs.
+    15 epochs with batches of 256 of 60,000 are 15 x 235 steps. If these are given as steps, they count as 16 epochs. If
+    the epochs are given, each counts once.
     """
     whole = ask(*given("none", "replace-one"), "--orders", "1.5,2-64")  # 100 uses
     rate = ("--n", "60000", "--batch", "256")
@@ -166,9 +167,9 @@ def test_an_epoch_costs_one_release(ask):
 
 
 def test_a_gaussian_release_by_hand(ask):
-    """A Gaussian release has epsilon = rho + 2 sqrt(rho log(1/delta)), rho = T / (2 z^2), by hand, to 2e-4.
+    """A Gaussian release has epsilon = rho + 2 sqrt(rho log(1/delta)), rho = T / (2 z^2), at the best of all orders.
 
-    This is at the best of all orders. The grid of orders loses 2e-4.
+    The grid of orders adds at most a relative 2e-4.
     """
     rho = 10 / (2 * 20**2)
     best = rho + 2 * math.sqrt(rho * math.log(1e5))
@@ -177,7 +178,7 @@ def test_a_gaussian_release_by_hand(ask):
 
 
 def test_laplace_noise_is_pure_privacy_at_most(run):
-    """Laplace noise costs at most its pure epsilon: two releases with scale b = 3 at sensitivity 1 cost at most 2 / 3.
+    """Laplace noise has at most its pure epsilon. For two releases with scale b = 3 at sensitivity 1, this is 2 / 3.
 
     The standard deviation is 3 sqrt(2).
     """
@@ -226,9 +227,9 @@ def test_epsilon_is_never_negative_and_falls_with_delta_and_with_the_noise(run):
 
 
 def test_epsilon_is_0_where_the_total_variation_is_below_delta(run):
-    """Epsilon is 0 if the total variation is below delta: one step draws the record with probability q.
+    """Epsilon is 0 if the total variation is below delta. One step draws the record with probability q.
 
-    If it is drawn, a normal of deviation 1 moves by 1.
+    If the record is drawn, the mean of a normal law with standard deviation 1 moves by 1.
     """
     q = 0.00105
     total_variation = q * (2 * stats.norm.cdf(0.5) - 1)
@@ -442,9 +443,9 @@ def test_the_tight_number_for_batches_without_replacement(ask):
 
 
 def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
-    """--explain prints the numbers of the calls that it stands for, and the curve is T times that of one step.
+    """--explain prints the numbers of the calls that it summarises, and the curve is T times that of one step.
 
-    We request each row of the table of settings separately.
+    We request each row of the table of settings in a separate call.
     """
     rate = ("--n", "60000", "--batch", "512")
     explained = ask(*CAPTION, "--noise-multiplier", Z, "--explain")["explain"]
@@ -482,7 +483,7 @@ def test_explain_keeps_conversion_and_bound(ask):
 
 
 def test_the_tight_number_has_the_exact_delta(ask):
-    """The tight number has the exact delta: five releases of z = 8 are one of mu = sqrt(5) / 8.
+    """The tight number has the exact delta. Five releases with z = 8 are one release with mu = sqrt(5) / 8.
 
     delta = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu).
     """

@@ -76,7 +76,7 @@ def test_a_setting_is_finite(text):
 
 @pytest.mark.parametrize("text", ["1e400", "9" * 5000, "1e16", "9007199254740993.", "nan", "inf", "1e999999999"])
 def test_a_count_has_a_size(text):
-    """A count has a size: whole numbers that a float cannot distinguish, or that need all memory, are refused."""
+    """A count has a limit: whole numbers that a float cannot distinguish, or that need all memory, are refused."""
     with pytest.raises(ValueError, match="must be a whole number"):
         numbers.whole(text)
 

@@ -60,7 +60,7 @@ def test_every_item_is_listed_with_its_scales(nfa):
 
 
 def test_times_are_those_of_the_reports_and_no_others(nfa):
-    """The times are those of the reports: if a report has all runs of a scale, its own sum is used.
+    """The times are those of the reports. If a report has all runs of a scale, we use the sum in this report.
 
     A scale without records has no time.
     """

@@ -1,6 +1,6 @@
-"""A run that would not end private, or without the requested count, is refused before the first step.
+"""A run that would not be private, or would not have the requested count, is refused before the first step.
 
-`nfa train` names the remedy, and all missing settings at once. With --anyway, it trains.
+`nfa train` names the remedy, and all missing settings at once. With --anyway, nfa trains the run.
 """
 
 import json
@@ -71,7 +71,8 @@ REFUSED = [
 
 COUNTED = f"{DP_SGD} --delta 1e-3 --adjacency replace-one"
 ADDED = f"{DP_SGD} --delta 1e-3 --adjacency add-remove --sampling poisson"
-# Arguments that would reveal facts about the examples in addition to the steps, the refusal, and the replacement.
+# Arguments of a run that would reveal facts about the examples in addition to the steps, the refusal, and the arguments
+# to use instead.
 SHOWN = [
     (COUNTED, PIXELS, f"{COUNTED} --pixels as-is"),
     (DP_SGD, PIXELS, f"{DP_SGD} --pixels as-is"),
@@ -219,9 +220,9 @@ def test_anyway_needs_something_to_go_against(seeded):
 
 
 def test_a_noise_multiplier_needs_an_adjacency_and_no_delta(seeded):
-    """A noise multiplier needs an adjacency, which is that of its sensitivity, and no delta.
+    """A noise multiplier needs an adjacency, because the sensitivity depends on it, but no delta.
 
-    No count is requested, and the record says so.
+    The run requests no count, so the record has no guarantee.
     """
     code, record, _ = seeded("--rule dp_sgd --set C=1 --noise-multiplier 1.1 --adjacency replace-one")
     assert (code, "guarantee" in record["privacy"]) == (0, False)

@@ -71,7 +71,7 @@ def test_ctrl_c_that_the_parent_has_switched_off_stays_off(tmp_path, entry):
 def test_ctrl_c_just_before_the_command_begins_ends_quietly(tmp_path, entry):
     """Ctrl-C just before the command begins ends quietly, although the command line has no handler yet.
 
-    The test replaces the command line's first line.
+    The test replaces the first function that the command line calls.
     """
     (tmp_path / "first.py").write_text(
         "import nfa.cli.main as one\ndef stop():\n    raise KeyboardInterrupt\none.leave_out_odd_displays = stop\n"

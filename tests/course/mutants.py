@@ -1,8 +1,8 @@
-"""Mutants of the reference solutions: every small change that a program can make, and a check that must see it.
+"""Mutants of the reference solutions: all small changes that a program can make and a check must detect.
 
-``python -m tests.course.mutants ps2_dfa`` makes every change to the reference solution of a set and grades it, each in
-a process of its own. It lists the survivors, which get full marks; with ``--several`` also the changes that cost more
-than one cell. harmless/SET.toml says of survivors why they change no result that is asked for.
+``python -m tests.course.mutants ps2_dfa`` makes every change to the reference solution of a set, and grades each change
+in its own process. The command lists the survivors, which get full marks. With ``--several``, it also lists the changes
+that fail more than one cell. harmless/SET.toml explains why some survivors change no required result.
 """
 
 import argparse
@@ -26,8 +26,8 @@ from tests.trust.marked import replacements
 from tests.trust.mutants import counted, forked
 
 HARMLESS = Path(__file__).parent / "harmless"
-SECONDS = 30  # of processor time that grading a mutant may take; one that takes longer is not accepted
-TINY = "1e-08"  # what is added to a denominator
+SECONDS = 30  # processor time for grading a mutant; a mutant that takes longer does not survive
+TINY = "1e-08"  # this is added to a denominator
 
 
 class Mutant(NamedTuple):
@@ -42,7 +42,7 @@ class Mutant(NamedTuple):
 
 @dataclass(frozen=True)
 class Fate:
-    """What grading a mutant gave: the graded cells that it lost, or None if the process did not end."""
+    """The result of grading a mutant: the graded cells that fail, or None if the process failed or took too long."""
 
     mutant: Mutant
     lost: tuple[str, ...] | None
@@ -54,12 +54,12 @@ class Fate:
 
 
 def mutants(problems: ProblemSet) -> list[Mutant]:
-    """Every change to every cell that a student writes, once each."""
+    """All changes to all cells that a student writes, without duplicates."""
     found = {}
     for cell in problems.cells:
         if cell.kind != "solution":
             continue
-        source = ast.unparse(ast.parse(cell.source))  # without comments, one statement a line
+        source = ast.unparse(ast.parse(cell.source))  # without comments, and with one statement in a line
         for changed in changes(source):
             with contextlib.suppress(SyntaxError, ValueError):
                 compile(changed, cell.name, "exec")
@@ -71,14 +71,14 @@ def mutants(problems: ProblemSet) -> list[Mutant]:
 
 
 def differing(old: str, new: str) -> tuple[str, str]:
-    """The lines of two texts that differ, each joined."""
+    """The lines of two texts that differ, as one text for each."""
     lines = list(difflib.ndiff(old.splitlines(), new.splitlines()))
     before, after = ("\n".join(line[2:].strip() for line in lines if line[0] == sign) for sign in "-+")
     return before, after
 
 
 def changes(source: str) -> Iterator[str]:
-    """The source with one change, for every change: operators, operands, constants, arguments, calls, statements."""
+    """Yield the source with each possible change: operators, operands, constants, arguments, calls, statements."""
     for start, end, new in replacements(source, set(range(1, source.count("\n") + 2))):
         yield source[:start] + new + source[end:]
     tree = ast.parse(source)
@@ -94,14 +94,14 @@ def changes(source: str) -> Iterator[str]:
 
 
 class Kind(NamedTuple):
-    """A kind of change: in how many ways it can change a node, and what makes one of them in a tree."""
+    """A kind of change: the number of ways to change a node, and a function that makes one of them in a tree."""
 
     ways: object
     make: object
 
 
 def put(tree: ast.AST, node: ast.AST, new: ast.AST) -> None:
-    """Put an expression or a statement where another one stands."""
+    """Put a new expression or statement in place of a node."""
     for parent in ast.walk(tree):
         for name, value in ast.iter_fields(parent):
             if value is node:
@@ -123,7 +123,7 @@ def other_index(tree: ast.AST, node: ast.Subscript, way: int) -> None:
 
 
 def inner(node: ast.Call) -> list[ast.expr]:
-    """What can stand in place of a call: its arguments, and what its method belongs to."""
+    """The expressions that can replace a call: its arguments, and the object of its method."""
     owner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
     modules = [one for one in owner if isinstance(one, ast.Name) and one.id in ("np", "math", "rng")]
     return [one for one in owner if one not in modules] + [a for a in node.args if not isinstance(a, ast.Starred)]
@@ -146,7 +146,7 @@ def no_statement(tree: ast.AST, node: ast.stmt, way: int) -> None:
 
 
 def before_loop(tree: ast.AST, node: ast.For, way: int) -> None:
-    """A statement of a loop's body is done once, before the loop."""
+    """Move a statement from the body of a loop to the place before the loop."""
     for parent in ast.walk(tree):
         for _, block in ast.iter_fields(parent):
             if isinstance(block, list) and any(one is node for one in block):
@@ -156,7 +156,7 @@ def before_loop(tree: ast.AST, node: ast.For, way: int) -> None:
 
 
 def after_first(tree: ast.AST, node: ast.For, way: int) -> None:
-    """A loop ends after its first turn."""
+    """End a loop after its first iteration."""
     node.body.append(ast.Break())
 
 
@@ -202,7 +202,7 @@ def loaded(name: str) -> ProblemSet:
 
 
 def graded(mutant: Mutant) -> Fate:
-    """Grade a mutant in a fork, where nothing that it does remains."""
+    """Grade a mutant in a fork, so that it changes nothing in this process."""
     problems = loaded(mutant.problems)
     submission = Submission("mutant", mutant.after, {mutant.cell: mutant.source}, 0)
 
@@ -220,14 +220,14 @@ def graded(mutant: Mutant) -> Fate:
 
 
 def harmless(name: str) -> dict[tuple[str, str, str], str]:
-    """(cell, before, after) of the survivors of a set that change no result that is asked for, and why."""
+    """The survivors of a set that change no required result, as {(cell, before, after): reason}."""
     path = HARMLESS / f"{name}.toml"
     known = tomllib.loads(path.read_text(encoding="utf-8"))["harmless"] if path.exists() else []
     return {(h["cell"], h["before"], h["after"]): h["why"] for h in known}
 
 
 def fates(every: list[Mutant], jobs: int = 1) -> Iterator[Fate]:
-    """What becomes of each mutant, in their order."""
+    """The fate of each mutant, in the given order."""
     for name in {one.problems for one in every}:
         problem_sets.grade(loaded(name), loaded(name).reference)  # so that forks have all imports
     if jobs == 1:

@@ -1,7 +1,7 @@
-"""A submission is graded in two processes: what its code does costs nobody else, and gets no point it has not earned.
+"""A submission is graded in two processes. Its code affects no other one, and gets no point that it has not earned.
 
-`nfa.course.exchange` is tested with both ends in this process, `nfa.course.confined` with sets made for it. The scores
-of all submissions that come with the sets are those of `problem_sets.grade`, which grades in one process.
+The tests of `nfa.course.exchange` have both ends in this process. The tests of `nfa.course.confined` use sets that they
+make. All submissions that come with the sets have the scores of `problem_sets.grade`, which grades in one process.
 """
 
 import json
@@ -21,14 +21,14 @@ from tests.course.test_course import NAMES, problem_set, variants
 from tests.course.test_grading import COURSES, DAMAGED, SILENT, graded, grades, hand_in
 
 pytestmark = pytest.mark.posix("resource limits, signals and pipes between processes")
-COMPARED = ("ps2_dfa", "ps5_sensitivity")  # in the slow tier; nightly all sets
+COMPARED = ("ps2_dfa", "ps5_sensitivity")  # sets of the slow tests; the nightly tests use all sets
 
 
 # --- values and calls
 
 
 class Own(exchange.Peer):
-    """An end that has names: a stand-in for a student's process."""
+    """An end with named objects, in place of a student's process."""
 
     def __init__(self, pipe, **names):
         super().__init__(pipe)
@@ -42,7 +42,7 @@ class Own(exchange.Peer):
 
 @pytest.fixture
 def ends():
-    """A function that returns the near end of a pipe whose far end has these names."""
+    """A function that makes a pipe and returns its near end. The far end has the given names."""
     threads = []
 
     def made(**names):
@@ -67,7 +67,7 @@ def ends():
 
 
 def alike(one, other):
-    """Whether two values are of the same kind and the same."""
+    """Whether two values have the same type and the same content."""
     if type(one) is not type(other):
         return False
     if isinstance(one, np.ndarray):
@@ -243,7 +243,7 @@ def test_a_check_that_passes_what_cannot_cross_is_told_so():
 
 
 def made_set(folder, functions, checks):
-    """A set with these solutions and checks by name, each with one graded cell of one point."""
+    """A set with these solutions and checks by name. Each solution has one graded cell of one point."""
     from nfa.course import problem_sets
 
     pytest.importorskip("jupytext", reason="problem sets need jupytext: pip install -e '.[course]'")
@@ -271,12 +271,12 @@ def confined_grade(problems, **options):
 
 
 def twice(name):
-    """A check that a function doubles its argument."""
+    """A check that tests whether a function doubles its argument."""
     return f"close(array(call({name}, np.arange(3.0)), (3,), 'it'), [0, 2, 4], 'it')"
 
 
 BAD = {
-    "grows": "def grows(x):\n    kept = []\n    while True:\n        kept.append(np.ones(10**7))",
+    "grows": "def grows(x):\n    kept = []\n    while True:\n        kept.append(np.empty(10**7))",
     "endless": "def endless(x):\n    while True:\n        pass",
     "floods": "def floods(x):\n    import os, sys\n    for _ in range(30_000):\n"
     "        print('x' * 1000)\n        os.write(1, b'y' * 1000)\n        os.write(2, b'z' * 1000)\n    return 2 * x",
@@ -304,7 +304,7 @@ TOLD = {
     "deletes": "Wrong: deletes raised PermissionError: ",
     "writes": "Wrong: writes raised PermissionError: ",
     "connects": "Wrong: connects raised ",
-    "kills": "Wrong: kills raised P",  # PermissionError, or ProcessLookupError in a namespace of its own
+    "kills": "Wrong: kills raised P",  # PermissionError, or in a separate namespace ProcessLookupError
     "disk": "Wrong: disk raised OSError: [Errno 27] File too large",
     "leaves": "Wrong: leaves raised SystemExit: 0",
     "wraps": "",
@@ -314,7 +314,7 @@ NEEDS = {"deletes": cage.FILES, "writes": cage.FILES, "connects": cage.NETWORK, 
 
 
 def test_each_bad_function_costs_its_own_cell_and_is_told(tmp_path):
-    """Memory, time, output, size, files, network and processes: the others are graded all the same."""
+    """A bad use of memory, time, output, size, files, network or processes fails one cell. The others are graded."""
     lacks = cage.missing()
     precious = tmp_path / "course" / "submitted"
     precious.mkdir(parents=True)
@@ -333,7 +333,7 @@ def test_each_bad_function_costs_its_own_cell_and_is_told(tmp_path):
 
 
 def asking(name):
-    """A check that gives a function one of its own, whose answers cannot be remembered."""
+    """A check that passes its own function f to the student's function. f returns a new number at each call."""
     return (
         f"seen = []\n    def f(x):\n        seen.append(x)\n        return len(seen)\n    number(call({name}, f), 'it')"
     )
@@ -341,7 +341,7 @@ def asking(name):
 
 @pytest.mark.slow
 def test_a_loop_of_requests_ends_as_any_other(tmp_path):
-    """A student's function may call a function of the checks without end, so that messages come all the time."""
+    """A student's function that calls a function of the checks in an endless loop is stopped despite new messages."""
     functions = {
         "asks": "def asks(f):\n    while True:\n        f(1)",
         "once": "def once(f):\n    return f(1)",
@@ -482,11 +482,15 @@ def test_a_patched_checker_gets_no_point_that_is_not_earned(how, tmp_path):
     told = confined_grade(made_set(tmp_path, functions, {"": twice}))
     wrong = "Wrong: it at [2]: found 0, expected 4"
     assert (told["zeros_right"], told["judged_right"]) == (wrong, wrong)
-    assert (told["fine_right"] == "") or how in ("checks", "numpy"), told  # a patch can spoil what it uses itself
+    assert (told["fine_right"] == "") or how in ("checks", "numpy"), told  # a patch can break code that it uses itself
 
 
 def test_the_checks_ask_for_what_they_need(tmp_path):
-    """Right versions of earlier functions, functions and generators as arguments, memory, generators, hidden names."""
+    """The checks can use all that they need from a student's process.
+
+    They get right versions of earlier functions, functions and generators as arguments and results, and hidden names.
+    They can measure memory.
+    """
     functions = {
         "halves": "def halves(x):\n    return x / 3",
         "uses": "def uses(x):\n    return 4 * halves(x)",
@@ -558,7 +562,7 @@ def test_hidden_tests_see_the_notebook_and_visible_ones_run_there():
 
 
 def compared():
-    """(set, submission) of every set: two in the slow tier, the others nightly."""
+    """(set, submission) of every set. Two sets are in the quick and slow tests, and all others in the nightly tests."""
     for name in NAMES:
         every = ["reference", "blank", *variants(name, "solutions.py"), *variants(name, "wrong.py")]
         for submission in every:
@@ -573,7 +577,7 @@ def test_two_processes_grade_as_one_does(name, submission, monkeypatch):
 
     problems = problem_set(name)
     handed_in = problems.submissions[submission]
-    seconds = 0.3 if "infinite" in submission else 30.0  # in which a busy machine, too, does what a student does
+    seconds = 0.3 if "infinite" in submission else 30.0  # enough for a student's code, also on a busy machine
     monkeypatch.setattr(checking, "SECONDS", seconds)
     monkeypatch.setattr(checking, "WAIT", 200.0)
     want = problem_sets.grade(problems, handed_in)
@@ -622,7 +626,7 @@ def changed(course, student, change):
 
 @pytest.mark.parametrize("others", [1, pytest.param(17, marks=pytest.mark.nightly)])
 def test_a_class_with_a_patched_checker_a_growing_memory_and_a_dead_kernel(others, tmp_path, capsys):
-    """Everybody else is graded, the three are named, and a corrected submission is graded again by itself."""
+    """Every other student is graded, the three are named, and corrected submissions are graded again."""
     pytest.importorskip("nbgrader", reason=COURSES)
     from tests.course.test_grading import own
 

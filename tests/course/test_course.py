@@ -1,7 +1,7 @@
-"""The problem sets grade what comes with them as they say, and show students nothing they should not see.
+"""The problem sets give their own submissions the stated scores, and show students nothing that must stay hidden.
 
-The scores are stated in the headers of each set's solutions.py and wrong.py. Exercises cut out of nfa
-(`nfa course stub`) are judged by its own tests.
+The headers of each set's solutions.py and wrong.py state the scores. nfa's own tests judge the exercises that `nfa
+course stub` cuts out of nfa.
 """
 
 import ast
@@ -30,11 +30,11 @@ from tests.rules.test_rules import OTHERS
 NAMES = sorted(
     (path.parent.name for path in SETS.glob("*/set.toml")), key=lambda name: int(re.match(r"ps(\d+)_", name)[1])
 )
-QUICK = {"reference", "blank"}  # of every set, and the first mistake; the others take the slow tier
+QUICK = {"reference", "blank"}  # these and the first wrong submission of a set are quick tests; the others are slow
 
 
 def table(name):
-    """What set.toml says, nothing if it cannot be read: `test_a_set_is_whole` says so then, and the others run."""
+    """The content of set.toml. If it cannot be read, it is {}: then `test_a_set_is_whole` fails, and the others run."""
     try:
         return tomllib.loads((SETS / name / "set.toml").read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError:
@@ -42,14 +42,14 @@ def table(name):
 
 
 def variants(name, script):
-    """The headers of solutions.py or wrong.py that state a score: {variant: (score, the cells it fails)}."""
+    """The headers of solutions.py or wrong.py that state a score, as {variant: (score, the cells that fail)}."""
     headers = re.findall(r"(?m)^# %% (\w+) score=(.*)$", (SETS / name / script).read_text(encoding="utf-8"))
     stated = [(variant, rest.partition(" fails=")) for variant, rest in headers]
     return {variant: (int(score), json.loads(fails or "[]")) for variant, (score, _, fails) in stated}
 
 
 def submissions():
-    """(set, submission) for every one there is; most of them slow."""
+    """(set, submission) for every submission. Most of them are slow tests."""
     for name in NAMES:
         solutions, wrong = variants(name, "solutions.py"), variants(name, "wrong.py")
         for submission in ["reference", "blank", *solutions, *wrong]:
@@ -57,7 +57,8 @@ def submissions():
             yield pytest.param(name, submission, marks=[] if quick else [pytest.mark.slow])
 
 
-# What a failed check says, `mismatch` having put it together, and what `call` says of an error or of too long a call.
+# The sentences of failed checks. `mismatch` makes the first kind. `call` makes the second kind, for errors and long
+# calls.
 TOLD = re.compile(r"Wrong: \S[^;]*: found [^;]+(, expected [^;]+| times what is expected)(; .+)?")
 RAISED = re.compile(
     r"Wrong: (where [^:]+: )?\w+ (raised \w+: .*|did not return within [\d.]+ seconds: .*|is not written yet)"
@@ -66,7 +67,7 @@ RAISED = re.compile(
 
 @functools.cache
 def problem_set(name):
-    """A problem set; skips without jupytext, which reads them."""
+    """A problem set. Skips the test without jupytext, which reads the sets."""
     pytest.importorskip("jupytext", reason="problem sets need jupytext: pip install -e '.[course]'")
     from nfa.course import problem_sets
 
@@ -106,7 +107,7 @@ def test_every_submission_gets_its_score(name, submission, monkeypatch):
 
 
 def assert_goals_fit(text, problems):
-    """The page for teachers has the sections of every set, and the minutes, points and statements of this one."""
+    """The page for teachers has the sections of every set, and the minutes, points and statements of this set."""
     parts = [part for part in re.findall("(?m)^## (.*)$", text) if part != "The claims, and whose they are"]
     assert parts == ["What a student can do afterwards", "Parts", "Mistakes to expect", "To discuss"]
     (number,) = re.findall(r"^ps(\d+)_", problems.name)
@@ -146,12 +147,12 @@ def test_a_sentence_in_another_order_is_seen():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_sentence_of_a_check_is_put_together_in_one_place(name):
-    """Also where no submission comes: a check raises what `mismatch` or `misfit` makes, and no sentence of its own."""
+    """Checks raise only sentences from `mismatch` or `misfit`. This also covers sentences that no submission causes."""
     parsed = ast.parse((SETS / name / "checks.py").read_text(encoding="utf-8"))
     raised = [node.exc for node in ast.walk(parsed) if isinstance(node, ast.Raise) and node.exc is not None]
     called = [node.func.id for node in raised if isinstance(node, ast.Call)]
     assert len(called) > 5
-    assert set(called) <= {"mismatch", "misfit", "told", "AssertionError", "ValueError"}  # told calls the first
+    assert set(called) <= {"mismatch", "misfit", "told", "AssertionError", "ValueError"}  # `told` calls `mismatch`
     assert "Wrong" not in [getattr(node.func, "id", "") for node in ast.walk(parsed) if isinstance(node, ast.Call)]
 
 
@@ -183,7 +184,7 @@ def test_a_set_is_whole(name):
         assert (got.score, got.fails) == (stated, tuple(fails))
         assert re.fullmatch(r"\S.{8,}[^.\s]", got.about), f"{variant} must say what it is, got {got.about!r}"
     for cell in problems.cells:
-        if cell.kind == "test":  # one check, of the cell's name, and that before anything that may not end
+        if cell.kind == "test":  # one check with the cell's name, before code that may not end
             first = cell.source.partition("### END HIDDEN TESTS")[0]
             assert re.findall(r'checks\("(\w+)"\)\.(\w+)\(', cell.source) == [(name, cell.name)]
             assert [line for line in first.partition("### BEGIN")[0].splitlines() if not line.startswith("#")] == []
@@ -266,7 +267,7 @@ pass
 
 @pytest.fixture
 def small(tmp_path):
-    """A set of two graded cells, and a function that writes one of its scripts and reads the set again."""
+    """A function that writes a script of a set with two graded cells, and reads the set again."""
     pytest.importorskip("jupytext", reason="problem sets need jupytext: pip install -e '.[course]'")
     from nfa.course import problem_sets
 
@@ -439,12 +440,12 @@ def test_no_line_of_a_solution_or_check_is_in_what_students_get(name):
 
 
 def judged_by(problems):
-    """{graded cell: what its check is called with}."""
+    """{graded cell: the arguments of its check}."""
     return {cell: re.search(rf"\)\.{cell}\((.*)\)", source)[1] for cell, source in sources(problems, "test").items()}
 
 
 def sources(problems, kind):
-    """The cells of one kind, by name."""
+    """{name: source} of the cells of one kind."""
     return {cell.name: cell.source for cell in problems.cells if cell.kind == kind}
 
 
@@ -458,7 +459,7 @@ def test_a_mistake_costs_points_of_its_own_exercise_only(name):
 
 
 def own_cells(problems, function):
-    """The graded cells whose checks are called with a function."""
+    """The graded cells with checks that are called with a function."""
     return {test for test, given in judged_by(problems).items() if re.search(rf"\b{function}\b", given)}
 
 
@@ -508,7 +509,7 @@ def test_a_call_that_never_ends_is_stopped(monkeypatch):
             time.sleep(0.01)
 
     def waiting():
-        time.sleep(0.1)  # longer than SECONDS, and none of it CPU time
+        time.sleep(0.1)  # longer than SECONDS, but without processor time
         return 7
 
     assert checking.call(waiting) == 7
@@ -677,7 +678,7 @@ def test_a_follow_up_is_judged_leniently_only_where_the_first_is_lost():
 
 
 class Tensor:
-    """What stands for another library's array, which must be detached before it can be read."""
+    """A stand-in for an array of another library, which must be detached before NumPy can read it."""
 
     def __init__(self, values, free=False):
         self.values, self.free, self.shape = np.asarray(values), free, np.shape(values)
@@ -755,7 +756,7 @@ def test_a_number_that_the_text_asks_for_is_not_given_away():
         with pytest.raises(checking.Wrong, match=rf"^the share: found {got}, expected another number; count again$"):
             checking.same_number(got, 0.5, "the share", "count again")
     with pytest.raises(checking.Wrong, match=r"^z1 at \[1\]: found -2, expected another number; count again$"):
-        checking.same_number([-1, -2], [1, 1], "z1", "count again")  # not how many times too much, either
+        checking.same_number([-1, -2], [1, 1], "z1", "count again")  # the factor is not revealed either
 
 
 def test_checks_are_read_again_where_they_have_changed(tmp_path, monkeypatch):
@@ -775,7 +776,7 @@ def test_checks_are_read_again_where_they_have_changed(tmp_path, monkeypatch):
 
 
 def covering(problems):
-    """Names of submissions that fail every graded cell between them, right ones, and two that every set has."""
+    """Names of submissions that together fail every graded cell, the right ones, and two wrong ones of every set."""
     chosen = ["reference", "blank", *(one.name for one in problems.solutions), "infinite_loop", "tampered"]
     left = set(problems.tests) - {cell for name in chosen[-2:] for cell in problems.submissions[name].fails}
     while left:
@@ -805,7 +806,7 @@ class Equal:
 
 @pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:])])
 def test_an_object_that_equals_everything_gets_no_points(name):
-    """Every function of the solution returns such an object."""
+    """If every function of a solution returns an object that equals everything, no graded cell passes."""
     problems = problem_set(name)
     from nfa.course import problem_sets
 
@@ -828,10 +829,11 @@ def test_an_object_that_equals_everything_gets_no_points(name):
     ],
 )
 def test_every_set_goes_through_nbgrader(course, name, jobs):
-    """Build, hand in, grade, give back: scores are the stated ones, no student sees a hidden test.
+    """Build, submit, grade and return a set: scores are the stated ones, and no student sees a hidden test.
 
-    In CI one set beside another, with two submissions at once; `blank` fails every graded cell there. A submission that
-    never ends is on the page for teachers, whose test takes the same way. Nightly all sets, by one process.
+    The slow test has two sets in one course, and grades four submissions, two at once. `blank` fails every graded cell
+    in this test. The test of the page for teachers has a submission that never ends. The nightly tests
+    use all sets and one process.
     """
     from nfa.course import folder
 
@@ -880,7 +882,7 @@ def test_the_notebooks_have_nbgraders_marks(course):
 
 
 def refused(capsys, *arguments):
-    """Exit code and the one sentence of a command that is refused."""
+    """The exit code and the message of a refused command. The message must be one sentence."""
     code = main.main(["course", *map(str, arguments)])
     out, err = capsys.readouterr()
     assert out == ""
@@ -961,12 +963,10 @@ def test_without_the_extra_it_says_what_to_install(capsys, tmp_path, monkeypatch
 
 
 def test_an_image_is_built_from_the_package_alone(course):
-    """No engine builds it here: what is sent must be what setup.cfg and the Containerfile name, and nothing else."""
+    """An engine gets only the files that setup.cfg and the Containerfile name. No engine builds an image here."""
     lines = (course / "Containerfile").read_text(encoding="utf-8").splitlines()
     (version,) = re.findall(r"on Python ([\d.]+):", (ROOT / "constraints.txt").read_text(encoding="utf-8"))
-    assert (
-        f"FROM python:{version}-slim" in lines
-    )  # an image by its short name: of which registry is for the engine to say
+    assert f"FROM python:{version}-slim" in lines  # the engine chooses the registry
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     folders = re.findall(r"= (\w+)", setup["options"]["package_dir"])
@@ -985,7 +985,7 @@ parsed = functools.cache(ast.parse)
 
 
 def filled(text, spoil=("", "")):
-    """A stub with nfa's own bodies written into it, one piece of them exchanged."""
+    """A stub with nfa's own bodies, in which one piece of text is replaced."""
     lines, code = [], ""
     for line in text.splitlines():
         code = found[1] if (found := re.match(r'@exercise\("([^"]+)"', line)) else code
@@ -1047,7 +1047,7 @@ DENSE = ("net.pull(l, z, project(e, B[l]), at)", "project(e, B[l]) * net.phi[l].
 @pytest.mark.slow
 @pytest.mark.parametrize("right", [True, False])
 def test_dense_networks_are_judged_first(right, tmp_path):
-    """Beyond them every network fails a function for dense ones, and is not tried before that one is right."""
+    """A function for dense networks fails on all others. These are tested only after all dense networks pass."""
     mine = tmp_path / "mine.py"
     assert main.main(["course", "stub", "lee2020:eq5", "--out", str(mine)]) == 0
     text = filled(mine.read_text(encoding="utf-8"), (DENSE[0], DENSE[1] if right else "project(e, B[l])"))
@@ -1065,7 +1065,7 @@ def test_dense_networks_are_judged_first(right, tmp_path):
 
 @pytest.mark.slow
 def test_a_stub_of_every_statement_can_be_filled_in(tmp_path):
-    """Every function of the ledger with nfa's own body in it runs as a file and can be put in place of nfa's."""
+    """Every function of the ledger, written with nfa's own body, runs from a file and can replace nfa's function."""
     chosen = stubs.exercises(ledger.papers())
     assert len(chosen) > 250
     code = (
@@ -1079,7 +1079,7 @@ def test_a_stub_of_every_statement_can_be_filled_in(tmp_path):
 
 @pytest.mark.slow
 def test_every_holder_of_a_function_gets_the_students(tmp_path):
-    """Names imported before, tables, defaults and methods: the function itself is exchanged, not one name of it."""
+    """A student's function replaces nfa's function everywhere: in earlier imports, tables, defaults and methods."""
     mine = tmp_path / "mine.py"
     mine.write_text(
         "from nfa.course.stubs import exercise\n"

@@ -1,7 +1,7 @@
-"""A class is graded whoever hands in what: who is not graded is named with the reason, and has no score anywhere.
+"""A class is graded, whatever students submit. A submission that cannot be graded has a reason, and has no score.
 
-Most tests read and restore notebooks without running them. `test_a_class_of_twenty` lets nbgrader grade a class in
-which twelve notebooks are damaged, each in another way.
+Most tests read and restore notebooks without running them. `test_a_class_of_twenty` grades a class with nbgrader. In
+this class, twelve notebooks are damaged, each in another way.
 """
 
 import copy
@@ -118,7 +118,7 @@ def at(made, name):
 
 
 def restored(made, content=None):
-    """The named cells and sources of a restored notebook in their order, and the notes on it."""
+    """The names and sources of the cells of a restored notebook in their order, and the notes on the notebook."""
     cells = submissions.read(json.dumps(made).encode() if content is None else content)
     found, notes = submissions.restore("ps0", cells, RELEASES)
     names = [one["metadata"].get("nbgrader", {}).get("grade_id", "") for one in found["cells"]]
@@ -126,7 +126,10 @@ def restored(made, content=None):
 
 
 def assert_whole(made, content=None):
-    """A restored notebook has every cell once, a graded one behind what it grades, and the right answers; the notes."""
+    """Assert that a restored notebook has every cell once and the right answers. Returns the notes.
+
+    Each graded cell must come after the cell that it grades.
+    """
     names, sources, notes = restored(made, content)
     assert sorted(filter(None, names)) == sorted(NAMES)
     for graded, needs in (("first_value", "first"), ("second_value", "second"), ("second_sign", "second")):
@@ -227,7 +230,7 @@ def test_a_cell_from_another_version_is_named():
 
 @pytest.mark.parametrize("into", ["first", "first_value", "start"])
 def test_the_answer_counts_where_two_cells_were_merged(into):
-    """No cell that raises NotImplementedError comes behind the student's function, and it stands before its checks."""
+    """No cell that raises NotImplementedError replaces the student's function, which comes before its checks."""
     made = right()
     drop("second")(made)
     rewrite(made, **{into: f"{made['cells'][at(made, into)]['source']}\n\n{ANSWERS['second']}"})
@@ -314,7 +317,7 @@ REFUSED = {
 def test_what_cannot_be_graded_says_why(how):
     content, told = REFUSED[how]
     if how in ("a later format", "a broken old format"):
-        pytest.importorskip("nbformat", reason=COURSES)  # it alone knows the formats before the fourth
+        pytest.importorskip("nbformat", reason=COURSES)  # only nbformat reads the formats before the fourth
     with pytest.raises(CannotGradeError, match=told):
         restored(None, content)
 
@@ -324,7 +327,7 @@ def test_what_cannot_be_graded_says_why(how):
 
 @pytest.fixture
 def handed_in(tmp_path):
-    """A course folder with a released set, and a function that collects what lies in ``submitted/``."""
+    """A function that writes files into ``submitted/`` of a course with released sets, and collects them."""
     for name, made in RELEASES.items():
         (tmp_path / "release" / name).mkdir(parents=True)
         (tmp_path / "release" / name / f"{name}.ipynb").write_text(json.dumps(made))
@@ -489,7 +492,7 @@ KERNEL = {"name": "my-own-environment", "display_name": "R", "language": "R"}
 
 
 def own(source):
-    """A change that puts a cell of the student's own first."""
+    """A change that puts a cell of the student at the beginning."""
     return lambda made: made["cells"].insert(0, {**copy.deepcopy(TEXT), "id": "own", "cell_type": "code",
                                                  "outputs": [], "execution_count": None, "source": source})  # fmt: skip
 
@@ -517,10 +520,10 @@ def grades(course):
 
 
 def graded(course, capsys, *options):
-    """Exit code, {student: row of the JSON document}, what is on stderr."""
+    """The exit code, {student: row of the JSON document}, and the text on standard error."""
     capsys.readouterr()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cage, "missing", list)  # what a system lacks is printed, and differs
+        patch.setattr(cage, "missing", list)  # what a system lacks is printed, and differs between systems
         code = main.main(["course", "grade", "ps0", "--course", str(course), "--json", *options])
     out, err = capsys.readouterr()
     return code, {row["student"]: row for row in json.loads(out)}, err
@@ -528,7 +531,7 @@ def graded(course, capsys, *options):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """A class of twenty that handed in a small set; a cell has three seconds."""
+    """A class of twenty students who have submitted a small set. A cell may take three seconds."""
     pytest.importorskip("nbgrader", reason=COURSES)
     from nfa.course import folder
 
@@ -557,7 +560,7 @@ def course(tmp_path_factory):
 
 
 def hand_in(course, *students, **sources):
-    """Hand in the released notebook with the right solutions, or with these."""
+    """Submit the released notebook with the right solutions, or with the given sources."""
     made = json.loads((course / "release" / "ps0" / "ps0.ipynb").read_text(encoding="utf-8"))
     for one in made["cells"]:
         one["source"] = {**ANSWERS, **sources}.get(one["id"], one["source"])
@@ -569,7 +572,7 @@ def hand_in(course, *students, **sources):
 
 @pytest.mark.nightly
 def test_a_class_of_twenty(course, capsys):
-    """Graded twice: with twelve damaged notebooks, and after some handed in again and others left."""
+    """The class is graded twice: with twelve damaged notebooks, and after some students have submitted again."""
     code, rows, err = graded(course, capsys, "--jobs", "2")
     stated = {student: score for student, (_, score) in DAMAGED.items()} | dict.fromkeys(FINE, 4)
     assert {student: row["score"] for student, row in rows.items()} == stated, rows

@@ -1,6 +1,6 @@
 """The ladders: each task passes with its solution, and each slip fails with the sentence that names it.
 
-Answers that share no text with the solutions are judged too: right ones pass, and wrong ones are named.
+We also judge answers that share no text with the solutions. Right answers pass, and wrong ones are named.
 """
 
 import ast
@@ -69,7 +69,7 @@ def filled(folder, name, body):
 
 
 def test_the_ladder_is_climbed_task_by_task(tmp_path, capsys):
-    """The command judges a task, names the next, and at the end says so."""
+    """The command judges a task and names the next task. After the last task, it reports the end of the ladder."""
     assert main.main(["course", "ladder", "lee2020", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     for number, task in enumerate(ladder.tasks("lee2020")):

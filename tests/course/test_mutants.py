@@ -1,4 +1,4 @@
-"""No small change to a reference solution gets full marks, unless it changes no result that is asked for."""
+"""No small change to a reference solution gets full marks, unless it changes no required result."""
 
 import random
 
@@ -8,7 +8,7 @@ from nfa.course import names
 from tests.course.mutants import Mutant, changes, fates, harmless, mutants
 from tests.course.test_course import problem_set
 
-SOME = 12  # changes of a set that every run of the tests tries
+SOME = 12  # number of changes of a set that every run of the tests makes
 
 
 def unexplained(every):
@@ -30,7 +30,7 @@ def test_every_change_loses_points(name):
 
 
 def test_the_reference_survives():
-    """What the tool calls a survivor is what gets full marks."""
+    """A survivor is a change that gets full marks."""
     (cell, *_) = (cell for cell in problem_set("ps2_dfa").cells if cell.kind == "solution")
     (fate,) = fates([Mutant("ps2_dfa", cell.name, "", "", cell.source)])
     assert fate.survives

@@ -1,4 +1,4 @@
-"""What a slip in a reference solution costs: one graded cell; and what no check lets through."""
+"""A slip in a reference solution fails one graded cell, and no check accepts a hard-coded result."""
 
 import dataclasses
 import itertools
@@ -8,8 +8,10 @@ import pytest
 
 from tests.course.test_course import NAMES, RAISED, TOLD, own_cells, problem_set, sources
 
-JOINED = {"least_noise", "moves"}  # a z is too large or too small; one label is held against the student's other number
-RARE = {  # slips that show in one case only, which a lenient check leaves out
+# Two slips of these functions can affect one cell. In least_noise, a z is too large or too small. In moves, a label is
+# compared with the student's other number.
+JOINED = {"least_noise", "moves"}
+RARE = {  # slips that affect one case only, which a lenient check omits
     "flat_is_finite",
     "last_leaves",
     "never_empty",
@@ -22,7 +24,7 @@ RARE = {  # slips that show in one case only, which a lenient check leaves out
 
 
 def all_slips(problems, function):
-    """The listed slips of a function, and the wrong submissions that are one replacement in it and fail one cell."""
+    """The listed slips of a function, and wrong submissions with one replacement in it that fail one cell."""
     from nfa.course import problem_sets
 
     wrong = [
@@ -34,7 +36,7 @@ def all_slips(problems, function):
 
 
 def slipped(problems, function, *changes):
-    """The cells of a function that fail, with what they say, where these (old, new) change the reference solution."""
+    """The failed cells of a function with their messages, after these changes (old, new) to the reference solution."""
     from nfa.course import problem_sets
 
     own, source = own_cells(problems, function), sources(problems, "solution")[function]
@@ -58,14 +60,14 @@ def test_one_slip_costs_in_one_cell(name):
 
 @pytest.mark.parametrize("name", ["ps1_by_hand", "ps2_dfa"])
 def test_a_forward_pass_with_transposed_weights_is_named(name):
-    """A forward pass that multiplies by W[l] and not by its transpose only works for layers of one size."""
+    """A forward pass that multiplies by W[l] instead of its transpose works only if all layers have the same size."""
     failed = slipped(problem_set(name), "forward", ("h[l - 1] @ W[l].T + b[l]", "h[l - 1] @ W[l] + b[l]"))
     assert set(failed) == {"forward_hidden"}
     assert "found (5, 4), expected (4, 5); W[1] is transposed" in failed["forward_hidden"]
 
 
 def test_a_syntax_error_is_named_as_one():
-    """In the cells of its own exercise, which cannot be judged; later exercises have right versions."""
+    """A syntax error is reported in the cells of its exercise, which cannot run. Later exercises use right code."""
     failed = slipped(problem_set("ps2_dfa"), "transported", ("def transported(W):", "def transported(W:"))
     assert set(failed) == {"transported_last", "transported_all"}
     for text in failed.values():
@@ -76,7 +78,7 @@ def test_a_syntax_error_is_named_as_one():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_two_slips_cost_in_two_cells(name):
-    """A lenient check sees another mistake, but for few pairs of which one mistake hides the other or makes it good."""
+    """Two slips fail two cells for over 85 % of the pairs. In the others, one slip hides or corrects the other."""
     seen, problems = [], problem_set(name)
     for function, source in sources(problems, "solution").items():
         if function not in JOINED:

@@ -437,7 +437,7 @@ def test_nfa_epsilon_warns_of_such_a_delta(delta, warned, capsys):
 def test_a_secure_run_with_such_a_delta_is_refused_before_it_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     words = "train --secure --rule dp_sgd --set C=1 --adjacency add-remove --sampling poisson --batch 500 --pixels unit"
-    words += " --net 784-10 --epochs 1 --target-epsilon 1 --delta 0.9 --out"
+    words += " --net 784-10 --epochs 1 --noise-multiplier 1 --delta 0.9 --out"
     assert main.main([*words.split(), str(tmp_path / "run")]) == 2
     assert "delta 0.9 is at least 1/n" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -157,8 +157,10 @@ def test_killed_without_warning_and_resumed(tmp_path):
     assert [p.name for p in (tmp_path / "out").iterdir()] == ["dfa-seed1.json"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed",
+    [pytest.param(0, marks=pytest.mark.slow), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in (1, 2))],
+)
 @pytest.mark.posix("kills a process")
 def test_killed_many_times(seed, tmp_path):
     whole = run(Settings(architecture="784-30-10", train_examples=2000, batch=4, epochs=6), tmp_path / "whole")

@@ -17,7 +17,7 @@ from nfa.ledger.source import definitions
 
 PACKAGES = {"nfa": "nfa", "kernels": "nfa.kernels", "data": "nfa.data"}  # folder of the checkout -> package
 LEFT_OUT = {"build", "dist", "runs", "node_modules", "__pycache__"}
-WRONG_ON_PURPOSE = re.compile(r"\w+:(no-such.*|eq55)")  # names in tests of wrong names; no document has 55 equations
+WRONG_ON_PURPOSE = re.compile(r"\w+:(no-such.*|eq55)")  # unknown names on purpose; no document has 55 equations
 CITATION = re.compile(r"\bSource:((?:[\s#]*\[[^\[\]\s]+\])+)")
 TEXTS = {".py", ".md", ".toml", ".cfg", ".json", ".rst", ".ipynb"}
 
@@ -58,7 +58,10 @@ def _docstring_end(text: str) -> int:
 
 
 def cited_in(root):
-    """{module:object: ids in its ``Source:`` lines}, with "module:" for a module's docstring; and stray citations."""
+    """The ids that each object cites, {module:object: ids}, and the stray citations.
+
+    A module's docstring has the name "module:".
+    """
     cited, stray = {}, []
     for folder, package in PACKAGES.items():
         for path in sorted((root / folder).rglob("*.py")):
@@ -74,12 +77,15 @@ def cited_in(root):
 TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})  # users must know these verdicts
 CERTIFICATE = re.compile(r"certificates/\w+\.py")
 CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
-# Empty while a statement is pending.
+# These fields are empty while a statement is pending.
 JUDGEMENT = "printed claims right use number check certificate uncertified no_line code tutorial reason".split()
 
 
 def faults_of_headers(headers):
-    """Every judged text has a digest, and items that are rerun or audited exist as objects of nfa."""
+    """Each digest of a text has 64 hex digits, and each experiment and audit has the form module:object inside nfa.
+
+    Every name in ``repaired`` is also in ``rerun``.
+    """
     return [f"[paper.{header.paper}] {fault}" for header in headers for fault in _faults_of_header(header)]
 
 
@@ -105,7 +111,7 @@ def _faults_of_form(item):
         yield "where is missing: say the section and number in the document"
     for alias in item.aliases:
         match = ID.fullmatch(alias)
-        if not match or (match[1] != item.paper and item.paper != OURS):  # our own statements correct other documents
+        if not match or (match[1] != item.paper and item.paper != OURS):  # ours may correct other documents
             yield f"an alias must begin with {item.paper}:, got {alias!r}"
     for entry in item.code:
         if not CODE.fullmatch(entry):
@@ -210,7 +216,10 @@ def marks_of_unknown(items, marked):
 
 
 def too_few_tests(items, marked):
-    """Every judged statement that can be run has a test. A false one has two: for what fails and for what holds."""
+    """Every judged statement that can be run has a test.
+
+    A false statement has two tests: one for what fails, and one for what holds.
+    """
     findings = []
     for item in items:
         tests = {test for name in (item.id, *item.aliases) for test in marked.get(name, ())}
@@ -238,9 +247,10 @@ def tutorials_that_miss(items, root):
 def unknown_ids(items, root):
     """Every id in the tree is in the ledger, except that tests may contain matches of `WRONG_ON_PURPOSE`."""
     names = {plain(name) for name in known_names(items)}
-    names |= {name[: name.index(".")] for name in names if ":alg" in name and "." in name}  # an algorithm by its lines
+    names |= {name[: name.index(".")] for name in names if ":alg" in name and "." in name}  # a whole algorithm
     papers = "|".join(sorted({item.paper for item in items}))
-    # for example lee2020:eq5 or lee2020:Lemma 3, but not an object of a module named after the paper, nfa.x.lee2020:f
+    # The pattern matches lee2020:Lemma 3 and lee2020:eq5. It does not match an object of a module named after the
+    # paper, such as nfa.x.lee2020:f.
     pattern = re.compile(rf"(?<![.\w])((?:{papers}):{NAME})( \(?[0-9C][0-9.]*\)?)?")
     findings, tests = [], root / "tests"
     for path in sorted(_files(root)):

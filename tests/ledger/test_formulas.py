@@ -19,7 +19,7 @@ DISPLAYS = [
 TERMS = [(item.id, formula[1:-1]) for item in ledger.items() for formula, _ in item.terms if formula[0] == "$"]
 
 
-# Written by hand, as a user would type these formulas.
+# The expected texts are written by hand, as a user would type these formulas.
 @pytest.mark.parametrize(
     ("latex", "text"),
     [
@@ -86,7 +86,7 @@ def test_what_is_no_formula_is_refused(latex):
 
 
 def test_every_formula_of_the_ledger_is_spelled_out_in_the_width_of_a_terminal():
-    """Every formula of the ledger is spelled out within 66 of a terminal's 80 columns."""
+    """Every displayed formula of the ledger fits into 66 of a terminal's 80 columns."""
     assert len(DISPLAYS) > 15
     for place, latex in DISPLAYS:
         text = in_text(latex)
@@ -95,14 +95,14 @@ def test_every_formula_of_the_ledger_is_spelled_out_in_the_width_of_a_terminal()
         assert max(map(columns, text.split("\n"))) <= 66, place
 
 
-# Text with an underscore that is not a formula: names of code, files and options.
+# Texts with an underscore that are not formulas: names of code, files and options.
 NAMES = re.compile(r"`[^`]*`|[\w./]*(?:nfa|tests)[./][\w./:]*|(?<!\w)[A-Za-z]{2,}\d*(?:_\w+)+")
 
 
 def test_indices_and_exponents_in_a_sentence_are_formulas():
-    """Indices and exponents in a sentence are formulas, which the site typesets.
+    """Indices and exponents in a sentence are inside formulas, so that the site typesets them.
 
-    A list or a table on its own lines is shown unchanged.
+    Lines with an indent, such as a list or a table, are not tested, because they are shown unchanged.
     """
     for item in ledger.items():
         for field in FIELDS:
@@ -132,7 +132,7 @@ def test_every_term_is_a_part_of_a_display_of_its_statement_and_has_a_mark_there
     for id_, term in TERMS:
         assert any(where(term, latex) for latex in shown[id_]), f"{id_}: {term}"
         in_text(term)
-    for item in ledger.items():  # every term, with the others of its statement
+    for item in ledger.items():  # we mark all terms of a statement together
         marks = " ".join(marked(latex, item.terms) for latex in shown[item.id])
         for at, (term, _) in enumerate(item.terms, 1):
             assert (rf"\class{{term-{at}}}{{" in marks) == (term[0] == "$"), f"{item.id}: {term}"
@@ -150,8 +150,8 @@ def test_a_mark_is_around_a_term_and_within_a_longer_one_but_not_within_a_name()
     ("text", "width", "lines"),
     [
         ("f(a + b) = c + d + e", 14, ["f(a + b)", "    = c + d", "    + e"]),
-        ("a = b", 1, ["a", "    = b"]),  # no term is cut
-        ("f(x) log [x (y)]", 15, ["f(x)", "    log [x (y)]"]),  # a function keeps its argument
+        ("a = b", 1, ["a", "    = b"]),  # a term is never cut
+        ("f(x) log [x (y)]", 15, ["f(x)", "    log [x (y)]"]),  # a function stays next to its argument
         ("f = (a + b ⊙ c + d) e", 16, ["f", "    = (a + b ⊙ c", "        + d) e"]),
         ("a ≤ b\n    ≤ c + d", 10, ["a ≤ b", "    ≤ c", "        + d"]),
         ("φ̃ = b + c", 9, ["φ̃ = b + c"]),

@@ -83,8 +83,8 @@ def test_documents_without_an_order_come_last_by_name(monkeypatch):
 def test_each_statement_stands_once_and_in_the_file_of_its_document():
     ids = [item.id for item in ledger.items()]
     assert len(set(ids)) == len(ids)
-    # Others cite these names. We may add names, or make a name an alias, but no name may change, move before another
-    # one or disappear.
+    # Other people cite these names. You may add names, or make a name an alias. No name may change, disappear or move
+    # before another name.
     cited = (ROOT / "tests" / "ledger" / "ids.txt").read_text(encoding="utf-8").split()
     aliases = {alias for item in ledger.items() for alias in item.aliases}
     assert [id_ for id_ in ids if id_ in cited] == [name for name in cited if name not in aliases]
@@ -249,13 +249,13 @@ GOOD = {
 
 
 def toml(**changes):
-    """A file with one correct item; fields are changed or left out (None)."""
+    """A file with one correct item. The arguments replace its fields; an argument of None removes the field."""
     fields = {key: value for key, value in (GOOD | changes).items() if value is not None}
     return HEAD + "[[item]]\n" + "\n".join(f"{key} = {value}" for key, value in fields.items())
 
 
 def read(text):
-    """The headers and items of a correct file. Raises ValueError with the first fault of another file."""
+    """The headers and items of a file. Raises ValueError with the first fault if the file has a fault."""
     headers, items = parse(text)
     for fault in (*rules.faults_of_headers(headers), *rules.faults_of_entries(items)):
         raise ValueError(fault)
@@ -479,9 +479,10 @@ def test_code_entries_can_be_shown():
 
 @pytest.mark.parametrize("paper", ledger.documents())
 def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
-    """A reader must know at most ten entries of one or two sentences, and each depends on named statements.
+    """Each document has one to ten texts that a reader must know.
 
-    None of these statements simply holds.
+    Each text names at least one statement, and every named statement is a finding. A statement with the
+    verdict `holds` is no finding.
     """
     essentials = ledger.header(paper).essentials
     assert 1 <= len(essentials) <= 10
@@ -492,7 +493,7 @@ def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
 
 
 def test_anchors_name_lines():
-    """Every statement's anchors name lines; `lines_of` refuses an anchor that is not in exactly one line."""
+    """The anchors of every statement name lines. `lines_of` refuses an anchor that is not in exactly one line."""
     shown = {item.id: [lines_of(entry, item.anchors_of(entry))[0] for entry in item.code] for item in ledger.items()}
     for item in ledger.items():
         marked = sum(line.marked for lines in shown[item.id] for line in lines)
@@ -534,7 +535,7 @@ def test_no_unknown_id_anywhere():
 
 
 def test_items_know_their_tests(marked):
-    """Items know their tests: items that parse only the files that name them agree with the reading of every mark."""
+    """The tests of an item are those that a scan of all marks finds. The item parses only the files that name it."""
     for item in ledger.items():
         names = (item.id, *item.aliases)
         assert item.tests == tuple(sorted({test for name in names for test in marked.get(name, ())})), item.id
@@ -753,7 +754,7 @@ def test_marks_are_read_from_functions_classes_modules_and_parameters(tmp_path):
 
 
 def test_marks_agree_with_what_pytest_sees(tmp_path):
-    """Marks read from the files agree with what pytest itself finds, apart from parameters."""
+    """Marks that are read from the files agree with the marks that pytest itself finds, apart from parameters."""
     conftest = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
     (tree(tmp_path, MARKED) / "tests" / "conftest.py").write_text(conftest)
     options = "[pytest]\nmarkers =\n    slow: x\n"
@@ -836,7 +837,7 @@ def eq(*names):
 def told(tmp_path_factory):
     """The results of pytest in a small suite, by arguments.
 
-    One process makes all calls, because its start takes most of the time.
+    One process makes all calls, because starting a process takes most of the time.
     """
     folder = tmp_path_factory.mktemp("suite")
     unjudged = (  # one statement counts as not judged yet, in any ledger

@@ -15,7 +15,7 @@ PRINTED = [(item.id, latex) for item in ledger.items() for latex in item.printed
 def test_every_numbered_formula_is_printed_once_and_its_number_finds_its_statement(paper):
     """Every numbered formula is printed once, and a search for its number finds its statement.
 
-    The preprint of ohana2021 has its own formula (15), which does not count here.
+    Formulas that only the preprint of ohana2021 has do not count here, for example its own formula (15).
     """
     numbers = []
     for item in (item for item in ledger.items(paper) if not item.where.startswith("preprint only")):
@@ -33,7 +33,7 @@ def test_what_is_printed_is_spelled_out_for_a_terminal():
 
 
 def test_brackets_that_grow_close_in_the_cell_that_opens_them():
-    """Brackets that grow close in the cell that opens them, as the site's typesetting requires.
+    """Brackets that grow must close in the cell in which they open, because the site's typesetting requires it.
 
     In a terminal, they are ordinary brackets.
     """
@@ -55,10 +55,10 @@ def test_a_claim_has_a_display_only_where_it_says_something_else_than_print():
 
 
 def test_where_a_formula_is_code_a_line_is_named_and_its_terms():
-    """If a formula is code, an anchor names its line and its terms.
+    """If a statement has code and a formula, an anchor names the line of the formula.
 
-    This covers printed formulas, our own statements and theorems from elsewhere. If no line fits, the item has a
-    reason.
+    Then the statement lists the terms of this line. The formula can be printed in a document, our own, or that of a
+    theorem from elsewhere. If no line fits, the field no_line gives the reason.
     """
     with_formula = [item for item in ledger.items() if item.code and (item.printed or DISPLAY.search(item.claims))]
     assert len(with_formula) > 180

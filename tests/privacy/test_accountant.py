@@ -75,7 +75,7 @@ ORACLES = [
     (*FC, 0.05, 250, 2.35836964818, 2.40348422442, 1.1516708649, 2.59640803886),
     (*FC, 0.05, 300, 2.59537922342, 2.63909437369, 1.26410754958, 2.85984685852),
 ]
-# the experiment's file has the printed values; here (batch, S, sigma, epochs, printed, and the values above)
+# The experiment's file has the printed values. Here, a row is (batch, S, sigma, epochs, printed, and the values above).
 SETTINGS = {(caption["net"], float(caption["sigma"])): caption for caption in CAPTIONS}
 
 
@@ -121,7 +121,7 @@ def test_23_of_24_captions_are_cut_and_the_24th_is_a_misprint():
     assert misprints == [(*FC, 0.01, 100, 13.75)]
     assert math.floor(ours[13] * 100) / 100 == 13.78
     assert sum(round(eps * 100) == round(row[4] * 100) for row, eps in zip(TABLE, ours, strict=True)) == 13
-    # E6: the epochs that would print 13.75, on the line of slope 4.0145242 per 50 epochs at alpha = 3
+    # E6: the number of epochs that would print 13.75, on the line of slope 4.0145242 per 50 epochs at alpha = 3
     slope = (ours[14] - ours[12]) / 100
     assert slope * 50 == pytest.approx(4.0145242, rel=1e-7)
     assert 100 - (ours[13] - 13.75) / slope == pytest.approx(99.5577, abs=1e-4)
@@ -247,9 +247,9 @@ def test_agrees_with_dp_accounting_end_to_end():
 @pytest.mark.verifies("lee2020:def1")
 @pytest.mark.slow
 def test_tight_numbers_beside_renyi():
-    """The tight epsilons of E9's Poisson rows are next to the Renyi ones, by a second method.
+    """The tight epsilons of E9's Poisson rows are below the Renyi epsilons. A second method computes them.
 
-    For shuffled epochs, the method is the exact delta of 25 releases.
+    For shuffled epochs, this method is the exact delta of 25 releases.
     """
     for batch, steps, z, value in ((64, 23438, 4, 0.13086), (500, 3000, 4, 0.40350), (200, 7500, 8, 0.11281)):
         m = release(z, sampling="poisson", q=batch / 60000, adjacency="add-remove")
@@ -296,7 +296,7 @@ def test_a_curve_of_ones_own_need_not_be_hashable():
 
 
 def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
-    """If privacy losses add nothing, the number is by Renyi divergences.
+    """If privacy losses do not improve the result, the smallest epsilon is by Renyi divergences.
 
     This is so if the exponential of a step's loss exceeds the floats, or if epsilon is too small for a gain.
     """
@@ -315,9 +315,9 @@ def test_where_privacy_losses_add_nothing_the_number_is_by_renyi():
 
 
 def test_the_smallest_number_is_that_of_one_of_the_accountants():
-    """The smallest number is that of one accountant, which depends on the setting.
+    """The smallest epsilon is that of one accountant. The setting decides which accountant this is.
 
-    A named bound, conversion or orders mean Renyi divergences.
+    If a bound, a conversion or orders are named, the epsilon is by Renyi divergences.
     """
     won = set()
     for m, steps, delta in (
@@ -388,7 +388,7 @@ def test_different_steps_add_up_at_each_order():
 
 @pytest.mark.verifies("lee2020:lem1", "lee2020:lem2")
 def test_the_default_grid_of_a_gaussian_loses_next_to_nothing():
-    """The default grid of a Gaussian loses almost nothing, compared with the minimum over all real orders.
+    """With the default grid, a Gaussian's epsilon exceeds the minimum over all real orders by at most a relative 2e-4.
 
     The minimum is rho + 2 sqrt(rho log(1/delta)).
     """
@@ -416,7 +416,7 @@ def test_a_shuffled_epoch_costs_one_release():
         g = spend(m, steps)
         assert (g.steps, g.uses) == (steps, uses)
         assert g.epsilon == spend(full, uses).epsilon
-    # m = 256 of 60,000 gives 234 whole batches, or 235 with the smaller one; the rate does not say which
+    # m = 256 of 60,000 gives 234 whole batches, or 235 with the smaller one; the rate does not decide between them
     odd = release(2.0, sampling="epoch-partition", q=256 / 60000)
     assert spend(odd, 15 * 234).uses == 15
     assert (spend(odd, 15 * 235).uses, spend(odd, 15 * 235, steps_per_epoch=235).uses) == (16, 15)
@@ -429,9 +429,10 @@ def test_a_shuffled_epoch_costs_one_release():
 @pytest.mark.verifies("lee2020:compose", "dpulr2024:L249", "berthier2019:lem3.1")
 @pytest.mark.parametrize("trials", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_no_law_of_a_shuffled_epoch_exceeds_one_release(trials):
-    """No law of a shuffled epoch exceeds one release, for epochs over four records with two batches of two.
+    """The divergence of a shuffled epoch is at most that of one release.
 
-    The second release depends on the first. We test all 24 orders.
+    The epochs have four records in two batches of two, and the second release depends on the first. We test all 24
+    orders.
     """
     rng, outcomes = np.random.default_rng(13), 3
     batches = [b for b in itertools.combinations(range(5), 2) if b != (3, 4)]  # record 4 replaces record 3
@@ -460,9 +461,9 @@ def test_no_law_of_a_shuffled_epoch_exceeds_one_release(trials):
 @pytest.mark.verifies("berthier2019:lem3.1")
 @pytest.mark.parametrize("trials", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_no_random_batch_exceeds_the_curve_without_sampling(trials):
-    """No random batch exceeds the curve without sampling, for the bounds on request.
+    """The divergence with random batches is at most the curve without sampling, which a user can request as the bound.
 
-    One record is replaced, with Poisson batches and without replacement.
+    One record is replaced, in Poisson batches and in batches without replacement.
     """
     rng = np.random.default_rng(14)
     for _ in range(trials):
@@ -498,7 +499,7 @@ def test_a_bound_above_the_curve_without_sampling_is_not_used():
 def test_a_classic_mechanism_by_its_curve():
     """A classic mechanism is counted by its curve: randomised response with epsilon_0 = 1.
 
-    We test all data, and batches without replacement.
+    The mechanism releases all data, or batches without replacement.
     """
     p = np.array([math.e, 1]) / (1 + math.e)
 
@@ -774,7 +775,7 @@ def test_calibration_inverts_the_accountant(target, settings):
     m = release(g.noise_multiplier, q=g.sampling_rate, law=settings.get("law", "gaussian"), **shared)
     again = {name: settings[name] for name in ("bound", "conversion", "accountant") if name in settings}
     assert spend(m, g.steps, **again).epsilon == g.epsilon
-    # the calibration returns the noise of a caption
+    # slightly less noise exceeds the target
     more = release(g.noise_multiplier * (1 - 1e-6), q=g.sampling_rate, law=settings.get("law", "gaussian"), **shared)
     assert spend(more, g.steps, **again).epsilon > target
 
@@ -839,9 +840,9 @@ def test_what_no_coverage_counts_in_full_never_falls_back_on_it(with_replacement
 
 
 def test_nor_does_pure_composition(with_replacement):
-    """Pure composition does not apply either: one use of Laplace noise has the pure epsilon sqrt(2) / z.
+    """Pure composition does not apply either. One use of Laplace noise has the pure epsilon sqrt(2) / z.
 
-    More uses in a batch could have a larger one.
+    More uses in a batch could have a larger epsilon.
     """
     m = release(10.0, sampling="poisson", law="laplace")
     assert compose_pure([(m, 1)])[0] == math.inf

@@ -89,7 +89,7 @@ def test_a_sum_whose_exponents_cancel_is_rounded_up(bound, alpha, q, z):
 
 @pytest.mark.verifies("canonne2020:prop12")
 def test_a_conversion_whose_terms_cancel_is_rounded_up():
-    """A conversion with terms that cancel is rounded up; delta leaves a relative 1e-10 of the terms."""
+    """A conversion with terms that cancel is rounded up. The chosen delta leaves only a relative 1e-10 of the terms."""
     rng = np.random.default_rng(12)
     for _ in range(40):
         alpha, value = 1 + 10 ** rng.uniform(-2, 4), 10 ** rng.uniform(-4, 1)
@@ -115,7 +115,7 @@ def exact_delta(epsilon, z):
 def test_the_exact_delta_keeps_its_digits_and_its_epsilon_is_rounded_up():
     """The exact delta keeps its digits and its epsilon is rounded up, also with much noise.
 
-    Once, delta had nine digits of a difference of nearly equal tails, and epsilon was too small.
+    A plain difference of the nearly equal tails would leave nine digits of delta, and epsilon would be too small.
     """
     rng = np.random.default_rng(13)
     for _ in range(40):
@@ -138,7 +138,7 @@ def test_the_exact_delta_keeps_its_digits_and_its_epsilon_is_rounded_up():
 def test_steps_of_an_epoch_of_many_records(n, m):
     """An epoch of many records has its exact number of steps.
 
-    Once, rounding of n / m allowed one step too many, or counted one too few.
+    If n / m were rounded, one step too many could be allowed, or one too few counted.
     """
     fields = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 1.0}
     release = Mechanism(**fields, sampling="epoch-partition", sampling_rate=m / n)

@@ -62,7 +62,7 @@ def test_replacing_a_record_is_not_adding_one():
         if a != b:
             assert np.abs(histogram((*data, a)) - histogram((*data, b))).sum() == 2
         assert np.abs(histogram((*data, a)) - histogram(data)).sum() == 1
-    # the same noise on the average: half the noise multiplier under replace-one
+    # With the same noise on the average, replace-one has half the noise multiplier.
     shared = {"law": "gaussian", "noise_std": 0.1, "sampling": "none", "sampling_rate": 1.0}
     one = Mechanism(sensitivity=replaced, adjacency="replace-one", **shared)
     other = Mechanism(sensitivity=added / m, adjacency="add-remove", **shared)
@@ -90,7 +90,8 @@ def test_a_saturated_column_tells_records_added_from_records_replaced():
 def test_single_outcomes_say_nothing_about_sets_of_them():
     """Bounds on single outcomes say nothing about sets of outcomes.
 
-    With "O in Im A" for a subset, laws on disjoint halves of 200 outcomes would be (0, 0.01)-private.
+    Suppose that a definition has "O in Im A" in place of a subset. Then laws on disjoint halves of 200 outcomes would
+    be (0, 0.01)-private.
     """
     p, q = np.repeat([0.01, 0.0], 100), np.repeat([0.0, 0.01], 100)
     assert (p - math.exp(0.0) * q).max() == 0.01
@@ -123,7 +124,7 @@ def test_both_orders_of_two_neighbours_count():
 def test_the_exponent_of_the_second_law_goes_with_the_law_that_is_averaged_over():
     """The exponent of the second law depends on the law of the average: E_Q[P^a Q^-a] = sum P^a Q^(1-a).
 
-    Its limits are KL and the largest log ratio. Below 0, it is not a divergence.
+    The limits of the divergence are KL and the largest log ratio. For an order below 0, the value is not a divergence.
     """
     rng = np.random.default_rng(21)
     for _ in range(20):
@@ -143,7 +144,7 @@ def test_total_variation_is_a_metric_and_the_cost_of_the_best_coupling():
     rng = np.random.default_rng(22)
     for _ in range(15):
         p, q, r = rng.dirichlet(np.full(4, 0.5), 3)
-        cost = 1 - np.eye(4)  # 1 where x != y
+        cost = 1 - np.eye(4)  # 1 if x != y
         marginals = np.vstack([np.kron(np.eye(4), np.ones(4)), np.kron(np.ones(4), np.eye(4))])
         best = optimize.linprog(cost.ravel(), A_eq=marginals, b_eq=np.concatenate([p, q]))
         assert best.fun == pytest.approx(total_variation(p, q), abs=1e-9)
@@ -179,9 +180,9 @@ def test_epsilons_add_up_when_the_second_release_is_chosen_after_the_first():
 @pytest.mark.verifies("ohana2021:thm1")
 @pytest.mark.parametrize("rho, joint", [(0.0, 2.0), (0.9, 20.0), (0.99, 200.0), (1.0, INF)])
 def test_epsilons_do_not_add_up_over_releases_that_share_their_noise(rho, joint):
-    """Epsilons do not add up over releases that share their noise: N(+-1, 1), each with divergence 1 at alpha = 2.
+    """Epsilons do not add up over releases that share their noise.
 
-    The noises of the two releases have the correlation rho.
+    The two releases are N(+-1, 1), each with divergence 1 at alpha = 2. Their noises have the correlation rho.
     """
     cov = np.array([[1.0, rho], [rho, 1.0]])
     assert renyi_gaussian([1, -1], cov, [0, 0], cov, alpha=2) == pytest.approx(joint, rel=1e-12)
@@ -231,7 +232,8 @@ def test_laplace_noise_is_private_at_its_epsilon_and_no_smaller():
             lambda x, b=b: -abs(x - 1) / b - math.log(2 * b), lambda x, b=b: -abs(x) / b - math.log(2 * b), epsilon=eps
         )
         assert ours == pytest.approx(delta, abs=1e-10)
-    # several coordinates: the log ratio at any point is at most the l1 distance over b, and attains it
+    # In several coordinates, the log ratio at any point is at most the l1 distance over b, and one point attains this
+    # value.
     rng = np.random.default_rng(24)
     shift = rng.normal(size=6)
     points = np.concatenate([5 * rng.normal(size=(10_000, 6)), [10 * np.sign(shift)]])
@@ -361,7 +363,7 @@ def test_the_last_exponent_of_lemma_3():
         [128], sampling_rate=0.5, curve=lambda a: np.array([curve(x) for x in a]), epsilon_infinity=0.45
     )
     assert float(ours[0]) == pytest.approx(with_l, rel=1e-12)
-    # the first exponents of the sum, 2 or 3, in place of l: still above for gap < 1, and not the theorem
+    # If the exponent is 2 or 3 in place of l, the sum is still above the bound for gap < 1, but it is not the theorem.
     laplace = [
         lemma_3(0.1, 4, lambda l: float(rdp.laplace(np.array([float(l)]), scale=2)[0]), 0.5, e)
         for e in (lambda l: l, lambda l: 3, lambda l: 2)
@@ -371,9 +373,10 @@ def test_the_last_exponent_of_lemma_3():
 
 @pytest.mark.verifies("lee2020:lem3", "lee2020:adjacency")
 def test_lemma_3_is_not_about_poisson_batches():
-    """Lemma 3 is not about Poisson batches: if a record is replaced, a release of the batch's size is 0-private.
+    """Lemma 3 does not apply to Poisson batches.
 
-    With Poisson batches, this release reveals n.
+    If a record is replaced and the batch size is fixed, a release of the batch's size is 0-private. With Poisson
+    batches, this release reveals information about n.
     """
     one, two = np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25])  # Binomial(1, 1/2), Binomial(2, 1/2)
     assert renyi(one, two, alpha=2) == pytest.approx(math.log(1.5), rel=1e-14)
@@ -387,9 +390,9 @@ def test_lemma_3_is_not_about_poisson_batches():
 
 @pytest.mark.verifies("lee2020:lem3", "lee2020:lem3-gauss")
 def test_from_which_rate_on_lemma_3_does_not_amplify():
-    """Lemma 3 amplifies only below a rate, which is q = sqrt((x - 1) / min(...)) at alpha = 2, x = e^{eps(2)}.
+    """Lemma 3 amplifies only below a rate. At alpha = 2, this rate is q = sqrt((x - 1) / min(...)) with x = e^{eps(2)}.
 
-    The rate is 1/2 only for x <= 2, and always < 1.
+    The rate is 1/2 only if x <= 2, and it is always below 1.
     """
     for z, threshold in ((5, 0.5), (1 / math.sqrt(math.log(2)), 0.5), (1, 0.5622), (0.64, 0.6756), (0.5, 0.7006)):
         x = math.exp(1 / z**2)
@@ -409,9 +412,9 @@ def test_from_which_rate_on_lemma_3_does_not_amplify():
 
 @pytest.mark.verifies("berthier2019:thm3.2")
 def test_how_much_the_reports_bound_gives_away():
-    """The report's bound is larger by a factor of up to 1.55 if e^{eps(2)} > 2 (the ledger's E-F).
+    """If e^{eps(2)} > 2, the report's bound is larger by a factor of up to 1.55 here (the ledger's E-F).
 
-    Below that, it loses nothing at alpha = 2. Its factor 8 needs 1/z^2 <= 1.2564.
+    If e^{eps(2)} is smaller, the report's bound loses nothing at alpha = 2. Its factor 8 needs 1/z^2 <= 1.2564.
     """
     ratios = []
     for q, z, alpha in ((1e-3, 1, 8), (0.01, 2, 16), (0.1, 0.5, 2)):
@@ -451,7 +454,7 @@ def test_the_other_inequality_holds_for_every_finite_mechanism_tried(trials):
 def gaussian_delta(t, z):
     """H_{e^t} of N(1/z, 1) from N(0, 1) for rows of t >= 0: Phi(above) - e^t Phi(below), correct also if tiny."""
     above, below = 0.5 / z - t * z, -0.5 / z - t * z
-    small = np.minimum(above, 0)  # there, both terms have the factor exp(-above^2 / 2)
+    small = np.minimum(above, 0)  # in this case, both terms have the factor exp(-above^2 / 2)
     tails = special.erfcx(-small / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
     direct = special.ndtr(above) - np.exp(t + special.log_ndtr(below))
     return np.where(above > 0, direct, 0.5 * np.exp(-(small**2) / 2) * np.maximum(tails, 0))
@@ -460,7 +463,7 @@ def gaussian_delta(t, z):
 def proved_curve(q, z, alpha):
     """The Renyi curve of the deltas h: E_Q[(P/Q)^a] = 1 + a (a - 1) int_1^inf (s^{a-2} + s^{-a-1}) h(s) ds."""
     nodes, weights = np.polynomial.legendre.leggauss(40)
-    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # the integrand is near log a = alpha / z^2; width 1 / z
+    ends = np.linspace(0, alpha / z**2 + 14 / z, 201)  # integrand near log a = alpha / z^2, with width 1 / z
     half = np.diff(ends)[:, None] / 2
     t = (ends[:-1, None] + ends[1:, None]) / 2 + half * nodes
     s = 1 + q * np.expm1(t)
@@ -545,7 +548,7 @@ def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
 def test_lemma_3_gives_more_than_most_captions_say():
     """Lemma 3 gives a larger epsilon than most captions print, by up to 66 % (the ledger's E3).
 
-    It gives none of Figure 2's values, and 5 of Figure 4's, where the stronger bound is the same.
+    It gives none of Figure 2's values, and 5 of Figure 4's values. For these 5, the stronger bound is the same.
     """
     more = {512: [], 128: []}
     hits = {512: 0, 128: 0}
@@ -565,7 +568,7 @@ def test_lemma_3_gives_more_than_most_captions_say():
 def test_the_same_settings_cost_more_on_the_50_000_records_of_cifar():
     """On the 50,000 records of CIFAR, the same settings have a larger epsilon (the ledger's E2).
 
-    We use the rate and the steps of n = 50,000, and everything else as printed.
+    We use the rate and the number of steps for n = 50,000, and all other settings as printed.
     """
     more = {m: [] for m in (512, 128)}
     for m, S in ((512, 3), (128, 2)):
@@ -595,9 +598,9 @@ def test_printed_epsilons_are_above_proved_ones(n, setting, proved, margin):
 @pytest.mark.slow
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_all_48_printed_epsilons_are_true_for_the_sensitivities_stated():
-    """All 48 printed epsilons are true for the stated sensitivities: 24 captions, for Fashion-MNIST and for CIFAR-10.
+    """All 48 printed epsilons are true for the stated sensitivities: 24 captions, for Fashion-MNIST and CIFAR-10.
 
-    Figure 3 and the right of Figure 4 are for CIFAR-10.
+    Figure 3 and the right part of Figure 4 are for CIFAR-10.
     """
     assert proved_epsilon(60000, 512, 3, 0.01, 50) == pytest.approx(1.9966, abs=1e-4)
     for n, m, S, least, most in (
@@ -615,9 +618,10 @@ def test_all_48_printed_epsilons_are_true_for_the_sensitivities_stated():
 
 @pytest.mark.verifies("dpulr2024:L249")
 def test_a_poisson_guarantee_does_not_hold_for_shuffled_batches():
-    """A Poisson guarantee does not hold for shuffled batches: two records, batches of one, two releases at z = 1/4.
+    """A Poisson guarantee does not hold for shuffled batches.
 
-    The two releases are one epoch. The neighbour's record contributes nothing.
+    Two records are in two batches of one, so two releases at z = 1/4 are one epoch. The neighbour's record contributes
+    nothing.
     """
     mu, dx = 4.0, 0.02
     x = np.arange(-9, mu + 9, dx)
@@ -686,9 +690,9 @@ def test_the_closed_form_is_wrong_where_its_conditions_do_not_hold():
 
 @pytest.mark.verifies("zhuwang2019:thm5")
 def test_what_the_factor_3_costs():
-    """The factor 3 costs nothing at alpha = 2, and at most log(3) / (alpha - 1) otherwise.
+    """The factor 3 adds nothing to the divergence at alpha = 2, and at most log(3) / (alpha - 1) at other orders.
 
-    The largest cost is reached with little noise.
+    With little noise, it adds the most.
     """
     for z in (0.2, 0.5, 2.0):
         orders = np.array([2, 3, 6, 20])

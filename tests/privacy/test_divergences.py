@@ -53,7 +53,7 @@ def test_hockey_stick_is_the_worst_event():
 
 @pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "dpulr2024:def1")
 def test_hockey_stick_of_disjoint_laws_is_1_and_never_above():
-    """The hockey stick of disjoint laws is 1 and never above.
+    """The hockey stick of disjoint laws is 1, and never above 1.
 
     Some sums of 7 rounded probabilities exceed 1 by a last bit, but a delta never does.
     """
@@ -128,7 +128,7 @@ def test_renyi_of_gaussians_on_the_line(alpha, m1, v1, m2, v2, value):
     assert renyi_gaussian(m1, v1, m2, v2, alpha=alpha) == pytest.approx(value, rel=1e-11)
     by_quadrature = renyi_density(log_normal(m1, v1), log_normal(m2, v2), alpha=alpha)
     assert by_quadrature == pytest.approx(value, rel=1e-9)
-    if value < INF and alpha != 3.999:  # its integrand is too wide for this quadrature
+    if value < INF and alpha != 3.999:  # at 3.999, the integrand is too wide for this quadrature
         with mp.workdps(25):
             a, center = mp.mpf(alpha), (m1 + m2) / 2
 
@@ -308,9 +308,9 @@ def test_renyi_of_densities_far_from_zero_and_of_narrow_ones(mean, std):
 
 
 def test_a_quadrature_that_does_not_settle_is_refused():
-    """A quadrature that does not converge is refused: the integrand oscillates without end towards 0.
+    """A quadrature that does not converge is refused. This integrand oscillates ever faster towards 0.
 
-    The error that the quadrature estimates is about 1e-5.
+    The quadrature estimates an error of about 1e-5.
     """
     with pytest.raises(ValueError, match="the quadrature does not converge"):
         _integral(lambda x: math.sin(1 / x), 0.0, 1.0)

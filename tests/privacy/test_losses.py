@@ -74,9 +74,9 @@ def test_profiles_are_within_their_rounding(seed):
     ids=["gaussian", "laplace", "pure"],
 )
 def test_the_slope_of_a_profile_is_that_of_its_values(profile):
-    """The slope of a profile is that of its values, by central differences in e^epsilon with an error of about 1e-12.
+    """The derivative of a profile agrees with central differences in e^epsilon, which have an error of about 1e-12.
 
-    We test the law and its amplified pairs.
+    We test the profile of a law, and the profiles of its amplified pairs.
     """
     pairs = (*dominating.poisson(profile, 0.3), *dominating.without_replacement(profile, 0.3))
     for one in (profile, *(pair.forward for pair in pairs)):
@@ -87,9 +87,9 @@ def test_the_slope_of_a_profile_is_that_of_its_values(profile):
 
 
 def test_a_grid_dominates_and_is_dominated():
-    """A grid dominates and is dominated: the profiles of `split` and `merge` are above and below the pair's own.
+    """The profile of `split` is above the profile of the pair, and the profile of `merge` is below it.
 
-    We test points on the grid and between.
+    We test points on the grid and points between them.
     """
     for pair in (
         *dominating.poisson(dominating.gaussian(0.8), 0.05),
@@ -132,7 +132,7 @@ def two_valued(eps, one, steps):
 def holds_at_60_digits(rng, most_steps, count):
     """At 60 digits, both bounds hold for random losses, steps and deltas.
 
-    For two values on the grid, the only gap is rounding.
+    A loss has two values, both on the grid, so only rounding separates the bounds.
     """
     with mp.workdps(DIGITS):
         for _ in range(count):
@@ -168,9 +168,10 @@ def test_rounding_stays_within_its_margin_in_200_settings(seed):
 def test_a_transform_as_wrong_as_the_theorem_allows_is_covered(monkeypatch, upper):
     """A transform with the largest error that the theorem allows is covered.
 
-    With a coarse grid, delta is far in the tail of the tilted law, and only the error of a transform matters. We put
-    the whole error that the theorem allows the last transform on one sum after another, where it lowers delta (or
-    raises it, for the lower bound). Some place must change the number, and no place beyond the exact value.
+    With a coarse grid, delta is far in the tail of the tilted law, and only the error of a transform matters. The
+    theorem bounds the total error of the last transform. We put this whole error on one sum after another. It lowers
+    delta, or raises it for the lower bound. Some place must change the result, and no place may move it beyond the
+    exact value.
     """
     one, steps, delta = 0.5, 120, 1e-17
     p = 1 / (1 + math.exp(-one))
@@ -257,7 +258,7 @@ def test_no_small_data_set_exceeds_the_pair_of_batches_without_replacement(seed,
     We use every batch of 2 of 4 records in [-1, 1] with noise 2 z, for one step, and for two steps on a grid.
     """
     rng = np.random.default_rng(seed)
-    z = float(rng.uniform(0.5, 1.5))  # in norms 1 of a record: the sensitivity is 1 zeroed out, 2 replaced
+    z = float(rng.uniform(0.5, 1.5))  # a record has norm 1: the sensitivity is 1 zeroed out, 2 replaced
     values = np.append(rng.uniform(-1, 1, 3), 1.0)
     other = np.append(values[:3], 0.0 if adjacency == "zero-out" else -1.0)
     multiplier = z if adjacency == "zero-out" else z / 2
@@ -291,7 +292,10 @@ def public_values():
 
 @pytest.mark.verifies("zhu2022:compose", "doroshenko2022:connect")
 def test_public_values_of_another_accountant():
-    """The public values of another accountant are close to ours and above, with its error of up to 0.01 added."""
+    """The public values of another accountant are between our lower bound and our upper bound plus 0.021.
+
+    The other accountant adds its error of up to 0.01 to these values.
+    """
     values = public_values()
     assert len(values) >= 28
     for z, q, steps, theirs in values:
@@ -319,7 +323,7 @@ def test_the_renyi_epsilon_of_opacus_is_above_all_of_ours():
 
 
 def test_dp_accounting_is_between_both_bounds_or_a_little_above():
-    """dp-accounting's epsilon is between our two bounds or slightly above them.
+    """dp-accounting's epsilon is between our two bounds, or at most 1 % above them.
 
     It is a pessimistic estimate on a fine grid, for Poisson batches and for different steps.
     """
@@ -372,18 +376,18 @@ def test_both_bounds_are_close_in_500_random_settings(scheme):
 
 
 def test_eight_times_less_than_the_moments_prove():
-    """Privacy losses prove eight times less than the moments in this setting: 0.0292 instead of 0.316.
+    """Privacy losses prove an epsilon that is eight times smaller than that of Renyi orders: 0.0292 instead of 0.316.
 
-    Renyi orders lose the most here.
+    Renyi orders lose the most in this setting.
     """
     spent = [(release("poisson", "add-remove", 1.5, 0.001), 100)]
     assert epsilon(spent, delta=1e-6, accountant="rdp").epsilon / privacy_losses(spent, delta=1e-6).epsilon > 8
 
 
 def test_interrupted_and_mixed_runs_add_up():
-    """Interrupted and mixed runs add up: steps counted in two parts are the same steps.
+    """The epsilon of a run does not change if its steps are counted in two parts.
 
-    A different release adds to them.
+    A different release in the same run increases it.
     """
     one = release("poisson", "zero-out", 1.0, 0.02)
     whole = privacy_losses([(one, 300)], delta=1e-5)
@@ -438,7 +442,7 @@ def test_the_gaussian_limit_is_exact_for_gaussian_losses():
 def test_the_gaussian_limit_has_the_mean_and_the_variance_of_the_loss():
     """The Gaussian limit has the mean and the variance of the loss of Poisson batches, by quadrature.
 
-    The loss is log(1 - q + q e^{x/z - 1/(2 z^2)}), under P and, exchanged, under Q.
+    The loss is log(1 - q + q e^{x/z - 1/(2 z^2)}) under P. Under Q, it has the opposite sign.
     """
     q, z, steps, delta = 0.05, 1.2, 400, 1e-5
 

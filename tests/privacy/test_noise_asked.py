@@ -1,4 +1,4 @@
-"""From a target or a multiplier to a rule's setting: never above the target, and with little more noise than needed."""
+"""The setting of a rule for a target or a multiplier: at most the target, and little more noise than needed."""
 
 import itertools
 import math
@@ -45,9 +45,9 @@ def opacus():
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("rate, steps, target, delta", SETTINGS)
 def test_the_noise_is_that_of_opacus(opacus, rate, steps, target, delta):
-    """The noise is that of Opacus: with its orders and its conversion, the multiplier is the same.
+    """With the orders and the conversion of Opacus, our noise multiplier is the same as that of Opacus.
 
-    With ours, it is within a thousandth. The search of Opacus ends within 1e-6 of epsilon.
+    With our own orders and conversion, it is within a thousandth. The search of Opacus ends within 1e-6 of epsilon.
     """
     utils = pytest.importorskip("opacus.accountants.utils")
     how = {"accountant": "rdp", "epsilon_tolerance": 1e-6}
@@ -92,9 +92,9 @@ BY_RENYI = [(0.5, {"accountant": "rdp"}), (3.0, {"accountant": "rdp"}), (8.0, {"
     ],
 )
 def test_the_target_is_kept_and_a_little_less_noise_is_too_little(scheme, law, per_epoch, target, named):
-    """The target is satisfied, and a little less noise is too little, with a tolerance of a thousandth.
+    """The target is satisfied, and slightly less noise is too little: a thousandth less with Renyi divergences.
 
-    The tolerance is for Renyi divergences. With privacy losses, the search ends a thousandth below the target.
+    With privacy losses, the search ends up to a thousandth below the target, so the test uses two thousandths.
     """
     how = {"delta": 1e-5, "steps_per_epoch": per_epoch} | named
     rule = stating(sensitivity=0.37, unit=0.1, law=law, **scheme)
@@ -107,7 +107,8 @@ def test_the_target_is_kept_and_a_little_less_noise_is_too_little(scheme, law, p
 def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
     """The noise for a target of shuffled epochs is that of a search over all orders.
 
-    70 steps with 7 in an epoch use a record ten times. The least z is by Mironov's conversion, to the grid's 1e-4.
+    70 steps with 7 in an epoch use a record ten times. We find the least z with Mironov's conversion. The grid of
+    orders adds at most a relative 1e-4.
     """
 
     def spent(z):
@@ -123,9 +124,9 @@ def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
 
 @pytest.mark.parametrize("target", [1.0, 1.7, 2.0])
 def test_no_last_bit_takes_the_count_above_the_target(target):
-    """No last bit takes the count above the target, also if rounding up adds nothing to the noise.
+    """The last bits of floats never take the counted epsilon above the target.
 
-    For these sensitivities, the least setting has few digits.
+    For these sensitivities, the least setting has few digits, so rounding it up adds nothing to the noise.
     """
     run = {"target_epsilon": target, "delta": 1e-5, "steps": 10}
     z = calibrate(**run, accountant="rdp", **FULL).noise_multiplier
@@ -165,9 +166,9 @@ def test_a_curve_needs_the_noise_of_the_mechanism_that_has_it(unit, target, name
 
 
 def test_a_curve_with_a_pure_epsilon_needs_less_noise_by_privacy_losses():
-    """A curve with a pure epsilon needs less noise by privacy losses: randomised response with epsilon 1 / setting.
+    """A curve with a pure epsilon needs less noise by privacy losses.
 
-    It is used 30 times.
+    The mechanism is randomised response with epsilon 1 / setting, used 30 times.
     """
 
     def rule(setting):
@@ -220,7 +221,7 @@ def test_a_multiplier_is_so_many_times_the_sensitivity():
 
 
 def half_below_one(setting):
-    """A mechanism whose sensitivity depends on the setting."""
+    """A mechanism with a sensitivity that depends on the setting."""
     return stating(sensitivity=1.0 if setting >= 1 else 0.5, **FULL)(setting)
 
 

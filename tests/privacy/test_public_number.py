@@ -1,7 +1,7 @@
-"""A step counted at a public number N, for any number n of records. If m or q follows from n, the count is wrong.
+"""A step counted at a public number N, for any number n of records. If m or q depends on n, the count is wrong.
 
 The laws are for one coordinate: every other record has the term 1, and the additional record has the term -1. The
-divergences are integrals over a grid, for the mixtures from the random draws.
+random draws give mixtures. Their divergences are integrals over a grid.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def test_a_step_at_a_public_number_costs_at_most_what_is_counted_for_any_number_
 
 @pytest.mark.verifies("ours:public-number")
 def test_a_rate_that_follows_from_n_costs_more_than_is_counted():
-    """If the rate follows from n, the cost exceeds the count: one more record changes every rate to M / (n + 1)."""
+    """If the rate depends on n, the divergence exceeds the count: one more record changes every rate to M / (n + 1)."""
     cost = divergence(common(N, M / N), with_one_more(N, M / (N + 1)), 2.0)
     assert cost / counted(2.0) == pytest.approx(3.61, abs=0.005)
     assert (cost / counted(2.0)) ** 0.5 == pytest.approx(1.90, abs=0.005)

@@ -54,7 +54,7 @@ def test_laplace_curve_is_the_divergence(alpha, scale):
         def log_integrand(x):  # of p^a q^(1-a) for centres 1 and 0
             return (-a * abs(x - 1) + (a - 1) * abs(x)) / lam
 
-        # piecewise exponential, so each piece is a difference of two values divided by its slope
+        # piecewise exponential, so each piece is a difference of two values divided by its rate
         left = mp.exp(log_integrand(mp.mpf(0))) * lam / 1
         right = mp.exp(log_integrand(mp.mpf(1))) * lam / 1
         slope = (2 * a - 1) / lam
@@ -138,7 +138,10 @@ def exact_epsilon(z, delta):
     [(0.5, 5.298526, 4.728387, 4.377178), (2, 11.597052, 10.724824, 9.997256), (0.01, 0.688614, 0.545726, 0.496975)],
 )
 def test_conversions_of_a_gaussian_are_above_the_truth(rho, mironov, canonne, exact):
-    """The conversions of a Gaussian are above the truth (E-7): rho = 1 / (2 z^2), delta = 1e-5, the best real order."""
+    """The conversions of a Gaussian are above the exact epsilon (E-7).
+
+    Here, delta is 1e-5, rho is 1 / (2 z^2), and the order is the best real one.
+    """
     z = 1 / math.sqrt(2 * rho)
     orders = 1 + np.geomspace(0.05, 5000, 200_000)
     curve = rdp.gaussian(orders, noise_multiplier=z)
@@ -153,7 +156,7 @@ def test_conversions_of_a_gaussian_are_above_the_truth(rho, mironov, canonne, ex
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-5, 0.1, 0.9])
 @pytest.mark.parametrize("z", [0.05, 0.5, 1, 4, 100])
 def test_conversions_never_below_the_exact_delta(z, delta):
-    """Conversions are never below the exact delta: at their epsilon, a Gaussian release has at most delta."""
+    """The epsilon of a conversion is never too small: at this epsilon, a Gaussian release has at most delta."""
     curve = rdp.gaussian(rdp.REAL_ORDERS, noise_multiplier=z)
     for convert in (rdp.mironov2017, rdp.canonne2020):
         epsilons = convert(rdp.REAL_ORDERS, curve, delta=delta)
@@ -163,7 +166,7 @@ def test_conversions_never_below_the_exact_delta(z, delta):
 
 @pytest.mark.verifies("mironov2017:prop3", "canonne2020:prop12")
 def test_conversions_hold_for_discrete_laws():
-    """Conversions hold for two discrete laws with these Renyi divergences, at their exact delta."""
+    """Conversions hold for two discrete laws with these Renyi divergences, by their exact delta."""
     rng = np.random.default_rng(5)
     for _ in range(60):
         p, q = rng.dirichlet(np.full(4, 0.4), 2)

@@ -125,9 +125,10 @@ def test_the_sampled_gaussian_that_integers_overstate():
 
 @pytest.mark.verifies("balle2018:poisson", "berthier2019:postproc")
 def test_few_steps_of_laplace_noise_are_pure():
-    """Few steps of Laplace noise are counted as pure: at scale 1 and q = 0.001, one step has log(1 + q (e - 1)).
+    """Few steps of Laplace noise are counted by pure composition.
 
-    This holds at every delta, and the worst output attains it.
+    At scale 1 and q = 0.001, one step has the epsilon log(1 + q (e - 1)). This epsilon holds for every delta, and the
+    worst output attains it.
     """
     m = release("poisson", "add-remove", "laplace", math.sqrt(2), q=1e-3)
     g = spend(m, delta=1e-12)
@@ -233,14 +234,14 @@ def test_epsilon_zero_only_where_no_test_tells_more_than_delta():
 
 @pytest.mark.verifies("bretagnolle1979:tv")
 def test_where_total_variation_alone_says_zero():
-    """If the total variation alone implies epsilon 0, the result is 0; the conversions give more.
+    """If the total variation alone implies epsilon 0, the result is 0, although the conversions give more.
 
-    r = 1e-12, with one order. dp-accounting has the same rule.
+    The curve is r = 1e-12 at one order. dp-accounting has the same rule.
     """
     curve = np.array([1e-12])
     assert pure.is_zero(curve, delta=1.01e-6).tolist() == [True]
     assert pure.is_zero(curve, delta=0.99e-6).tolist() == [False]
-    # At r = -log(1 - delta^2), the inequality is an equality. There, rounding may only err towards no.
+    # At r = -log(1 - delta^2), the inequality is an equality. Near this r, rounding may only turn a yes into a no.
     with mp.workdps(50):
         edges = [(delta, -mp.log1p(-(mp.mpf(delta) ** 2))) for delta in (1e-50, 1e-5, 0.1, 0.9, 1 - 1e-7, 1 - 1e-12)]
         near = [(delta, float(r * (1 - mp.mpf(width)))) for delta, r in edges for width in ("2e-13", "1.5e-12")]
@@ -297,7 +298,7 @@ def test_it_is_never_below_the_exact_epsilon_where_that_is_known():
 @pytest.mark.slow
 @pytest.mark.verifies("mironov2019:sec3.3", "balle2018:poisson", "lee2020:def1")
 def test_it_is_never_below_the_composed_privacy_losses():
-    """The smallest epsilon is never below the composed privacy losses.
+    """The smallest epsilon is never below the lower bound of composed privacy losses.
 
     On Poisson batches, some data attain the dominating pair. So a value below its lower bound would be false.
     """
@@ -323,7 +324,7 @@ def test_the_noise_for_a_target_uses_what_gives_the_least():
 
 
 def test_laplace_noise_on_two_coordinates_is_no_worse_than_on_one():
-    """Laplace noise on two coordinates is no worse than on one: if they share the shift, delta is smaller.
+    """Laplace noise on two coordinates that share a shift has at most the delta of one coordinate with the whole shift.
 
     `privacy_losses` counts the shift of one coordinate.
     """

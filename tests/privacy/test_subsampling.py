@@ -37,7 +37,7 @@ def at(bound, alpha, **settings):
 
 
 def close(value, exact, rel=1e-12):
-    """Within a relative error; this also tests that the value is not too large."""
+    """Assert that a value differs from the exact value by at most a relative error."""
     exact = float(exact)
     assert value == pytest.approx(exact, rel=rel, abs=1e-300)
 
@@ -451,7 +451,7 @@ def test_orders_and_rates_that_a_theorem_does_not_cover(bound, theorem):
 @pytest.mark.verifies("mironov2019:thm11")
 @pytest.mark.parametrize("q, z, last", [(0.2, 10, 8), (0.2, 30, 16), (0.1, 20, 21), (0.05, 30, 45)])
 def test_the_closed_form_ends_with_the_stricter_condition(q, z, last):
-    """The closed form ends with the stricter condition.
+    """The closed form covers orders up to the limit of the stricter condition.
 
     The first condition alone would allow orders up to 12, 43, 39 and 87.
     """

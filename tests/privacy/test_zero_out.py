@@ -1,6 +1,7 @@
-"""Zero-out: one record adds exactly 0 to every sum. Exact laws of all batches, integrals of the definition, fractions.
+"""Tests of zero-out, by exact laws of all batches, integrals of the definition, and fractions.
 
-In this file, the zero record is None. A step releases the sum of the terms of its batch, plus noise.
+With zero-out, one record adds exactly 0 to every sum. In this file, the zero record is None. A step releases the sum of
+the terms of its batch, plus noise.
 """
 
 import itertools
@@ -114,9 +115,10 @@ def test_samplers_without_a_theorem_stay_refused():
 @pytest.mark.verifies("ours:zero-out")
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 def test_it_costs_what_its_neighbours_cost(law):
-    """With equal noise multipliers, zero-out costs as much as its neighbours.
+    """With equal noise multipliers, zero-out has the same epsilon as another adjacency.
 
-    Without sampling and for epochs, it costs as much as replacing one record; otherwise, as much as adding one.
+    Without sampling and for epochs, this adjacency is replace-one. For Poisson batches, it is add-remove. For batches
+    without replacement, privacy losses give the epsilon of replace-one with half the noise multiplier.
     """
     for sampling, q, other in (
         ("none", 1.0, "replace-one"), ("epoch-partition", 0.1, "replace-one"), ("poisson", 0.01, "add-remove"),
@@ -270,9 +272,9 @@ def test_the_worst_case_comes_near(q, z):
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 @pytest.mark.parametrize("n, m", [(2, 1), (4, 2), (5, 2), (5, 4), (3, 3)])
 def test_no_small_data_is_told_apart_further_than_counted(law, n, m):
-    """No small data set is distinguished further than counted, by all batches of m of n records.
+    """No small data set is distinguished further than counted, if one record is zeroed out.
 
-    One of the records is zeroed out. We enumerate both orders of the neighbours.
+    We enumerate all batches of m of n records, and both orders of the neighbours.
     """
     rng = np.random.default_rng(n + 10 * m)
     drawn = batches_without_replacement(n, m)
@@ -284,7 +286,7 @@ def test_no_small_data_is_told_apart_further_than_counted(law, n, m):
         laws = sums(data, drawn), sums(zeroed, drawn)
         (bound,) = step(release(z, m / n, law=law), [alpha])
         for pair in (laws, laws[::-1]):
-            assert divergence(*pair, noise, alpha) <= bound * (1 + 2e-5)  # the factor is for kinks
+            assert divergence(*pair, noise, alpha) <= bound * (1 + 2e-5)  # the factor is for kinks of the densities
 
 
 @pytest.mark.verifies("ours:zero-out-replaced")
@@ -327,9 +329,9 @@ def test_what_a_thousand_steps_cost():
 
 @pytest.mark.verifies("ours:zero-out-pure")
 def test_pure_privacy_is_attained_in_fractions():
-    """Pure privacy is attained in fractions: all ratios are within e^epsilon.
+    """The pure epsilon of zero-out is attained, in fractions. All ratios are within e^epsilon.
 
-    A = (a, 1 - a), and B' and B have e^epsilon and its square times the first share.
+    The first shares of A, B' and B are a, e^epsilon a and e^(2 epsilon) a.
     """
     ratio, a = Fraction(3), Fraction(1, 100)
     A, B0, B = ((share, 1 - share) for share in (a, ratio * a, ratio**2 * a))

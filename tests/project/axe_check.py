@@ -1,6 +1,6 @@
-"""Tests with axe-core in Chromium whether people who cannot see the site, or who use no mouse, can read it.
+"""Tests with axe-core in Chromium that people who cannot see, or use no mouse, can read the site.
 
-Run it after `make site`. It fails on each fault that axe calls serious or critical; it ignores what axe cannot decide.
+Run it after `make site`. It fails on each fault that axe calls serious or critical, and ignores what axe cannot decide.
 Only the contrast differs in the dark theme. site_check.py tests the contrast on every page, and this file tests one
 page of each kind.
 """
@@ -38,7 +38,7 @@ def site():
 
 @pytest.fixture
 def context(site):
-    """A new browser for each page, because axe leaves gigabytes in use after a large page."""
+    """A new browser for each page, because axe keeps gigabytes of memory after a large page."""
     kind, address = site
     browser = kind.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"])
     made = browser.new_context(viewport={"width": 1300, "height": 900}, base_url=address)

@@ -1,18 +1,18 @@
 """The recorded output of the commands in tests/project/commands.toml, and the comparison with today's output.
 
-The records lie in tests/project/commands. After a change that users should see, record all commands again, or some, and
-read the difference in git::
+The records are in tests/project/commands. After a change that users should see, record all commands again, or some of
+them, and read the difference in git::
 
     python -m tests.project.commands
     python -m tests.project.commands help-train epsilon
 
-A command runs in this process, in a folder of its own that holds one small data set, and finds no data elsewhere. The
-record has what it prints on both streams and its exit code. The comparison is exact, except for
+A command runs in this process, in its own folder with one small data set, and finds no other data. The record has its
+output on both streams and its exit code. The comparison is exact, except for
 
 - times, memory and line numbers, which differ between machines and runs: `VARIES` replaces them by a word;
 - floats of ten characters or more, because their last digits depend on the processor: they may differ by `CLOSE` of
   their size or by one unit of the last digit, and results of training and audits by `TRAINED`;
-- the source and the tests that `nfa eq` lists;
+- the source and the tests that `nfa eq` lists, which are left out;
 - the layout of typer, if its version is not that of constraints.txt: then only the letters are compared, without types.
 """
 
@@ -109,7 +109,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def kept(name: str) -> str:
-    """The record of a command, with its values as they would be printed today."""
+    """The record of a command, in the form in which we compare it."""
     return comparable(file_of(name).read_text(encoding="utf-8"))
 
 
@@ -144,12 +144,12 @@ def _close(a: str, b: str, tolerance: float) -> bool:
 
 
 def letters(text: str) -> str:
-    """A help text without the layout and the names that differ between versions of typer."""
+    """The letters of a help text, without the layout and the names that differ between versions of typer."""
     return re.sub(r"<[\w\[\]]+>|\b(TEXT|INTEGER|FLOAT)\b|\W", "", text)
 
 
 def main(*names: str) -> int:
-    """Record the named commands, or all."""
+    """Record the named commands, or all commands if no name is given."""
     if unknown := [name for name in names if name not in commands()]:
         print(f"no such command: {', '.join(unknown)}; there are {', '.join(commands())}", file=sys.stderr)
         return 2

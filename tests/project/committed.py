@@ -67,7 +67,7 @@ ONLY = re.compile(r"--only ('[^']*'|\S+)")
 
 
 def reports(results: Path = ROOT / "results") -> list[Path]:
-    """The files REPORT.md of tables and figures, if a command in the file makes it again."""
+    """The files REPORT.md of tables and figures that contain the command that makes them again."""
     return [path for path in sorted(results.glob("*/*REPORT.md")) if re.search(TYPED, path.read_text("utf-8"), re.M)]
 
 
@@ -80,7 +80,7 @@ def texts(place: Path) -> dict[Path, str]:
     if scale is None:
         rows = json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))["rows"]
         found = report.texts_of_rows(index.find(id), rows)
-        (software,) = re.findall(r"^Software: .*", text, re.MULTILINE)  # that computed the rows, not the installed one
+        (software,) = re.findall(r"^Software: .*", text, re.MULTILINE)  # of the rows, not of this environment
         found["REPORT.md"] = re.sub(r"(?m)^Software: .*", software, found["REPORT.md"])
         return {place.with_name(name): text for name, text in found.items()}
     wanted = run_selection.options(text.strip("'") for text in ONLY.findall(rest))
@@ -95,7 +95,7 @@ def texts(place: Path) -> dict[Path, str]:
 
 
 def estimated_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict[str, int]]]:
-    """By variant, item and scale: estimated seconds of all its runs, from recorded runs of the same work.
+    """By variant, item and scale: estimated seconds of all its runs, from recorded runs of the same rules and networks.
 
     We assume that the time of a run of one rule and network is proportional to epochs times examples times pixels, and
     to K if it has K repetitions. A scale has no estimate if it has a rule and network without a recorded run.
@@ -130,7 +130,7 @@ def _estimate(cell: Cell, rates: dict[tuple[str, str], list[float]], examples: d
 
 
 def _each(dataset: str, rule_settings: dict[str, Any]) -> float:
-    """The relative cost of an example: its number of pixels times the number of repetitions."""
+    """The relative time for an example: its number of pixels times the number of repetitions."""
     pixels = math.prod(DATASETS[dataset].shape[1:]) if dataset in DATASETS else 1
     return pixels * rule_settings.get("K", 1)
 

@@ -1,7 +1,7 @@
 """The fast and the slow tests on several kinds of processor core, because no result may depend on how a core rounds.
 
     python -m tests.project.cores                          all of `CORES`
-    python -m tests.project.cores --core Haswell -k dfa    one; what else is given goes to pytest
+        python -m tests.project.cores --core Haswell -k dfa    one core; pytest gets the other arguments
 
 Environment variables give OpenBLAS its core and numba its processor, and exclude loops of NumPy and functions of the C
 library. A processor can stand in for older processors, but not for newer ones. So the run fails without AVX-512. It
@@ -69,7 +69,7 @@ def reported(variables: dict[str, str]) -> tuple[str | None, list[str]]:
 
 
 def tests(variables: dict[str, str], arguments: Sequence[str]) -> int:
-    """The exit code of pytest for both tiers."""
+    """The exit code of pytest for the fast and the slow tests."""
     command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal", "-m", "not nightly", *arguments]
     return subprocess.run(command, env=as_on(variables), cwd=ROOT).returncode
 

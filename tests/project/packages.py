@@ -8,7 +8,7 @@ checks:
 - `pip check`, before and after the extras;
 - the import of every module and the commands of tests/project/watched.py, under its watch, from an empty folder;
 - the sdist, installed in the wheel's place, has the same files;
-- the fast tests of the unpacked sdist, against the installed package if TESTED says so;
+- the fast tests of the unpacked sdist, with the installed package, in the environments of TESTED;
 - pip-audit for everything installed.
 """
 
@@ -185,7 +185,7 @@ def tests(python, unpacked, more):
 
 
 def audited(python, place):
-    """pip-audit's report on all installed packages but nfa: known vulnerabilities, or that it could not ask."""
+    """pip-audit's report on all installed packages but nfa: known vulnerabilities, or that no service answered."""
     site = call(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=place).stdout.strip()
     command = (sys.executable, "-m", "pip_audit", "--progress-spinner", "off", "--format", "json", "--path", site)
     done = call(*command, cwd=place, check=False)

@@ -50,7 +50,7 @@ def replaced() -> re.Pattern:
 
 
 def paragraphs(path: Path) -> Iterator[str]:
-    """The running text of a file. Of Markdown: all but tables and code. Of Python: docstrings and percent comments."""
+    """The running text of a file without tables and code. Of Python files, we read docstrings or Markdown cells."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".toml":
         yield from _of_markdown("\n\n".join(_strings(tomllib.loads(text))))

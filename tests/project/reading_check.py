@@ -1,4 +1,4 @@
-"""The papers' pages in Chromium, used like a reader with the paper open; run it after `make site`.
+"""Tests of the papers' pages in Chromium, used like a reader with the paper open. Run them after `make site`.
 
 A search for a printed number finds its statement first. Each statement opens at its own address. Its formulas are
 drawn, its lines of code stand next to them, and a term has the same mark in both.
@@ -177,7 +177,7 @@ def told(tab, figure):
 
 @pytest.mark.parametrize(("z", "q", "delta"), [(15, 30, 37), (0, 52, 20), (60, 10, 59), (24, 60, 0)])
 def test_the_sliders_of_epsilon_say_what_nfa_says(tab, z, q, delta):
-    """At every position of the sliders, four theorems give nfa's epsilon to nine digits.
+    """At four positions of the sliders, four theorems give nfa's epsilon to nine digits.
 
     We compare them after 100, 1,000 and 10,000 steps.
     """
@@ -189,7 +189,7 @@ def test_the_sliders_of_epsilon_say_what_nfa_says(tab, z, q, delta):
 
 
 def test_the_pictures_move(tab):
-    """A slider changes the drawing and its text: the angles become small, and the span attack stops working."""
+    """A slider changes the drawing and its text. In these pictures, the angles decrease and the span attack fails."""
     tab.goto("generated/moving.html")
     drawn = "id => document.querySelector(`#${id} svg`).innerHTML"
     for figure, slider, first, last in (
@@ -209,6 +209,6 @@ def test_the_pictures_move(tab):
         float(v) for v in tab.evaluate("() => document.querySelector('#move-span .told').dataset.values").split()
     )
     assert (paper, every) == (1.0, pytest.approx(0.5, abs=0.1))
-    tab.focus("#angles-step")  # by keyboard only
+    tab.focus("#angles-step")  # using only the keyboard
     tab.keyboard.press("End")
     assert tab.evaluate("() => document.querySelector('output[for=angles-step]').textContent") == "282"

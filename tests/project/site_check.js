@@ -1,5 +1,5 @@
-// What a reader of an open page would meet, as plain data; site_check.py says what of it is wrong.
-// Called in the page with {width, theme}: theme "light" looks at everything, "dark" and "auto" at colours only.
+// Collects what a reader of an open page meets, as plain data. site_check.py decides what is wrong.
+// Called in the page with {width, theme}. Theme "light" inspects everything, and "dark" and "auto" only the colours.
 async ({ width, theme }) => {
   const MATH = "mjx-container";
   document.querySelectorAll("details").forEach((details) => (details.open = true)); // folded code is read too
@@ -47,7 +47,7 @@ async ({ width, theme }) => {
   const seen = { visibilityProperty: true, opacityProperty: true };
   const isRead = (element) =>
     element.checkVisibility(seen) && !element.closest("a.headerlink, .skip-to-content, script, style, svg, img");
-  const texts = new Map(); // element -> what it says
+  const texts = new Map(); // element -> its text
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const element = walk.currentNode.parentElement;
@@ -64,8 +64,8 @@ async ({ width, theme }) => {
     if (found < 4.5 && !faint.has(colors)) faint.set(colors, { text, colors, contrast: found });
   }
 
-  // Pictures are drawn dark on light, so they bring their own ground into a dark page. A page that was opened from a
-  // folder may not read the pixels of a picture; on a server the same picture is checked.
+  // Pictures are drawn dark on light, so they need their own background on a dark page. A page that was opened from a
+  // folder may not read the pixels of a picture. On a server, the same picture is checked.
 
   const bare = [];
   for (const img of document.querySelectorAll("article img")) {
@@ -94,7 +94,7 @@ async ({ width, theme }) => {
     raw: prose.map(([, text]) => text).filter((text) => /\$.+\$|\\[()[\]]|\\begin\{|\{(ref|doc|eq)\}`/.test(text)),
   };
 
-  // Links, what they can lead to, and pictures
+  // Links, their possible targets, and pictures
 
   const place = (element) => {
     // The ids under which the section of a link can be reached
@@ -105,10 +105,10 @@ async ({ width, theme }) => {
   const anchors = [...document.querySelectorAll("[id], a[name]")].map((element) => element.id || element.name);
   const images = [...document.images].map((img) => ({ src: img.src, loaded: img.complete && img.naturalWidth > 0 }));
 
-  // A phone: nothing lies beyond its edge but in a box that scrolls, and nothing is tiny
+  // A phone: text beyond the edge must be in a box that scrolls, and no text is tiny
 
   const outside = (element) => {
-    // Can a reader not get at the right end of this text?
+    // Whether a reader cannot reach the right end of this text
     const right = Math.max(...[...element.getClientRects()].map((rect) => rect.right));
     if (right <= width + 1) return false;
     for (let box = element; box; box = box.parentElement) {

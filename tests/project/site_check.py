@@ -2,8 +2,8 @@
 
 The file is not part of the test suite, because pytest does not collect its name. It needs build/site, playwright and
 Chromium. The browser opens every page once, on a phone. A script in the page (site_check.js) reports what a reader
-meets there. Each function of `CHECKS` finds one kind of fault in this report and describes each fault in a sentence.
-Small broken pages test that the faults are found.
+meets there. Each function of `CHECKS` searches this report for one kind of fault, and describes each fault in a
+sentence. The last tests use small broken pages, and must find their faults.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ def visit_at(address: str, names: list[str]) -> Pages:
 
 async def _visit(address: str, pages: list[Page]) -> Pages:
     async with async_playwright() as playwright:
-        # Every host name but this machine's is unknown, so that a request to another machine is seen and gets nowhere.
+        # Every host name but this machine's is unknown, so that a request to another machine is recorded and fails.
         alone = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
         browser = await playwright.chromium.launch(executable_path=chromium(), args=[alone])
         context = await browser.new_context(viewport=PHONE, is_mobile=True, has_touch=True, reduced_motion="reduce")
@@ -120,7 +120,7 @@ async def _tab(context: BrowserContext, address: str, todo: Iterator[Page]) -> N
     tab.on("websocket", lambda socket: page.requests.append(socket.url))
     tab.on("console", lambda said: page.console.append(_told(said)) if said.type == "error" else None)
     tab.on("pageerror", lambda error: page.console.append(str(error)))
-    for page in todo:  # the handlers above append to it
+    for page in todo:  # the handlers above add to this page
         await tab.emulate_media(color_scheme="light")
         await tab.goto(address + page.name)
         for theme in THEMES:

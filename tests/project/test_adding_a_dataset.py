@@ -1,6 +1,7 @@
 """A data set is added in two places: an entry of data/registry.py and a paragraph of data/SOURCES.md.
 
-The tests make both in a copy of the tree. Lists, errors and training there take the data set in by themselves.
+The tests make both changes in a copy of the tree. Lists, errors and training in the copy include the data set without
+further changes.
 """
 
 import gzip
@@ -30,7 +31,7 @@ ENTRY = """\
     ),
 """
 PARAGRAPH = "- **Stripes**: bright columns in noise, drawn by a test, which computed the digests from the files.\n"
-# The tests that list or name data sets, or compare the registry with another text; -k selects those about data.
+# Tests that list or name data sets, or compare the registry with another text. -k selects those about data.
 TESTS = ("tests/data", "tests/cli/test_cli.py", "tests/project/test_commands_unchanged.py", "-k", "data")
 
 
@@ -119,14 +120,14 @@ def test_the_data_set_is_listed_named_in_errors_and_trained_on(added):
 
 @pytest.mark.nightly
 def test_the_tests_take_the_data_set_in(added):
-    """No test contains a list of data sets, and tests that need other data sets are skipped in the copy too."""
+    """No test contains a list of data sets. Tests that need other data sets are also skipped in the copy."""
     copy, home = added
     pytest_in(copy, *TESTS, NFA_DATA_HOME=home)
 
 
 @pytest.mark.slow
 def test_one_of_the_two_places_alone_is_not_enough(added):
-    """Without the paragraph on the data set, a test fails and names what is missing."""
+    """Without the paragraph about the data set, a test fails and names what is missing."""
     copy, _ = added
     sources = copy / "data" / "SOURCES.md"
     kept = sources.read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 """A sampler and its theorem need three files: a class in nfa/sampling.py, the theorem in nfa/privacy, and a test.
 
-The tests write the three in a copy of the tree. Settings, helps, refusals, accountants and the other tests in the copy
-include the sampler without further changes.
+The tests write these files in a copy of the tree. Settings, helps, refusals, accountants and the other tests in the
+copy include the sampler without further changes.
 """
 
 import json

@@ -35,7 +35,7 @@ def test_numpy_reports_the_core_that_it_is_told(core):
 
 
 def run(monkeypatch, capsys, tell, failing=()):
-    """Exit code, output and tested cores, on a machine whose OpenBLAS reports tell(core) for a core."""
+    """Exit code, output and tested cores, on a machine with an OpenBLAS that reports tell(core) for a core."""
     tested = []
     monkeypatch.setattr(cores, "reported", lambda variables: (tell(variables.get("OPENBLAS_CORETYPE")), []))
     monkeypatch.setattr(cores, "tests", lambda variables, words: tested.append((variables, words)) or

@@ -214,7 +214,7 @@ def test_the_theory_of_every_paper_stands_without_the_experiments(every):
 
 
 def test_works_without_numba_and_matplotlib(every):
-    """All modules without experiments can be imported and both rules train if numba and matplotlib are missing.
+    """All modules that need no experiments can be imported without numba and matplotlib. BP and DFA can be trained.
 
     This is the case in a browser.
     """

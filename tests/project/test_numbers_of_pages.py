@@ -115,7 +115,11 @@ def captions():
 
 
 def too_small():
-    """The worst sigmoid network of three layers whose output layer learns from e, and the certificate's of two."""
+    """The factor by which the attained sensitivity exceeds the printed one, for three and two layers, and beta.
+
+    The three layers are the worst sigmoid network with an output layer that learns from e. The two layers are those of
+    the certificate.
+    """
     rows = [row for row in sensitivity_rows() if (row["setting"], row["top"]) == ("worst sigmoid", "e")]
     (three,) = [row for row in rows if row["L"] == 3]
     # Two layers as in the certificate: squares of the change and of the printed value, in units of tau_e / m.
@@ -125,7 +129,7 @@ def too_small():
 
 
 def table_1():
-    """DFA, TDFA and PDFA: number of cells, mean distance of the nearest reading from print, number of readings."""
+    """For DFA, TDFA and PDFA: number of cells, mean distance of the nearest reading from print, number of readings."""
     near = [
         row for row in rows_of("ohana2021-table1-paper", reading="nearest") if row["rule"] in ("DFA", "TDFA", "PDFA")
     ]
@@ -277,9 +281,9 @@ def smallest():
 
 
 def readings_of_gain():
-    """The number of readings tried, and of those with the gain.
+    """The number of readings tried, and the number of readings with the gain.
 
-    Of the latter, in how many DP-DFA proves less or as much.
+    Of the readings with the gain, we also count those for which DP-DFA proves less than DP-BP, and as much as DP-BP.
     """
     report = (RESULTS / "lee2020-claim-gain-small" / "REPORT.md").read_text(encoding="utf-8")
     line = r"^- DP-DFA is more accurate by (\d+) points or more under (\d+) of (\d+) readings\..*\n((?:  - .*\n)*)"
@@ -325,7 +329,7 @@ def best_epochs():
 
 
 def by_adam():
-    """The largest difference between DP-SGD with Adam and the sound rule, with the same batches and noise."""
+    """The largest difference between DP-SGD with Adam and the corrected DP-ULR, with the same batches and noise."""
     adam = rows_of("dpulr2024-table1-paper", rule="DP-SGD", reading="adam")
     assert len(adam) == 4
     gaps = []
@@ -378,7 +382,7 @@ OF_USAGE = [
 
 
 def with_code():
-    """Numbers of statements: all, with lines of code, with functions alone, of these with a formula, without code."""
+    """Numbers of statements: all, with lines of code, with functions only, without a line for a formula, no code."""
     own = [item for paper in papers() for item in ledger.items(paper)]
     lines, code = (sum(bool(item.anchors) for item in own), sum(bool(item.code and not item.anchors) for item in own))
     without = [item for item in own if not item.code]
@@ -399,7 +403,7 @@ OF_VERDICTS = [
 
 
 def pdfa_of_demo():
-    """Of the private rule without clips, with clips, and with clips and noise: mean cosine in layer 2, accuracy."""
+    """Mean cosine in layer 2 and accuracy of the private rule: without clips, with clips, and with clips and noise."""
     paths = [RESULTS / "ohana2021-table1-demo" / f"pdfa-{s}-nearest-seed1.json" for s in ("non-private", "0", "0.2")]
     histories = [json.loads(path.read_text(encoding="utf-8"))["history"] for path in paths]
     cosines = [mean(entry["alignment"][1] for entry in history) for history in histories]
@@ -420,7 +424,7 @@ FEEDBACK_SOLVED = ROOT / "tutorials" / "solutions" / FEEDBACK.name
 
 
 def commented(pattern):
-    """The pattern in a comment of several lines: each space may be a line's end."""
+    """The pattern in a comment of several lines, in which each space may be the end of a line."""
     return pattern.replace(" ", r"[\s#]+")
 
 

@@ -31,7 +31,7 @@ def at_import(node):
 
 
 def of_posix(source):
-    """What a module needs of POSIX at import: (line, name)."""
+    """The names of POSIX that a module needs at import, as (line, name)."""
     for node in at_import(ast.parse(source)):
         names = []
         if isinstance(node, ast.Import):

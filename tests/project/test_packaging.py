@@ -1,6 +1,6 @@
 """nfa works from a wheel, an sdist, an editable install and a bare checkout; tests guard its package map.
 
-`kernels/` and `data/` stand at the top of the checkout and are imported as nfa.kernels and nfa.data.
+`kernels/` and `data/` are at the top of the checkout, and are imported as nfa.kernels and nfa.data.
 """
 
 import ast
@@ -92,7 +92,7 @@ def wheel(checkout, tmp_path_factory):
 
 
 def environment(folder):
-    """A virtual environment without nfa that sees the libraries of this one; returns its Python.
+    """A virtual environment without nfa that uses the libraries of this one. Returns its Python.
 
     A line in a path file leads to the libraries. Python does not read the path files in that folder, so it does not
     find nfa there even after an editable install.

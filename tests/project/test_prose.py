@@ -1,4 +1,4 @@
-"""What `tests.project.prose` takes as a sentence, and what it marks."""
+"""Tests of `tests.project.prose`: which texts are sentences, and which sentences are marked."""
 
 from tests.project import prose
 

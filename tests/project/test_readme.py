@@ -24,7 +24,7 @@ from tests.project.tree import ROOT
 README = ROOT / "README.md"
 USAGE, STABLE, PUBLIC = (ROOT / "tutorials" / f"{page}.md" for page in ("usage", "stable", "public"))
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
-# Not run here: sizes that take minutes or days (only their plan is tested), and commands that need the network.
+# We do not run sizes that take minutes or days (we test only their plan), and commands that need the network.
 LONG = re.compile(r"--scale (small|paper)(?!.*--dry-run)|data fetch")
 SET_UP = ("source", "pip")  # already done in the environment of these tests
 
@@ -81,7 +81,7 @@ def test_the_two_commands_are_targets_of_the_makefile():
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [README, USAGE, STABLE, PUBLIC], ids=lambda page: page.stem)
 def test_python_blocks_run_in_order(page, tmp_path):
-    """The Python blocks run in one namespace, in order, as if a reader typed them; they run in their own folder.
+    """The Python blocks run in one namespace, in order, as if a reader typed them. They run in their own folder.
 
     README shows what its block prints.
     """
@@ -209,7 +209,7 @@ def test_nox_and_the_forges_workflow_do_what_make_does():
     assert set(sessions) == {"demo", "test"}
     for name, body in sessions.items():
         words = {node.value for node in ast.walk(body) if isinstance(node, ast.Constant)}
-        # Without the variables of a make that runs these tests.
+        # We leave out the variables of a make that runs these tests.
         env = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "PYTEST"))}
         typed = ["make", "-n", "-B", name]
         done = subprocess.run(typed, cwd=ROOT, env=env, capture_output=True, text=True, check=True)

@@ -150,7 +150,7 @@ def _number(cell):
 
 @pytest.mark.parametrize("place", reports(), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_table_for_programs_lies_beside_every_report_with_one_number_a_cell(place, data_home, monkeypatch):
-    """Next to each report lies its table for programs, with one number per cell.
+    """Next to each report is its table for programs, with one number per cell.
 
     If this fails, run `python -m tests.project.committed`. The loss distributions are not computed.
     """

@@ -61,7 +61,7 @@ def test_the_table_is_that_of_the_records(figure, monkeypatch):
 def test_what_the_text_says_of_figure_10(monkeypatch):
     """In figure 10, the gain is 20 at learning rate 0.3, above 100 at 0.1 and below 3 at 1.
 
-    At 0.3 the objectives are in the order of tau; the training accuracies are tested too.
+    At 0.3, the objectives are in the order of tau. The test also compares the training accuracies.
     """
     found = rows("fig10", monkeypatch)
     assert [gain(found, f"lr {lr}") for lr in ("0.3", "1")] == pytest.approx([20.4, 2.75], abs=0.05)

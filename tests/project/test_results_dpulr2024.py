@@ -98,7 +98,10 @@ PRINTED = {
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:exp-batch")
 def test_all_cells_after_25_epochs(curves, runs):
-    """Our accuracies and the paper's, from a second transcription, differ by as much as the ledger says."""
+    """The differences of our accuracies from the paper's are those of the ledger.
+
+    The paper's accuracies come from a second transcription.
+    """
     assert {rule: table_of(curves, rule) for rule in OURS} == OURS
     rows = [row for row in report.rows(TABLE1, runs) if row["reading"] == "chosen" and row["rule"] in PRINTED]
     assert {(row["rule"], row["batch"], row["sigma_0"]): row["paper"] for row in rows} == {
@@ -198,7 +201,7 @@ def test_training_accuracy_of_dp_sgd_in_all_cells(runs):
 
 @pytest.mark.verifies("dpulr2024:fig3")
 def test_who_converges_and_who_degrades(curves):
-    """The accuracies after 5, 13 and 25 epochs show which rules converge and which lose accuracy."""
+    """The accuracies after 5, 13 and 25 epochs show which rules converge, and which rules lose accuracy."""
 
     def at(rule, m, s):
         return [curves[rule, m, s, "chosen"][epoch - 1] for epoch in (5, 13, 25)]
@@ -215,7 +218,8 @@ def test_who_converges_and_who_degrades(curves):
 def test_rejection_takes_as_many_draws_as_it_should(runs):
     """The accepted share of the draws agrees with the probability from TV2's formula.
 
-    By the normal law, the false alarm is 1e-6, and a share 9.7 standard errors off is missed with that probability.
+    By the normal law, correct code fails with probability 1e-6. A share that is 9.7 standard errors off is missed with
+    the same probability.
     """
     told = one(runs, reading="rejection", batch="500", sigma_0="1")[1]["rejection"]
     expected = 0.506021835767954
@@ -225,7 +229,7 @@ def test_rejection_takes_as_many_draws_as_it_should(runs):
 
 @pytest.mark.verifies("dpulr2024:tableC1", "dpulr2024:C1-reasons")
 def test_the_advantage_falls_as_the_model_grows():
-    """DP-ULR's lead over DP-SGD falls as the model grows, at sigma_0 = 8 with one seed.
+    """DP-ULR's advantage in accuracy over DP-SGD decreases as the model grows, at sigma_0 = 8 with one seed.
 
     The values are the accuracies after 25 epochs and, at B = 64, DP-SGD's best accuracy, in percent.
     """
@@ -252,7 +256,7 @@ def test_the_advantage_falls_as_the_model_grows():
         assert large < 0
 
 
-# Seeds 1 to 3 in the cells that decide the sentence on large and small batches
+# Seeds 1 to 3 of the cells that decide the sentence on large and small batches
 
 SEEDS = ROOT / "results" / "dpulr2024-table1-seeds"
 FOUR = {"reading": "chosen", "batch": "64,500", "sigma_0": "1,8"}

@@ -37,7 +37,7 @@ def sections(where):
 
 @pytest.mark.parametrize("paper", documents())
 def test_the_order_is_that_of_print(site, paper):
-    """Statements are in the order of print: each can be in a section that does not come before its predecessor's."""
+    """Statements are in the order of print: each has a place in the section of the one before, or in a later one."""
     at = (0,)
     for item in site("in_print").items(paper):
         if places := sections(item.where):
@@ -106,7 +106,7 @@ PAGES = [*sorted((ROOT / "tutorials").glob("*.md")), ROOT / "tutorials" / "solut
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "tutorials").as_posix())
 def test_links_lead_somewhere_in_the_repository_and_on_the_site(site, page):
-    """Links work on a forge, which shows Sphinx's roles as plain text and has none of the pages that the site makes."""
+    """Links work on a forge, which shows Sphinx's roles as plain text and has no pages that are made for the site."""
     text = re.sub(
         r"^(```+).*?^\1$|(?<!`)`[^`\n]+`(?!`)", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
     )

@@ -1,4 +1,4 @@
-"""The page on what a private run guarantees has twelve complete points, and what it says about Opacus is true.
+"""The page on what a private run guarantees has twelve complete points, and its facts about Opacus are true.
 
 test_walks.py runs the page's commands.
 """
@@ -37,7 +37,7 @@ def test_there_are_twelve_points():
 def test_a_point_says_what_can_go_wrong_and_what_each_library_does(text):
     """Each point names what can go wrong and what each library does, with a source.
 
-    No source is needed if a library's documents do not mention the point or the library has nothing of the kind.
+    No source is needed if a library's documents do not mention the point, or if the library has nothing of this kind.
     """
     assert "**What can go wrong.**" in text
     ((_, nfa, *others),) = tables(text)

@@ -1,4 +1,4 @@
-"""What every tutorial ends with. The syllabus names all tutorials, with their requirements and their minutes."""
+"""Tests of the end of every tutorial, and of the syllabus with the requirements and the minutes of every tutorial."""
 
 import re
 import tomllib

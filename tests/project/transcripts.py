@@ -1,4 +1,4 @@
-"""Pages that show commands and their output: read, run in order in a folder, and compared.
+"""Reads the commands and outputs of a page, runs the commands in order in a folder, and compares the outputs.
 
 In a ``console`` block, a line ``$ command`` is run. The lines below it are what the command must print on standard
 output.
@@ -21,7 +21,7 @@ VARIES = {
 
 # Results of training, which processors round differently: they may differ from the page's by this much.
 ACCURACY, POINTS = r"\b(\d+\.\d\d)%", 3.0
-LOSS, SHARE = r"\b(\d+\.\d{4})\b(?=.*\d%)|\b(0\.\d{4})\b", 0.05  # any number next to an accuracy, otherwise below 1
+LOSS, SHARE = r"\b(\d+\.\d{4})\b(?=.*\d%)|\b(0\.\d{4})\b", 0.05  # a loss is any number next to an accuracy, or below 1
 
 # Lines on standard error about the progress of a run. A page leaves them out and says so with these words.
 PROGRESS = re.compile(
@@ -29,13 +29,13 @@ PROGRESS = re.compile(
 )
 LEFT_OUT = "progress to standard error"
 
-# Variables that a reader's terminal does not set: our own tracebacks, and those by which pytest detects a build server,
-# on which it does not shorten the lines of its summary.
+# Variables that a reader's terminal does not set. The first shows our own tracebacks. From the others, pytest detects a
+# build server, and there it does not shorten the lines of its summary.
 READER_HAS_NOT = ("NFA_DEBUG", "CI", "BUILD_NUMBER", "PYTEST_ADDOPTS")
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
-    """(language, text) of every fenced block, those of included files among them."""
+    """(language, text) of every fenced block, including the blocks of included files."""
     include = re.compile(r"^```\{include\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)
     text = include.sub(lambda directive: _included(page, directive), page.read_text(encoding="utf-8"))
     return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

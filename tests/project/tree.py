@@ -1,4 +1,4 @@
-"""What the checkout declares, which files are on the disk, and its commit; tests and their records use this."""
+"""What the checkout declares, which files are on the disk, and its commit. Tests and their records use this."""
 
 import ast
 import configparser
@@ -29,7 +29,7 @@ def declared_packages() -> list[str]:
 
 
 def requirements() -> list[str]:
-    """The names, without versions, of what setup.cfg installs for run time."""
+    """The names, without versions, of the libraries that setup.cfg installs for run time."""
     lines = _listed(_setup_cfg()["options"]["install_requires"])
     return [line.split()[0] for line in lines if not line.startswith("#")]
 

@@ -47,7 +47,7 @@ def test_nothing_is_asked_of_another_machine(pages, folder):
 
 
 def test_no_link_leads_to_a_folder(folder):
-    """No link leads to a folder, for which a browser without a server would show the list of files."""
+    """No link leads to a folder, because a browser without a server would show the folder's list of files."""
     link = re.compile(r'<a [^>]*href="((?![a-z]+:)[^"#]*/|\.{1,2})["#]')
     assert {path.name for path in folder.rglob("*.html") if link.search(path.read_text(encoding="utf-8"))} == set()
 

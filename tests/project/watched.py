@@ -93,7 +93,7 @@ def commands(out):
 
 
 def extras(out):
-    """Commands that need an extra: `secure`, `course`."""
+    """Commands that need an extra (`secure`, `course`), and `epsilon --explain`."""
     return [
         [
             "train",

@@ -145,7 +145,8 @@ def draw(seed: int, i: int) -> Setting:
             drawn = [float(round(a)) for a in drawn]
         orders = tuple(sorted(set(drawn)))
         if law == "gaussian" and m < n and rng.random() < 0.3 and bound != "mironov2019:thm11":
-            # where the last term q^alpha e^{alpha (alpha - 1) / 2 z^2} of a sum is about 1, and its logarithm cancels
+            # Here, the last term q^alpha e^{alpha (alpha - 1) / 2 z^2} of a sum is about 1, so that its logarithm
+            # cancels.
             alpha = orders[-1]
             noise = math.sqrt(alpha * (alpha - 1) / 2 / max(alpha * math.log(n / m) + rng.uniform(-5, 5), 0.1))
     return Setting(
@@ -172,7 +173,7 @@ def _some(sampling, adjacency, law, m, n, noise):
 
 
 def look(setting: Setting, *, peers: bool = True) -> dict:
-    """The accountant's result for a setting, and the theorem at eighty digits, its neighbours and dp-accounting."""
+    """The result for a setting, compared with the theorem at 80 digits, dp-accounting and costlier settings."""
     found: dict = {"faults": [], "below": 0.0, "above": 0.0, "epsilon": None, "peer": None}
     try:
         g = setting.spend()
@@ -228,12 +229,12 @@ def compare(setting: Setting, g, found: dict) -> dict:
 def falls(setting: Setting, reached: float) -> list[str]:
     """The variables in which the epsilon falls although the theorem's rises: steps, 1 / delta, q, 1 / noise or truth.
 
-    The epsilon of every theorem increases in all four. Steps multiply a curve, and 1 / delta enters by its logarithm.
-    Every term of the sums without replacement increases in q and in the moments. The sums over Poisson batches are
-    expectations, over a binomial number l, of e^{(l-1) epsilon(l)} or three times that, which increases in l, and l
-    increases in q. Moments increase as the noise decreases, because the likelihood ratio of two laws further apart is
-    larger in convex order. The closed form is 2 q^2 alpha / z^2. Both its conditions on alpha get stricter as q
-    increases or z decreases, if they can hold.
+    The epsilon of every theorem increases in all four variables. Steps multiply a curve, and 1 / delta enters by its
+    logarithm. Every term of the sums without replacement increases in q and in the moments. The sums over Poisson
+    batches are expectations over a binomial number l. The expectation is of e^{(l-1) epsilon(l)}, or of three times
+    this value. The value increases in l, and l increases in q. Moments increase as the noise decreases, because the
+    likelihood ratio of two laws further apart is larger in convex order. The closed form is 2 q^2 alpha / z^2. If its
+    two conditions on alpha can hold, both become stricter as q increases or z decreases.
     """
     dearer = {"steps": replace(setting, steps=2 * setting.steps + 1)}
     dearer["1/delta"] = replace(setting, delta=max(setting.delta * 0.7, 1e-300))

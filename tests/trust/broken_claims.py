@@ -169,7 +169,7 @@ def caught(one: Claim, *, seed: int = SEED, trials: int = 500, draws=60, climbs=
 
 
 def refusal(call: Callable) -> str:
-    """The message of the refusal; the claim must be refused."""
+    """The message of the refusal, or "" if the claim is not refused."""
     try:
         call()
     except (NoGuarantee, ValueError) as refused:

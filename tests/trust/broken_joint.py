@@ -105,7 +105,7 @@ def length_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
 
 
 def exposure_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
-    """A device that answers in tenths of the batch's brightest answer, and a clip after it."""
+    """The device answers in units of a tenth of the batch's brightest answer, and the clip comes after the device."""
 
     def exposed(c, M):
         p = c @ M.T

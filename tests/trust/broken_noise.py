@@ -42,7 +42,7 @@ def noise_by_number(net, x, y, *, sigma, **rest):
 
 
 def noise_by_label(net, x, y, *, sigma, **rest):
-    """The noise is larger by half if the number of records with the first label is odd."""
+    """The noise is 50 % larger if the number of records with the first label is odd."""
     return sound(net, x, y, sigma=sigma * (1.5 if odd(y) else 1), **rest)
 
 

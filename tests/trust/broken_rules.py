@@ -78,7 +78,7 @@ def bias_forgotten(net, x, y, *, C, **rest):
 
 
 def each_layer_to_C(net, x, y, *, C, **rest):
-    """Each layer has its own clip, but only one of them is counted."""
+    """Each layer has its own clip, but the mechanism counts only one of these clips."""
     parts = gradients(net, x, y)
     pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
     return answer([g for pair in pairs for g in weighted(pair, clip_factor(lengths(pair), C))], net, **rest)
@@ -241,7 +241,7 @@ def columns_counted_once(*, net, m, sigma, adjacency, **where):
 
 
 def label_bound(*, net, m, sigma, adjacency, **where):
-    """Photonic DFA with noise in every direction. For a whole record, it uses the sensitivity for a label."""
+    """Photonic DFA with noise in every direction. For every adjacency, it uses the sensitivity for adding a record."""
     said = isotropic_mechanism(net=net, m=m, s=sigma, adjacency="add-remove", sampling="none", sampling_rate=1.0)
     return gaussian(said.sensitivity, adjacency, sigma, **where)
 

@@ -75,7 +75,7 @@ def replacements(text: str, lines: set[int]):
         return at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
 
     def operand(node) -> str:
-        """An expression's text, which replaces another one."""
+        """The text of an expression, which replaces a larger expression."""
         return f"({text[slice(*span(node))]})" if isinstance(node, COMPOUND) else text[slice(*span(node))]
 
     def between(left, right, op):

@@ -65,8 +65,8 @@ def by_light(c, M, *, rng):
 
 # --- rules: the answer without noise, and the mechanism's statement about it
 
-BY_HAND = {"output_perturbation"}  # only many records come near its bound: tests/rules/test_output_perturbation.py
-# Every rule whose mechanism returns a sensitivity, and the name of the protected records if it is not the default.
+BY_HAND = {"output_perturbation"}  # only many records come near its bound; see tests/rules/test_output_perturbation.py
+# Every rule with a mechanism that returns a sensitivity. An alias stands for its rule, for example `pdfa_label`.
 SEARCHED = {
     other: spec(other)
     for name in names()

@@ -196,9 +196,10 @@ def most_false_alarms(count: int, doubt: float = 0.05) -> int:
 def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
     """The relative change of DP-SGD's direction by a second record if ReLUs are at 0 up to rounding.
 
-    The linear algebra library determines whether a product with one record rounds like one with two. The second result
-    says whether it rounded them differently here. The first record's units are at 0 in one batch, and differ from 0 by
-    a last bit in the other. So the record's gradient moves from the biases of the output layer to the weights below.
+    The linear algebra library determines whether a product with one record rounds like a product with two records. The
+    second result is True if the library rounds the two products differently here. The first record's units are at 0 in
+    one batch, and differ from 0 by a last bit in the other. So the record's gradient moves from the biases of the
+    output layer to the weights below.
     """
     largest, differs = 0.0, False
     for seed in range(tries):
@@ -219,7 +220,7 @@ def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
 def record(
     *, seed: int = SEED, count: int = 500, had: dict | None = None, played: Collection[str] = tuple(SEARCHED)
 ) -> dict:
-    """All results, or the results that an earlier record lacks together with that record."""
+    """All results. If an earlier record is given, only the results that it lacks are computed."""
     had = {name: {} for name in ("search", "audits", "games", "broken", "unseen_in_means")} | (had or {})
     start = time.monotonic()
 

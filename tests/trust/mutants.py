@@ -2,7 +2,7 @@
 
 ``python -m tests.trust.mutants`` draws a seeded sample and writes results/trust-mutants/mutants.json. It takes an hour
 or two on one core. ``--again FILE`` tests the survivors of an earlier run with the current tests, and keeps the earlier
-results, from before we added tests because of the sample.
+results. Those results are from before we added tests because of the sample.
 
 A mutant is one changed file (tests/trust/mutations.py) in a copy of the tree. Its tests are those that reach the
 changed statement. We find them in a run under coverage with one context for each test. The test file that covers most
@@ -226,7 +226,7 @@ def around(change: Change) -> list[range]:
 
 
 def tests_of(work: Path, change: Change) -> dict[str, dict[str, float]]:
-    """{test file: {test: seconds}} of the tests that reach the changed statement, or else its function, or the file."""
+    """{test file: {test: seconds}} of tests that reach the changed statement or else its function, or else its file."""
     lines, times = reached(work)
     here = lines.get(change.file, {})
     for some in around(change):
@@ -296,7 +296,7 @@ def worker_tree(work: Path) -> Path:
 
 
 def control(work: Path, records: list[dict]) -> list[str]:
-    """The tests that failed on a mutant and also fail on the unchanged tree. This list should be empty."""
+    """The test files that failed on a mutant and also fail on the unchanged tree. This list should be empty."""
     _, times = reached(work)
     killers = {r["killed"] for r in records if r["killed"] in times}
     wrong = []
@@ -374,7 +374,7 @@ def try_all(work: Path, changes: list[Change], jobs: int):
 
 
 def use(work: Path, changes: list[Change]):
-    """Set what `noticed_there` uses, in each process. The process inherits a change, because we cannot send it."""
+    """Set what `noticed_there` uses, in each process. A process inherits the changes, because we cannot send them."""
     global HERE
     HERE = work, changes
 

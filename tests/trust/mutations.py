@@ -29,7 +29,7 @@ class Change:
 
 
 def prose(node) -> bool:
-    """Whether a string is prose for a reader, so that it has a blank in it."""
+    """Whether a string is prose for a reader, which means that it contains a blank."""
     import libcst as cst
 
     strings = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)

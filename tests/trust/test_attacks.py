@@ -71,7 +71,7 @@ def one_weight(x, y, rule, **settings):
 def test_a_weight_below_the_normal_floats_is_none():
     """A clip factor below the normal floats counts as 0.
 
-    Rounded, it could almost double a record's bound C / m or L.
+    If it were rounded, it could almost double a record's bound C / m or L.
     """
     assert one_weight(1e19, -1, dp_sgd, C=1e-15, m=1.4e11, sigma=0.0) <= 1e-15 / 1.4e11
     assert one_weight(1e18, -1, shuffled_sgd, L=7.1e-28, sigma=0.0) <= 7.1e-28

@@ -30,7 +30,10 @@ def every_line(file):
 
 
 def test_a_sample_has_its_size_and_of_each_file_a_share():
-    """A sample has 520 and 120 changes, a tenth of each file by largest remainders; another seed draws others."""
+    """A tenth of the sample has 52 and 12 changes, and another seed draws other changes.
+
+    Each file has its share of the sample, by largest remainders.
+    """
     proposed = {"plain": every_line, "kernels": every_line}
     totals, sample = draw(1, 0.1, proposed)
     assert totals == {file: len(every_line(file)) for file in totals if every_line(file)}

@@ -1,7 +1,7 @@
-"""Records whose pass leaves the range of floats change a rule's result by at most the stated sensitivity.
+"""If a record's pass leaves the range of floats, a rule's result still moves by at most the stated sensitivity.
 
-Such a pass has NaN, infinity or squares that vanish. The tests include every rule of nfa.rules whose mechanism states a
-sensitivity, so a new rule needs no line here. The oracle is the stated sensitivity alone.
+Such a pass has NaN, infinity or squares that vanish. The tests include every rule of nfa.rules with a mechanism that
+states a sensitivity, so a new rule needs no line here. The oracle is the stated sensitivity alone.
 """
 
 import numpy as np
@@ -89,7 +89,7 @@ def known(name, net, B):
 
 
 def also(name):
-    """The arguments for a rule's kernels or carried signal, if its name in these tests says so."""
+    """The arguments for a rule's kernels or carried signal, if its name in these tests includes one of them."""
     if not name.endswith(BY_KERNELS):
         return CARRYING.get(name, {})
     kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
@@ -156,14 +156,14 @@ def judge(name, net, B, x, y, *, told=""):
 
 
 def overflowing(dtype):
-    """A number whose square overflows the dtype, and one near its largest."""
+    """A number with a square that overflows the dtype, and a number near the largest of the dtype."""
     return (dtype(1e25), dtype(3e38)) if dtype is np.float32 else (dtype(1e200), dtype(1e308))
 
 
 @RULES
 @DTYPES
 def test_squares_of_dz_overflow_where_h_is_zero(name, dtype):
-    """Squares of dz overflow where h is 0, and inf times 0 is NaN, which no comparison finds larger than a bound."""
+    """Squares of dz overflow where h is 0. Then inf times 0 is NaN, and no comparison finds NaN larger than a bound."""
     net, B, x, y = made("one linear layer", dtype)
     for huge in overflowing(dtype):
         x[1], y[1] = 0, huge
@@ -219,7 +219,7 @@ def test_squares_of_dz_vanish_where_h_is_huge(name, dtype, monkeypatch):
 def test_positions_of_a_convolution_cancel(name, dtype, kept, monkeypatch):
     """a, b and -(a + b) at three positions cancel in the norm, but not if each is multiplied by its own factor.
 
-    The layer above sends them back. Its input is 0, so its own gradient is ordinary and is clipped.
+    The layer above propagates these values back. Its input is 0, so its own gradient is ordinary and is clipped.
     """
     if not kept:
         monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 0)

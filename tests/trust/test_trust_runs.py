@@ -1,6 +1,6 @@
 """Interrupted runs: kills, SIGTERM, two processes in one folder, a full disk, a read-only folder, missing data.
 
-Each leaves a message of one sentence, the finished files, and no incomplete file.
+Each interruption leaves a message of one sentence, the finished files, and no incomplete file.
 """
 
 import errno
@@ -61,7 +61,7 @@ def test_killed_at_random_moments_and_resumed_it_is_the_table_left_alone():
 def test_killed_many_times(n, jobs, epochs):
     counts = kills(n, seed=jobs, jobs=jobs, epochs=epochs)
     assert counts["kills"] == n
-    # The search finds running processes. Workers have the usual ten seconds between checkpoints, and finish earlier.
+    # With one process, a kill often leaves a checkpoint. Workers save one only every ten seconds, and finish earlier.
     assert counts["with a checkpoint"] > n / 10 or jobs > 1
     assert counts["differ"] == 0
 
@@ -301,7 +301,7 @@ def test_a_second_reproduce_in_the_folder_is_refused(tiny, tmp_path):
 
 @contextmanager
 def mounted(folder, options):
-    """A small separate file system; False if this user may not mount it."""
+    """Mount a small separate file system. Yields False if this user may not mount it."""
     folder.mkdir()
     try:
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], capture_output=True)

@@ -5,8 +5,8 @@ To compute a number again, type in the root of the checkout::
     python -m tests.trust.trust_runs kills --out results/trust-runs/kills.json
     python -m tests.trust.trust_runs workers --out results/trust-runs/workers.json
 
-``python -m tests.trust.trust_runs child ...`` is `nfa ...` with small tables instead of a paper's. They take seconds,
-so the tests also have a process to kill.
+``python -m tests.trust.trust_runs child ...`` is `nfa ...` with small tables instead of a paper's. These tables take
+seconds, so a test can start such a process and kill it.
 """
 
 import argparse
@@ -147,10 +147,10 @@ def whole(folder):
 def kills(n, seed=0, jobs=1, epochs=150):
     """Kill the tiny table n times at random moments, continue each time, and compare with an undisturbed run.
 
-    The signal is SIGKILL. A moment is uniform over the time that a process has needed to finish. The result has several
-    counts. The first two are kills and rounds, because a finished table is begun again in another folder. Others are
-    the kills that left a checkpoint and those that left finished cells. The last is the number of the rounds' records
-    that differ from those of the undisturbed run.
+    The signal is SIGKILL. A moment is uniform over the time of the undisturbed run. A finished table begins again in
+    another folder, which is the next round. The result counts the kills, the rounds, the kills that left a checkpoint,
+    and the kills that left finished cells. It also counts the records of all rounds, and the files that differ from
+    those of the undisturbed run.
     """
     from tests.experiments.tiny_runs import write_data
 

@@ -1,7 +1,7 @@
 """An audit of the sound DP-ULR rule, and of the same rule if Equation 8 sets its internal noise from the batch.
 
-`nfa.rules.dp_ulr_sound` clips jointly and adds noise to the sum. It needs internal noise that is public. Here the rule
-itself runs on Poisson batches, with public noise and with the controller's noise, on add-remove neighbours.
+`nfa.rules.dp_ulr_sound` clips jointly and adds noise to the sum. The size of its internal noise must be public. Here
+the rule itself runs on Poisson batches of add-remove neighbours, with public noise and with the controller's noise.
 """
 
 import math
@@ -24,9 +24,9 @@ SIGMA_0, C, Q, K = 4.0, 1.0, 0.2, 25
 OTHERS = 1000
 SLOPE = 0.5  # derivative of the others' loss: noise of std 0.7 hardly changes it, but noise of std 50 hides it
 LOUD = 1000.0  # the target's loss relative to that of the others
-# Records (a, b) have the loss a + b sin(z / 2). The last record is in D' alone.
+# Records (a, b) have the loss a + b sin(z / 2). The last record is only in D'.
 CROWD = np.array([(1.0, 0.9)] * OTHERS + [(LOUD, 0.0)])  # many records that move the bias together, and one large loss
-ALONE = np.array([(1.0, 100.0)])  # one record with a gradient far above C and no others: the worst neighbours
+ALONE = np.array([(1.0, 100.0)])  # only one record, with a gradient norm far above C: the worst neighbours
 SIGMA = math.sqrt(Q * OTHERS / K) / (C * SIGMA_0)  # public: Equation 8 for qN examples with loss 1
 
 
@@ -42,7 +42,7 @@ wave = Loss("wave", identity.phi, _wave, _wave_error)
 
 
 def with_controller(net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Generator) -> tuple[list, list]:
-    r"""`dp_ulr_sound` with the internal noise of Equation 8. It is unsound, because the noise depends on the batch.
+    r"""`dp_ulr_sound` with the internal noise of Equation 8. This is unsound, because the noise depends on the batch.
 
     .. math:: \sigma^2 = \frac{\sum_i \ell_i^2}{K C^2 \sigma_0^2}
 
@@ -58,30 +58,31 @@ with_public_noise = partial(dp_ulr_sound, sigma=SIGMA, sigma_0=SIGMA_0, C=C, K=K
 
 
 def unit() -> Net:
-    """One unit with the loss above and parameters 0. With inputs 0, it learns only its bias, whose Jacobian is 1."""
+    """One unit with the loss above and parameters 0. With inputs 0, it learns only its bias, which has Jacobian 1."""
     net = Net((1,), [(Dense(1),)], loss=wave, rng=np.random.default_rng(0))
     net.W[1][:], net.b[1][:] = 0, 0
     return net
 
 
 def bias(rule: Callable, net: Net, records: np.ndarray, world: int, rng: np.random.Generator) -> float:
-    """The sum's bias, q N times the released one, for one Poisson batch. The last record exists only in world 1."""
+    """The bias of the sum, q N times the released bias, for one Poisson batch. The last record is only in world 1."""
     y = records[np.flatnonzero(rng.random(len(records) - 1 + world) < Q)]
     _, db = rule(net, np.zeros((len(y), 1)), y, rng=rng)
     return Q * OTHERS * db[1].item()
 
 
 def play_crowd(rule: Callable, settings: AuditOptions, *, trials: tuple[int, int], stream: int) -> GameResult:
-    """A game on the large loss. Without it, the sum is near 85. With it, the controller's noise hides the others.
+    """A game on the record with the large loss.
 
-    The threshold is half of 85.
+    Without this record, the sum is near 85. With it, the controller's noise hides the other records. The threshold is
+    half of 85.
     """
     half = 0.5 * 0.9 * SLOPE * Q * OTHERS * math.exp(-((SLOPE * SIGMA) ** 2) / 2)
     return _play("the loud record", rule, CROWD, -half, -1, settings, trials, stream)
 
 
 def play_alone(settings: AuditOptions, *, trials: tuple[int, int], stream: int) -> GameResult:
-    """A game on the worst neighbours of the sound rule, with the best threshold for 20,000 runs in each world."""
+    """A game on the worst neighbours of the sound rule. Its threshold is the best one for 20,000 runs in each world."""
     return _play("one record", with_public_noise, ALONE, 3.5, 1, settings, trials, stream)
 
 
@@ -119,7 +120,7 @@ def one_step(*, delta: float, q: float = Q, sigma_0: float = SIGMA_0) -> float:
         there = (1 - q - grow) * ndtr(-t / sigma_0) + q * ndtr((1 - t) / sigma_0)
         if 1 / grow <= 1 - q:
             return there
-        s = 0.5 + sigma_0**2 * math.log((1 / grow - 1 + q) / q)  # below s, the law without it is larger
+        s = 0.5 + sigma_0**2 * math.log((1 / grow - 1 + q) / q)  # below s, the law without the record is larger
         return max(there, (1 - grow * (1 - q)) * ndtr(s / sigma_0) - grow * q * ndtr((s - 1) / sigma_0))
 
     if spent(1e-9) <= delta:

@@ -1,8 +1,8 @@
-"""The audit of Theorem 2 of "Forward Learning with Differential Privacy": what one step of Algorithm 1 really costs.
+"""The audit of Theorem 2 of "Forward Learning with Differential Privacy": the true epsilon of a step of Algorithm 1.
 
-Theorem 2 gives the step the privacy of a sampled Gaussian with noise multiplier sigma_0. On three pairs of neighbours
-the step costs more, for three different reasons (`nfa.papers.dpulr2024.audit_worlds`). The last part runs the sound
-rule with the same controller (`nfa.papers.dpulr2024.audit_public_noise`).
+By Theorem 2, a step is as private as a sampled Gaussian with noise multiplier sigma_0. On three pairs of neighbours,
+the true epsilon is larger, for three different reasons (`nfa.papers.dpulr2024.audit_worlds`). The last part runs the
+sound rule, with public noise and with the same controller (`nfa.papers.dpulr2024.audit_public_noise`).
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from nfa.papers.dpulr2024.audit_worlds import SIGMA_0, C, Clipping, ExtraNoise, 
 from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon
 
 NAME = "dpulr2024:thm2"
-TRIALS = 4_000_000  # runs of Audit 1 without the target; the others are fewer, because they are slower
+TRIALS = 4_000_000  # runs of Audit 1 without the target; all other runs are slower, so their numbers are smaller
 TAU, OTHER_TAUS = 0.7, (0.5, 0.65)  # thresholds of Audit 1
 OUTPUTS = (4, 8, 16, 32, 128)  # numbers of outputs in Audit 2; the paper's first layer has 128
 SHARES = (0.01, 0.1, 0.25, 0.5)
@@ -48,7 +48,7 @@ def game(
     batch: int,
     stream: int,
 ) -> GameResult:
-    """Play on one of the pairs, with at most ``most`` runs in the two worlds, fewer if the settings ask for fewer."""
+    """Play on one of the pairs, with at most ``most`` runs in the two worlds, or fewer if the settings ask for it."""
     return play(
         runs,
         lambda scores: scores,
@@ -64,7 +64,7 @@ def game(
 
 
 def audit(settings: AuditOptions) -> Report:
-    """Three audits of Algorithm 1, and one of the sound rule. The headline is the first.
+    """Three audits of Algorithm 1, and one audit of the sound rule. The headline is the result of Audit 1.
 
     Source: [dpulr2024:thm2]
     """
@@ -181,7 +181,7 @@ def _small(settings: AuditOptions) -> tuple[Part, dict]:
 
 
 def _multipliers(case: Clipping, settings: AuditOptions) -> tuple[Part, dict]:
-    """When the claim is approximately right."""
+    """The effective noise multiplier for several gradient norms: when the claim is approximately right."""
     rng = Streams(settings.seed)("noise", 3)
     shown = {G: case.multiplier(G, rng) for G in GRADIENTS}
     part = Part(

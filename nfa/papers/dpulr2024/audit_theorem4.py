@@ -1,9 +1,9 @@
 """The audit of Theorem 4 of "Forward Learning with Differential Privacy", in closed form: no runs, no randomness.
 
 In Theorem 4, as we reconstruct it, the release is a sum of independent Gaussians over the batch, f(d) ~ N(nu_d,
-Sigma_d). Here |nu_d| <= 1, and every batch's covariance is at least sigma^2 I. The theorem gives it the bound of
-Theorem 1. If a record x is added, the proof moves the law of a batch by nu_x, and so omits Sigma_x. Nothing bounds
-Sigma_x.
+Sigma_d). Here |nu_d| <= 1, and every batch's covariance is at least sigma^2 I. The theorem states the bound of Theorem
+1 for this release. If a record x is added, the proof only moves the law of a batch by nu_x, so it omits Sigma_x. But
+Sigma_x has no upper bound.
 """
 
 import math
@@ -32,7 +32,7 @@ def family(variance: float) -> tuple[Mixture, Mixture]:
 
     Parameters
     ----------
-    variance : float >= 16/5, of x; a batch of N_B = 5 then has at least 16 = sigma^2, with or without x
+    variance : float >= 16/5, of x. The variance of a batch of N_B = 5 is then at least 16 = sigma^2, with or without x
 
     Returns
     -------
@@ -105,7 +105,7 @@ def divergences(f0: Mixture, f1: Mixture, alpha: float = ALPHA) -> tuple[float, 
 
 
 def area(f0: Mixture, f1: Mixture) -> float:
-    """AUC of |v|: the probability that it is larger under f1 than under f0."""
+    """AUC of |v|: the probability that |v| is larger under f1 than under f0."""
     density = log_density(f0)
 
     def integrand(t: float) -> float:

@@ -1,10 +1,11 @@
 """Neighbours that Algorithm 1 of "Forward Learning with Differential Privacy" fails to protect.
 
-There are three pairs D, D' = D + one example, the target. Theorem 2 covers each: one step, a sampling rate of 1/5,
-sigma_0 = 4, N_B at most q N, and Equation 8 with equality. In the second pair, the equation has no solution, and the
-paper's remedy takes its place. For each pair, `rule` runs `nfa.rules.dp_ulr` itself on batches of
-`nfa.sampling.PoissonRejection`, and `law` draws from the same law without its loops. Both give scores that are high in
-favour of D'. The scores are computed from the sum over the batch, which is N_B times the released direction.
+There are three pairs of D and D' = D + one example, the target. Theorem 2 covers each pair: one step, a sampling rate
+of 1/5, sigma_0 = 4, N_B at most q N, and Equation 8 with equality. In the second pair, the equation has no solution,
+and the paper's remedy takes its place. `rule` runs `nfa.rules.dp_ulr` itself on batches of
+`nfa.sampling.PoissonRejection`. In the first and third pair, `law` draws from the same law without the rule's loops.
+Both return scores. A high score favours D'. We compute the scores from the sum over the batch, which is N_B times the
+released direction.
 """
 
 import math
@@ -36,7 +37,7 @@ def _logistic_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (-y[:, 0] * y[:, 1] * expit(-y[:, 1] * z[:, 0]))[:, None]
 
 
-# w log(1 + exp(-s z)) with y = (w, s) is the logistic loss with a weight. At s = 0 it is w log 2 for every z.
+# w log(1 + exp(-s z)) with y = (w, s) is the logistic loss with a weight. At s = 0 the loss is w log 2 for every z.
 weighted_logistic = Loss("weighted-logistic", expit, _logistic, _logistic_error)
 
 
@@ -44,7 +45,7 @@ weighted_logistic = Loss("weighted-logistic", expit, _logistic, _logistic_error)
 class Clipping:
     """Audit 1: the controller bounds the noise of the estimates, but then Algorithm 1 clips them.
 
-    The noise is on the parameters of one logistic unit, whose Jacobian is the identity. N examples have inputs 0 and
+    The noise is on the parameters of one logistic unit, so the Jacobian is the identity. N examples have inputs 0 and
     the loss log 2. The target has the input R e_1 and the loss log(1 + exp(-z)). All parameters are 0.
 
     Parameters
@@ -64,10 +65,10 @@ class Clipping:
     def law(self, world: int, rng: np.random.Generator, n: int) -> np.ndarray:
         """Minus the sum's component along the target's [h; 1], in n runs.
 
-        The function uses exact shortcuts. An example with constant loss has an isotropic normal estimate of variance (C
-        sigma_0)^2 over the batch size. Of this estimate it draws one coordinate and the norm of the rest. The target's
-        loss depends on [h; 1] alone. The component along it comes from K losses, the norm of the rest from their
-        squares.
+        The function uses exact shortcuts. An example with constant loss has an isotropic normal estimate. Its variance
+        is (C sigma_0)^2 over the batch size. We draw only one coordinate of this estimate and the norm of the rest. The
+        target's loss depends only on the noise along [h; 1]. We compute the component along [h; 1] from K losses, and
+        the norm of the rest from the squares of these losses.
         """
         others, there = accepted(world, rng, n, N=self.N, N_B=self.N_B)
         size = others + there
@@ -106,8 +107,8 @@ class Clipping:
 
         .. math:: \sum_n P(n) \, e^{-\tau^2 d / (2 n C^2)}
 
-        The reason: a direction that is uniform on the sphere has coordinates with E exp(t u) <= exp(t^2 / (2 d)). A
-        clipped isotropic estimate is such a direction times a norm of at most C.
+        The proof uses that each coordinate u of a uniform direction on the sphere satisfies E exp(t u) <= exp(t^2 /
+        (2 d)). A clipped isotropic estimate is such a direction times a norm of at most C.
         """
         size = np.arange(self.N_B, self.N + 1)
         chance = stats.binom.pmf(size, self.N, Q)
@@ -116,8 +117,8 @@ class Clipping:
     def multiplier(self, G: float, rng: np.random.Generator, n: int = 100_000) -> float:
         """Std of the others' sum over the shift from a target with a gradient of norm G, as K goes to infinity.
 
-        The batch has N_B others. The noise of the target's estimate is then that of the others. Its mean is estimated
-        from n pairs of draws g and -g.
+        The batch has N_B others. The noise of the target's estimate then equals the noise of each other estimate. We
+        estimate the mean of the target's clipped estimate from n pairs of samples g and -g.
         """
         variance = (SIGMA_0 * C) ** 2 / (self.N_B + 1)  # of every coordinate, before the clip
         noise, rest2 = math.sqrt(variance) * rng.standard_normal(n), variance * rng.chisquare(self.d - 1, n)
@@ -127,16 +128,16 @@ class Clipping:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraNoise:
-    """Audit 2: the rule omits extra noise on the sum where one example's own noise, before the clip, is large.
+    """Audit 2: the rule adds no extra noise in directions in which an example's own noise before the clip is large.
 
     A dense layer with two inputs and m outputs has the softmax loss at parameters 0. N examples have the input e_1. The
-    target has R e_2 - e_1, so its [h; 1] is orthogonal to theirs.
+    target has the input R e_2 - e_1, so its [h; 1] is orthogonal to the [h; 1] of the others.
 
     Parameters
     ----------
     m : int >= 2, number of outputs
     K : int >= 1
-    sigma : float > 0, standard deviation of the noise on the pre-activations, which can be chosen freely
+    sigma : float > 0, standard deviation of the noise on the pre-activations, which is a free choice
     R : float > 0, large enough that the target's own noise, before the clip, is above the controller's goal
     N, N_B : ints
     """
@@ -168,13 +169,14 @@ class ExtraNoise:
         Parameters
         ----------
         delta : float in [0, 1)
-        share : float in [0, 1), the share of the extra noise that stays in the target's direction; 0 if its own noise
-            is above the goal
+        share : float in [0, 1), the share of the extra noise that stays in the target's direction; 0 if the target's
+            own noise is above the goal
 
         Notes
         -----
         Without the target, the sum along its [h; 1] is N(0, (sigma_0 C)^2 I_m), because no other example contributes
-        to it. With the target in the batch, it is a vector of norm at most C, plus the share of the noise that stays.
+        to it. With the target in the batch, this sum is a vector of norm at most C plus the share of the noise that
+        stays.
         """
         q1 = inclusion_probability(q=Q, N_B=self.N_B, N=self.N)
         if q1 <= delta:
@@ -191,10 +193,11 @@ class ExtraNoise:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Audit 3: the controller reads the losses of the batch, and lowers the noise of all examples if one is large.
+    """Audit 3: the controller reads the losses of the batch. One large loss changes the estimates of all examples.
 
-    The noise is on the parameters of one unit with inputs 0. The losses do not depend on the parameters: log 2 each,
-    and ratio log 2 for the target. The estimates are then isotropic normals for every K.
+    The noise is on the parameters of one unit with inputs 0. The losses do not depend on the parameters. The target has
+    the loss ratio log 2, and each other example has the loss log 2. The estimates are then isotropic normals for every
+    K. A large loss raises the internal noise, so the estimates of the other examples become smaller.
 
     Parameters
     ----------
@@ -209,7 +212,7 @@ class Reading:
     N_B: int = 200
 
     def law(self, world: int, rng: np.random.Generator, n: int) -> np.ndarray:
-        """Minus the norm of the sum, in n runs, by a shortcut that omits only the rule's own loops."""
+        """Minus the norm of the sum, in n runs, drawn from the exact law without the rule's loops."""
         scores = np.empty(n)
         for start in range(0, n, at_once := max(1, ROWS // (self.N * self.d))):
             part = scores[start : start + at_once]

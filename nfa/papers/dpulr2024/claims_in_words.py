@@ -1,4 +1,4 @@
-"""What the paper says in words of DP-ULR beside DP-SGD, held against runs, seed by seed (`nfa.papers.paired`)."""
+"""The paper's claims in words about DP-ULR and DP-SGD, compared with runs, paired by seed (`nfa.papers.paired`)."""
 
 import statistics
 
@@ -7,7 +7,7 @@ from nfa.experiments.report import markdown_table
 from nfa.papers.dpulr2024.runs import METHODS, PRIVATE_AS_PRINTED, TOML
 from nfa.papers.paired import BySeed, Difference, brief, by_seed, intervals, paired
 
-BASE = "DP-SGD"  # what the others are held against
+BASE = "DP-SGD"  # the rule with which the others are compared
 RULES = {PRIVATE_AS_PRINTED: "DP-ULR as printed", "corrected DP-ULR": "corrected DP-ULR"}
 SAID = {
     "table1": '"DP-ULR outperforms DP-SGD with the large batch, underperforms with the small batch"',
@@ -19,12 +19,12 @@ SAID = {
     ' DP-SGD in terms of both accuracy and privacy cost"',
 }
 
-Place = tuple[str, ...]  # batch, model ("" where there is one), reading, sigma_0
+Place = tuple[str, ...]  # batch, model ("" if the item has only one), reading, sigma_0
 PLACE = ("batch", "model", "reading", "sigma_0")
 
 
 def accuracies(runs: Trained) -> dict[Place, dict[str, BySeed]]:
-    """The final accuracies in percent, by place and rule; that of ULR, which has no noise, at every sigma_0."""
+    """The final accuracies in percent, by place and rule. ULR has no noise, so its accuracy is at every sigma_0."""
     found: dict[Place, dict[str, BySeed]] = {}
     plain: dict[Place, BySeed] = {}
     for (*place, rule), accuracy in by_seed(runs, (*PLACE, "rule")).items():
@@ -36,7 +36,7 @@ def accuracies(runs: Trained) -> dict[Place, dict[str, BySeed]]:
 
 
 def leads(runs: Trained, rule: str, over: str = BASE) -> dict[Place, Difference]:
-    """Points by which a rule is ahead of another in the same batches, under the same reading, at the same sigma_0.
+    """Points by which a rule is more accurate than another with the same batch size, reading and sigma_0.
 
     Source: [dpulr2024:table1] [dpulr2024:tableC1]
     """
@@ -45,7 +45,7 @@ def leads(runs: Trained, rule: str, over: str = BASE) -> dict[Place, Difference]
 
 
 def later(runs: Trained) -> dict[tuple[str, ...], Difference]:
-    """Points gained from the middle epoch to the last, by batch, sigma_0 and rule; below 0 where accuracy degrades.
+    """Points gained from the middle epoch to the last, by batch, sigma_0 and rule; negative if the accuracy falls.
 
     Source: [dpulr2024:fig3]
     """
@@ -59,11 +59,11 @@ def later(runs: Trained) -> dict[tuple[str, ...], Difference]:
 
 
 def beside_dp_sgd(runs: Trained, first: str) -> list[str]:
-    """Every place's accuracies, and who is ahead of DP-SGD there, as lines of Markdown; none without both.
+    """The accuracies of every place with a form of DP-ULR, and the differences to DP-SGD, as lines of Markdown.
 
     Parameters
     ----------
-    first : the reading beside which DP-SGD with Adam is shown
+    first : the reading whose lines also show DP-SGD with Adam
     """
     found = accuracies(runs)
     lines: list[str] = []
@@ -95,7 +95,7 @@ def beside_dp_sgd(runs: Trained, first: str) -> list[str]:
 
 
 def adam_beside_sgd(runs: Trained, first: str) -> list[str]:
-    """DP-SGD by both optimizers, where a reading has Adam; a line of Markdown."""
+    """The accuracy of DP-SGD with both optimizers, if the runs have the reading with Adam, as lines of Markdown."""
     found = accuracies(runs)
     told = []
     for (batch, model, reading, sigma_0), own in found.items():
@@ -113,7 +113,7 @@ def adam_beside_sgd(runs: Trained, first: str) -> list[str]:
 
 
 def by_size(runs: Trained) -> list[str]:
-    """The methods by size of the MLP, and who is ahead of DP-SGD, as a table in Markdown."""
+    """The accuracy of the methods by size of the MLP, and the differences to DP-SGD, as a table in Markdown."""
     ahead = {rule: leads(runs, rule) for rule in RULES}
     table = []
     for place, own in accuracies(runs).items():
@@ -134,7 +134,7 @@ def by_size(runs: Trained) -> list[str]:
 
 
 def convergence(runs: Trained) -> list[str]:
-    """What accuracy does in the second half of the epochs, and who is ahead at the end; as Markdown."""
+    """The final accuracies, the gains in the second half of the epochs, and the differences to DP-SGD, as Markdown."""
     gained, ahead, lines, shown = later(runs), {rule: leads(runs, rule) for rule in RULES}, [], []
     for place, own in accuracies(runs).items():
         batch, _, _, sigma_0 = place
@@ -160,12 +160,12 @@ def convergence(runs: Trained) -> list[str]:
 
 
 def caption(item: str, runs: Trained) -> list[str]:
-    """What stands below the picture of an item: what the paper says of it, and what these runs show.
+    """The text below the picture of an item: the paper's claim, and the result of these runs.
 
     Parameters
     ----------
     item : "table1", "tableC1", "fig3" or "fig4"
-    runs : those that the picture shows
+    runs : the runs that the picture shows
     """
     _, record = runs[0]
     of = TOML["table1" if item == "fig3" else item]["setting"].get("epochs")
@@ -179,7 +179,7 @@ def caption(item: str, runs: Trained) -> list[str]:
 
 
 def _of_settings(runs: Trained) -> list[str]:
-    """In how many batches and noises each rule is more accurate than DP-SGD, in the mean over the seeds."""
+    """For each rule, the number of settings in which it is more accurate than DP-SGD in the mean over the seeds."""
     told = []
     for rule, name in RULES.items():
         if every := leads(runs, rule).values():

@@ -1,7 +1,7 @@
 """Figure 2 of "Forward Learning with Differential Privacy" (2024): the term that rejection adds to Theorem 1's bound.
 
-`FIG2` computes it for several rates, because the paper does not state the rate of the figure. numbers.toml has the
-paper's numbers.
+`FIG2` computes this term for several rates, because the paper does not state the rate of the figure. numbers.toml has
+the paper's numbers.
 """
 
 import math
@@ -33,7 +33,7 @@ def ratio(rate: str, N: int, N_B: int) -> float:
 
 
 def largest_threshold(rate: str, N: int) -> int:
-    """The largest N_B below q N whose ratio is below 10^-3; 0 if there is none. The ratio grows with N_B.
+    """The largest N_B, at most q N, with a ratio below 10^-3; 0 if there is none. The ratio grows with N_B.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def largest_threshold(rate: str, N: int) -> int:
 
 
 def row(rate: str, N: int, N_B: int) -> dict[str, Any]:
-    """One value, compared with the text: below 10^-3 if N >= 1,000 and N_B is slightly less than q N."""
+    """One value, compared with the text: the ratio is below 10^-3 if N >= 1,000 and N_B is slightly less than q N."""
     mean = Fraction(rate) * N
     ours, share = ratio(rate, N, N_B), float(N_B / mean)
     if N_B >= mean:
@@ -115,7 +115,7 @@ def fig2_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def fig2_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """How to read the table and the picture, where the claim holds, and how to check it, as lines of Markdown."""
+    """Sections that explain how to read and check the table, and where the claim holds, as lines of Markdown."""
     table = []
     for rate in _FIG2["rates"]:
         entry = {"q": rate}
@@ -142,7 +142,7 @@ def fig2_notes(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def grid(rate: str, most: int, points: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sizes N, shares of q N in (0, 1], and the ratios at the nearest whole N_B >= 1, of shape (shares, sizes)."""
+    """Sizes N, shares of q N in (0, 1], and the array (shares, sizes) of the ratios at the nearest whole N_B >= 1."""
     q = float(Fraction(rate))
     sizes = np.unique(np.geomspace(max(100, 4 / q), most, points).round().astype(int))
     shares = np.linspace(0.02, 1, points)

@@ -1,7 +1,8 @@
 """Figure 3 of "Forward Learning with Differential Privacy" (2024): accuracy and epsilon over the epochs.
 
-The runs are those of Table 1. The paper gives DP-ULR the epsilon of its Theorem 2, and DP-SGD a closed form. We also
-compute the epsilons of other accountants for the same settings. Settings and readings are in numbers.toml.
+The runs are runs of Table 1. The paper computes the epsilon of DP-ULR by its Theorem 2, and the epsilon of DP-SGD by a
+closed form. We also compute the epsilons of other accountants for the same settings. Settings and readings are in
+numbers.toml.
 """
 
 import math
@@ -31,7 +32,7 @@ ORDERS = np.unique(np.concatenate([np.arange(2, 65), np.geomspace(64, 4096, 200)
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs at a scale, with the settings and names of Table 1's.
+    """The runs at a scale, with the settings and names of the runs of Table 1.
 
     Source: [dpulr2024:fig3]
     """
@@ -47,7 +48,7 @@ def steps(batch: int, epochs: int) -> int:
 
 
 def theorem_2(share: float, batch: int, sigma_0: float, epochs: int) -> float | None:
-    """The claim of Theorem 2 for an N_B that is a share of q N; None below sigma_0 = 4, which it does not cover."""
+    """The epsilon of Theorem 2 for an N_B that is a share of q N; None for sigma_0 < 4, which it does not cover."""
     if sigma_0 < _TABLE1["covered"]:
         return None
     drawn = {"T": steps(batch, epochs), "q": batch / N, "N_B": round(share * batch), "N_bar": N}
@@ -84,20 +85,20 @@ def _curve(batch: int, sigma_0: float) -> np.ndarray:
 
 
 def renyi(batch: int, sigma_0: float, epochs: int) -> float:
-    """Epsilon for Poisson batches of a Gaussian mechanism: its exact Renyi curve at integer orders and canonne2020."""
+    """Epsilon of a Gaussian mechanism on Poisson batches, by its exact curve at integer orders and canonne2020."""
     spent_in_all = steps(batch, epochs) * _curve(batch, sigma_0)
     return to_dp(ORDERS, spent_in_all, delta=DELTA, conversion="canonne2020")[0]
 
 
 def exact(batch: int, sigma_0: float, epochs: int) -> float | None:
-    """The same epsilon, nearly exact and rounded up, from a sum of privacy losses; None if nobody has computed it."""
+    """The same epsilon, nearly exact and rounded up, from a sum of privacy losses; None if it is not tabulated."""
     if epochs not in _FIG3["epochs_exact"]:
         return None
     return _FIG3["exact"][str(batch)][SIGMA_0.index(f"{sigma_0:g}")][_FIG3["epochs_exact"].index(epochs)]
 
 
 def shuffled(batch: int, sigma_0: float, epochs: int) -> float:
-    """Epsilon for shuffled epochs. Each uses a record once for every batch size, as one full Gaussian release."""
+    """Epsilon for shuffled epochs. For every batch size, an epoch uses a record once, in one full Gaussian release."""
     return epsilon_gaussian(delta=DELTA, noise_multiplier=sigma_0 / math.sqrt(epochs))
 
 
@@ -112,7 +113,9 @@ ACCOUNTANTS: dict[str, Callable[[int, float, int], float | None]] = {
 
 
 def epsilons(batch: int, sigma_0: str, epochs: int = EPOCHS) -> dict[str, float | None]:
-    """Epsilon at 1e-5 by each of `ACCOUNTANTS` for Gaussian steps of multiplier sigma_0; None where it has no value.
+    """Epsilon at delta = 1e-5 by each of `ACCOUNTANTS` for Gaussian steps with multiplier sigma_0.
+
+    An accountant that does not cover the steps has None.
 
     Source: [dpulr2024:fig3]
     """
@@ -120,7 +123,7 @@ def epsilons(batch: int, sigma_0: str, epochs: int = EPOCHS) -> dict[str, float 
 
 
 def notes(rows: Rows) -> list[str]:
-    """The epsilons side by side, and the paper's sentences about them, as Markdown."""
+    """A table of the epsilons, and the paper's sentences about them, as Markdown."""
     table = []
     for batch in _TABLE1["batches"]:
         for sigma_0 in SIGMA_0:

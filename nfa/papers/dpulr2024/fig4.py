@@ -1,7 +1,7 @@
 """Figure 4 of "Forward Learning with Differential Privacy" (2024): a small residual network on CIFAR-10.
 
-The paper prints no accuracy for it and leaves many settings open. So this is a small model with the same kind of
-network, data and rules. Settings and readings are in numbers.toml.
+The paper prints no accuracy for this figure and leaves many settings open. So we train a small network of the same
+kind, with the same kind of data and rules. Settings and readings are in numbers.toml.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""Pictures of learning by forward passes: what rejection adds to a bound, and accuracy against noise. To files only."""
+"""Pictures of learning by forward passes: the effect of rejection on a bound, and accuracies. Drawn only to files."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -15,13 +15,13 @@ CLAIM, MEAN = "#D55E00", "black"
 
 
 def ratio_figure(path: Path, grids: dict[str, tuple], lines: dict[str, list[tuple[int, int]]]) -> None:
-    """Contours of the ratio over N and N_B, and over N and the share of q N, a column a rate; a PNG.
+    """Draw contours of the ratio over N and N_B, and over N and N_B / (q N), with a column for each rate, to a PNG.
 
     Parameters
     ----------
     path : file to write
     grids : {rate: (sizes, shares, ratios (shares, sizes))}
-    lines : {rate: list of (N, largest N_B with a ratio below 10^-3, 0 for none)}
+    lines : {rate: list of (N, largest N_B with a ratio below 10^-3, or 0 if there is none)}
     """
     figure = new_figure(
         r"What rejection adds to the bound, over $2 q^2 \alpha / \sigma_0^2$ ($\alpha$ = 1.1, $\sigma_0$ = 4)", 13
@@ -54,7 +54,7 @@ def ratio_figure(path: Path, grids: dict[str, tuple], lines: dict[str, list[tupl
     save_figure(figure, path)
 
 
-LINES: dict[str, dict[str, Any]] = {  # a fixed style a method
+LINES: dict[str, dict[str, Any]] = {  # a fixed style for each method
     "ULR": {"color": "0.45"},
     "DP-ULR printed": {"color": "#CC79A7"},
     "corrected DP-ULR": {"color": "#009E73"},
@@ -73,20 +73,22 @@ def dots_figure(
     title: str,
     caption: Sequence[str],
 ) -> None:
-    """Accuracy against one entry of the rows, a panel a batch size: ours as dots, the paper's hollow diamonds; a PNG.
+    """Draw accuracy over one entry of the rows to a PNG: our values as dots, the paper's as hollow diamonds.
+
+    There is a panel for each batch size.
 
     Parameters
     ----------
     path : file to write
-    rows : of one reading: batch, rule, paper, ours, sd, n, verdict and what `by` names
-    runs : list of (Cell, record), those of the rows
+    rows : rows of one reading, with batch, rule, paper, ours, sd, n, verdict and the entry that `by` names
+    runs : list of (Cell, record), the runs of the rows
     by : "sigma_0" or "model"
-    places : every value of it in the paper, in order
-    below, title : words below the axes and above the whole
-    caption : sentences below it
+    places : every value of this entry in the paper, in order
+    below, title : text below the axes and above the figure
+    caption : sentences below the figure
     """
     batches = list(dict.fromkeys(row["batch"] for row in rows))
-    figure = new_figure(title, max(7.5, 2.6 + 3.4 * len(batches)), runs)  # no narrower than its title
+    figure = new_figure(title, max(7.5, 2.6 + 3.4 * len(batches)), runs)  # at least as wide as its title
     several = ["Bars are one standard deviation over our seeds."]
     part = captioned(figure, [*caption, *(several if any(row["n"] > 1 for row in rows) else [])])
     panels = part.subplots(1, len(batches), sharey=True, squeeze=False)[0]
@@ -103,7 +105,7 @@ def dots_figure(
             axes.plot(x, [row["ours"] for row in own], "o-", **style, markersize=7, linewidth=1.8, label=rule)
             spread = [row["sd"] or 0.0 for row in own]
             axes.errorbar(x, [row["ours"] for row in own], spread, fmt="none", ecolor=style["color"], capsize=4)
-            if rule != "corrected DP-ULR":  # its paper numbers are those of the printed rule
+            if rule != "corrected DP-ULR":  # the row of the printed rule has the paper's numbers
                 told = [row["paper"] for row in own]
                 axes.plot(x, told, "D:", **style, markersize=7, markerfacecolor="white", linewidth=1.0)
         axes.set_xticks(range(len(places)), places)
@@ -138,15 +140,15 @@ def dynamics_figure(
     title: str,
     caption: Sequence[str],
 ) -> None:
-    """Accuracy over the epochs, and below it epsilon by every accountant; columns by sigma_0; a PNG.
+    """Draw accuracy over the epochs, and epsilon by every accountant below, with a column for each sigma_0, to a PNG.
 
     Parameters
     ----------
     path : file to write
     runs : list of (Cell, record), keys with batch, rule and sigma_0
     epsilons : {(batch, sigma_0): {accountant: list of (epoch, epsilon)}}
-    title : of the whole
-    caption : sentences below it
+    title : title of the figure
+    caption : sentences below the figure
     """
     batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
     sigmas = list(dict.fromkeys(cell.key["sigma_0"] for cell, _ in runs))
@@ -185,15 +187,15 @@ def dynamics_figure(
 
 
 def setting_figure(path: Path, runs: Trained, *, title: str, data: str, caption: Sequence[str]) -> None:
-    """Accuracy over the epochs, a panel for each batch size and sigma_0, every method that was run so; a PNG.
+    """Draw the accuracy of every method over the epochs, with a panel for each batch size, to a PNG file.
 
     Parameters
     ----------
     path : file to write
     runs : list of (Cell, record) of one reading, keys with batch, rule and sigma_0
-    title : of the whole
-    data : what was trained on
-    caption : sentences below it
+    title : title of the figure
+    data : name and size of the data
+    caption : sentences below the figure
     """
     batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
     figure = new_figure(title, 1.2 + 3.6 * max(2, len(batches)), runs)
@@ -217,7 +219,7 @@ def setting_figure(path: Path, runs: Trained, *, title: str, data: str, caption:
 
 
 def accuracy_curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
-    """A line for each method, the mean over its seeds with its last value beside it; a band where there are several."""
+    """Draw a line for each method, the mean over its seeds, with its last value. Several seeds also have a band."""
     ends, last = [], 1
     for rule, style in LINES.items():
         if rule in groups:

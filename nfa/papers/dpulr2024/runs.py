@@ -14,7 +14,7 @@ from nfa.experiments.settings import Settings
 
 TOML = tomllib.loads(files("nfa.papers.dpulr2024").joinpath("numbers.toml").read_text(encoding="utf-8"))
 METHODS = tuple(TOML["method"])
-PRIVATE_AS_PRINTED = "DP-ULR printed"  # the method whose guarantee fails
+PRIVATE_AS_PRINTED = "DP-ULR printed"  # its guarantee fails
 
 
 def readings(item: str) -> dict[str, dict[str, Any]]:
@@ -23,16 +23,17 @@ def readings(item: str) -> dict[str, dict[str, Any]]:
 
 
 def cells(item: str, scale: str, seeds: list[int], runs: Sequence[dict[str, Any]] | None = None) -> list[Cell]:
-    """The runs of an item at a scale: every reading, batch size, method, sigma_0 and seed. ULR: once, without noise.
+    """The runs of an item at a scale: every reading, batch size, method, sigma_0 and seed.
 
-    If the scale has "beyond_first_seed", seeds after the first have only the runs with these values.
+    ULR has no noise, so it has no sigma_0. If the scale has "beyond_first_seed", seeds after the first one have only
+    the runs with these values.
 
     Parameters
     ----------
     item : "table1", "tableC1" or "fig4"
     scale : "demo", "small" or "paper"
     seeds : list of ints >= 0
-    runs : the runs, as in numbers.toml; None for those of the scale
+    runs : the runs, as in numbers.toml; None for the runs of the scale
     """
     found, beyond = [], TOML[item]["scale"][scale].get("beyond_first_seed", {})
     for run in TOML[item]["scale"][scale]["runs"] if runs is None else runs:
@@ -65,7 +66,7 @@ def settings(
     sigma_0 : as in the paper; "none" for ULR
     reading : one of `readings`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; runs of one seed share initialisation, and also batches if they are drawn in the same way
+    seed : int >= 0; runs with the same seed share initialisation, and also batches if both sample in the same way
     model : "small", "medium" or "large" in Table C1
     """
     method, chosen, every = TOML["method"][rule], TOML[item]["scale"][scale], readings(item)
@@ -90,7 +91,7 @@ def settings(
 
 
 def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
-    """Why the accuracy of a run cannot be compared with the paper, or an empty text."""
+    """The reasons why the accuracy of a run cannot be compared with the paper, or an empty text."""
     stated, data = TOML[item]["setting"], record["data"]
     why = list(TOML[item].get("why_not", []))
     if run.rule == "ulr" and not why:
@@ -112,7 +113,7 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
 
 
 def main_reading(runs: Trained, first: str) -> tuple[str, Trained]:
-    """The reading that a picture shows, the first or another one that was run, and its runs."""
+    """The reading that a picture shows, and its runs. It is the first reading, or another if the first was not run."""
     reading = min((cell.key["reading"] for cell, _ in runs), key=lambda name: name != first)
     return reading, [(cell, record) for cell, record in runs if cell.key["reading"] == reading]
 
@@ -124,5 +125,5 @@ def trained_on(runs: Trained) -> str:
 
 
 def sound(cell: Cell) -> bool:
-    """Whether a run is of another rule than DP-ULR as printed, which has no guarantee."""
+    """Whether the rule of a run is not DP-ULR as printed, which has no guarantee."""
     return cell.key["rule"] != PRIVATE_AS_PRINTED

@@ -1,4 +1,4 @@
-"""Table 1 of "Forward Learning with Differential Privacy" (2024): ULR, DP-ULR as printed and made sound, and DP-SGD.
+"""Table 1 of "Forward Learning with Differential Privacy" (2024): ULR, DP-ULR as printed and corrected, and DP-SGD.
 
 Settings, readings and the printed numbers are in numbers.toml.
 """
@@ -56,11 +56,11 @@ def paper(key: Mapping[str, str]) -> float | None:
     return None if found is None else found[0]
 
 
-# What the text says about the table
+# The claims of the text about the table
 
 
 def ahead(batch: str) -> list[float]:
-    """Points by which the printed validation accuracy of DP-ULR exceeds DP-SGD's, in the order of `SIGMA_0`.
+    """Points by which the printed validation accuracy of DP-ULR exceeds that of DP-SGD, in the order of `SIGMA_0`.
 
     Source: [dpulr2024:table1] [dpulr2024:claims]
 
@@ -74,7 +74,7 @@ def ahead(batch: str) -> list[float]:
 
 
 def spread(row: str, batch: str) -> float:
-    """The printed validation accuracy at the best sigma_0 minus that at the worst, in points.
+    """The printed validation accuracy at the best sigma_0 minus the accuracy at the worst sigma_0, in points.
 
     Source: [dpulr2024:table1]
 
@@ -127,7 +127,9 @@ def best_less_last(record: Mapping[str, Any]) -> float:
 
 
 def best_of_dp_sgd(runs: Trained) -> list[str]:
-    """DP-SGD's last and best epochs next to the printed accuracy, which may be either, as Markdown.
+    """The accuracy of DP-SGD at the last and the best epoch next to the printed accuracy, as Markdown.
+
+    The printed accuracy may be from either epoch.
 
     Runs that are shorter than the paper's are omitted.
 

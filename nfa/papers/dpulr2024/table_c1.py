@@ -33,7 +33,7 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
 
 
 def printed(key: Mapping[str, str], what: str = "printed") -> tuple[float, float]:
-    """Mean and standard deviation of the validation accuracy that Table C1 prints, in percent; the key is a cell's.
+    """Mean and standard deviation of the validation accuracy that Table C1 prints for a cell, in percent.
 
     The sound rule is compared with the paper's DP-ULR. ``what`` is "printed_training" for the training accuracy.
     """
@@ -45,7 +45,7 @@ printed_training = partial(printed, what="printed_training")
 
 
 def ahead(batch: str) -> list[float]:
-    """Points by which the printed validation accuracy of DP-ULR exceeds DP-SGD's, in the order of `MODELS`.
+    """Points by which the printed validation accuracy of DP-ULR exceeds that of DP-SGD, in the order of `MODELS`.
 
     Source: [dpulr2024:tableC1]
 

@@ -1,9 +1,9 @@
-r"""What "Forward Learning with Differential Privacy" proves and what it claims: batches with rejection, and DP-ULR.
+r"""The theorems of "Forward Learning with Differential Privacy" on batches with rejection, and its claims on DP-ULR.
 
-The letters are those of the paper. N_B is the least size of a batch, N-bar (here N_bar) a public lower bound on the
-number of records, and q the sampling rate before rejection. The letters p and P stand for the binomial mass and
+The letters are those of the paper. N_B is the least size of a batch, and N-bar (here N_bar) is a public lower bound on
+the number of records. q is the sampling rate before rejection. The letters p and P stand for the binomial mass and
 distribution functions, and T is the number of steps. Neighbours differ by one added or removed record. Epsilons of
-curves are Renyi nats.
+Renyi curves are in nats.
 """
 
 import math
@@ -35,12 +35,12 @@ def impairment(*, q: float, N_B: int, N_bar: int) -> float:
     Notes
     -----
     1 plus this term is c_0 / c_1, the ratio of the factors by which rejection scales the laws of batches from N and
-    from N + 1 records. It decreases in N, so N_bar is the worst case. It is computed as a sum of positive terms, in
-    logarithms.
+    from N + 1 records. The term decreases in N, so N_bar is the worst case. We compute the term as a sum of positive
+    numbers, in logarithms.
 
     Examples
     --------
-    One record at q = 1/2 with N_B = 1: (1/2) (1/2) / (1/2).
+    One record at q = 1/2 with N_B = 1 gives (1/2) (1/2) / (1/2).
 
     >>> impairment(q=0.5, N_B=1, N_bar=1)
     0.5
@@ -54,7 +54,7 @@ def impairment(*, q: float, N_B: int, N_bar: int) -> float:
 
 
 def acceptance(*, q: float, N_B: int, N: int) -> float:
-    """The probability that a Poisson batch from N records has at least N_B; q, N_B and N as in `impairment`.
+    """The probability that a Poisson batch from N records has at least N_B records; q and N_B as in `impairment`.
 
     Source: [dpulr2024:alg1.L195]
     """
@@ -71,7 +71,7 @@ def inclusion_probability(*, q: float, N_B: int, N: int) -> float:
 
     Examples
     --------
-    Two records at q = 1/2, at least one of them in the batch: {a}, {b} and {a, b} are equally likely.
+    For two records, q = 1/2 and at least one record in the batch, {a}, {b} and {a, b} are equally likely.
 
     >>> round(inclusion_probability(q=0.5, N_B=1, N=1), 12)
     0.666666666667
@@ -82,7 +82,7 @@ def inclusion_probability(*, q: float, N_B: int, N: int) -> float:
 
 
 def largest_order(*, q: float, sigma: float) -> float:
-    r"""The largest order that Theorem 1 covers; 1 if it covers none.
+    r"""The largest order that Theorem 1 covers; 1 if it covers no order.
 
     .. math:: \alpha \le \tfrac12 \sigma^2 A - 2 \ln \sigma, \qquad
               \alpha \le \frac{\frac12 \sigma^2 A^2 - \ln 5 - 2 \ln \sigma}{A + \ln(q \alpha) + 1 / (2 \sigma^2)},
@@ -143,8 +143,8 @@ def rejection_renyi(*, alpha: float, q: float, sigma: float, N_B: int, N_bar: in
 
     Notes
     -----
-    The paper proves one direction, D from D', and calls the other similar. We know no violation in either direction,
-    and the searches in the tests find none.
+    The paper proves one direction, D from D', and calls the other direction similar. We know no violation in either
+    direction, and the searches in the tests find no violation.
     """
     check_order(alpha)
     _check_theorem(q, sigma)
@@ -171,9 +171,9 @@ def claimed_dp_ulr_renyi(*, alpha: float, T: int, q: float, sigma_0: float, N_B:
 
     Notes
     -----
-    The claim is false for Algorithm 1 as printed. The controller bounds the covariance of estimates that are clipped
-    afterwards, and it reads the batch that it protects. `nfa audit dpulr2024:thm2` shows both. No accountant calls this
-    function.
+    The claim is false for Algorithm 1 as printed, for two reasons. The controller bounds the covariance of the
+    estimates before the clip. It also reads the batch that it protects. `nfa audit dpulr2024:thm2` shows both faults.
+    No accountant calls this function.
     """
     require.integer(1, steps=T)
     return T * rejection_renyi(alpha=alpha, q=q, sigma=sigma_0, N_B=N_B, N_bar=N_bar)
@@ -182,7 +182,7 @@ def claimed_dp_ulr_renyi(*, alpha: float, T: int, q: float, sigma_0: float, N_B:
 def claimed_dp_ulr_epsilon(
     *, delta: float, T: int, q: float, sigma_0: float, N_B: int, N_bar: int
 ) -> tuple[float, float]:
-    r"""The epsilon of Theorem 2 with Proposition 1: the least over the orders that it covers.
+    r"""The epsilon of Theorem 2 with Proposition 1, at the best of the orders that the theorem covers.
 
     Source: [dpulr2024:thm2]
 
@@ -208,14 +208,14 @@ def claimed_dp_ulr_epsilon(
 
 
 def rejection_laws(f: Callable[[int, bool], float], *, N: int, q: float, N_B: int) -> tuple[Law, Law]:
-    r"""The means of batches drawn with rejection, from N records and from N + 1.
+    r"""The laws of a query's mean for batches drawn with rejection, from N records and from N + 1 records.
 
     Source: [dpulr2024:def4] [dpulr2024:eq31] [dpulr2024:f1-split]
 
     Parameters
     ----------
-    f : function (others, whether x is there) -> mean; others is the number of other records in the batch. If f has
-        sensitivity 1, it moves by at most 1 when a record is added
+    f : function (number of other records in the batch, whether x is in the batch) -> mean. For sensitivity 1, adding a
+        record must move f by at most 1
     N : int, number of records besides x
     q, N_B : as in `impairment`
 

@@ -1,7 +1,7 @@
-"""Training accuracy, which Table 1 and Table C1 print next to validation accuracy: the paper's and ours.
+"""The training accuracy that Table 1 and Table C1 print next to the validation accuracy: the paper's and ours.
 
-The paper does not say how it measures training accuracy. We measure the network without noise on all training examples,
-at the end of a run and after epochs 1, 2, 4, 8, ... (`nfa.experiments.run`).
+The paper does not state how it measures training accuracy. We measure the network without noise on all training
+examples, at the end of a run and after epochs 1, 2, 4, 8, ... (`nfa.experiments.run`).
 """
 
 import statistics
@@ -17,7 +17,8 @@ Printed = Callable[[Mapping[str, str]], tuple[float, float] | None]  # a cell's 
 def columns(printed: Printed) -> Callable[[Trained], dict[str, Any]]:
     """Additional columns of a row: the proved epsilon, and the training accuracy, printed and ours, in percent.
 
-    Ours is the mean over the runs that measured it, after the last epoch. Both are None if no run measured it.
+    Our value is the mean over the runs that measured it, after the last epoch. Both values are None if no run measured
+    it.
     """
 
     def of(runs: Trained) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def gaps(record: Mapping[str, Any]) -> dict[int, float]:
-    """Validation minus training accuracy in points, by epoch, where a run measured both.
+    """Validation minus training accuracy in points, for the epochs at which a run measured both.
 
     Source: [dpulr2024:exp-gap]
 

@@ -1,4 +1,4 @@
-"""The variance of likelihood-ratio estimates: of a clipped estimate, and of an estimate for a quadratic loss."""
+"""The variance of a clipped likelihood-ratio estimate, and the covariance of an estimate for a quadratic loss."""
 
 import math
 
@@ -15,7 +15,7 @@ def clipped_variance(*, variance: float, d: int, C: float) -> float:
 
     Source: [dpulr2024:alg1.L205] [dpulr2024:thm2] [dpulr2024:noise-redundancy]
 
-    Raises ValueError if a number is out of range.
+    The function raises ValueError if a number is out of range.
 
     Examples
     --------
@@ -49,8 +49,8 @@ def proxy_covariance(*, loss: float, g: np.ndarray, H: np.ndarray, sigma: float)
 
     Notes
     -----
-    Equation 23 prints l_0 where l_0^2 is right, and omits the last term. For other losses, this is the expansion up to
-    the order sigma^0; the term in sigma^2 then has further parts.
+    Equation 23 prints l_0 instead of l_0^2, and omits the last term. For other losses, the formula is the expansion up
+    to the order sigma^0. The term in sigma^2 then has further parts.
     """
     g, H = np.asarray(g, float), np.asarray(H, float)
     one, tr = np.eye(len(g)), np.trace

@@ -1,7 +1,7 @@
 """The audit of DP-DFA: the rule itself, compared with its overall sensitivity as printed and as corrected.
 
 This is Lee & Kifer (2020), Section 4.2. Two records differ only in their labels, in networks with y_hat = (1/2, 1/2).
-So their errors are opposite, and so is everything that they add to the direction of every layer.
+So their errors are opposite, and their terms in the direction of every layer are opposite too.
 """
 
 import math
@@ -39,11 +39,13 @@ class Case:
     ----------
     name : str
     net : Net
-    x, y, other : (m, *in_shape) array; (m, n_L) array of world 0; (n_L,) array, the first label in world 1
+    x : (m, *in_shape) array, the inputs of both worlds
+    y : (m, n_L) array, the labels of world 0
+    other : (n_L,) array, the first label in world 1
     settings : settings of the rule except sigma
-    printed : float, the overall sensitivity by the printed formula; None if the paper prints none
-    multiplier : float, sigma over the printed sensitivity, or over the corrected one if there is no printed one
-    fewer : int, the factor by which the number of trials is smaller
+    printed : float, the overall sensitivity by the printed formula; None if the paper prints no formula
+    multiplier : float, sigma over the printed sensitivity, or over the corrected sensitivity if `printed` is None
+    fewer : int, the factor by which the number of trials is reduced
     rule, mechanism : functions, as in `nfa.rules.dp_dfa`
     """
 
@@ -65,12 +67,12 @@ class Case:
 
     @property
     def corrected(self) -> float:
-        """The sensitivity of this mechanism."""
+        """The corrected sensitivity, from the mechanism of `released`."""
         return self.released(1.0).sensitivity
 
     @property
     def sigma(self) -> float:
-        """The noise of the game."""
+        """Standard deviation of the noise in the game."""
         return self.multiplier * (self.corrected if self.printed is None else self.printed)
 
     @property
@@ -88,7 +90,7 @@ class Case:
 
 
 def counterexample() -> Case:
-    """A network 1-1-2 with a saturated hidden unit, in which nearly only the output layer moves."""
+    """A network 1-1-2 with a saturated hidden unit. The label changes almost only the output layer's direction."""
     net = _still(mlp((1, 1, 2), ops.sigmoid, rng=np.random.default_rng(0)))
     net.b[1][:] = 20
     settings = {"B": [None, BETA * FLIP[None, :], None], "tau_e": TAU_E, "tau_h": 1.0}
@@ -108,7 +110,7 @@ def paper_network() -> Case:
 
 
 def extremal(name: str, *, multiplier: float, **top) -> Case:
-    """Four units per layer, at the largest derivative of a sigmoid and with norm 1: the worst case is attained."""
+    """A worst case that attains the bound: four units per layer, at a sigmoid's largest derivative, with norm 1."""
     net = _still(mlp((4, 4, 4, 2), ops.sigmoid, rng=np.random.default_rng(0)))
     B = [None, *(BETA * np.outer(u, FLIP) for u in ([0.5, -0.5, 0.5, 0.5], [0.5, 0.5, -0.5, 0.5])), None]
     settings = {"B": B, "tau_e": TAU_E, "tau_h": 1.0, **top}
@@ -225,7 +227,7 @@ def _printed(*, L: int, m: int, tau_h: float) -> float:
 
 
 def _spent(sensitivity: float, sigma: float, delta: float) -> float:
-    """The accountant's epsilon of one step for a sensitivity. If the sensitivity is no bound, it is only a claim."""
+    """The accountant's epsilon of a step for a sensitivity. If the sensitivity is no bound, epsilon is only a claim."""
     return _epsilon(Mechanism(law="gaussian", sensitivity=sensitivity, noise_std=sigma, **RELEASE), delta)
 
 

@@ -24,10 +24,11 @@ def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e:
 
     Notes
     -----
-    It is no upper bound if gamma beta < 1 and the top layer learns from e itself, as in Section 3.2 and Figure 1. The
-    term of that layer does not pass through gamma and beta. It is a bound in two cases. In the first, gamma beta is one
-    bound over all layers, including the output's 1. In the second, the top layer learns from beta e * y_hat (1 - y_hat)
-    (`nfa.rules.dp_dfa` with top="slope"). See `corrected_dfa_sensitivity`.
+    The formula is no upper bound if gamma beta < 1 and the top layer learns from e itself, as in Section 3.2 and Figure
+    1. The reason is that the term of the top layer does not contain gamma and beta. The formula is a bound in two
+    cases. In the first case, gamma beta is one bound over all layers, including the output layer's 1. In the second
+    case, the top layer learns from beta e * y_hat (1 - y_hat) (`nfa.rules.dp_dfa` with top="slope"). See
+    `corrected_dfa_sensitivity`.
 
     Examples
     --------
@@ -45,7 +46,7 @@ def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) 
 
     Source: [lee2020:exp-common] [lee2020:same-privacy]
 
-    Raises ValueError if S is too small for any tau_h.
+    The function raises ValueError if S is too small for any tau_h.
     """
     require.positive(**{"the value S": S, "the number L of layers": L}, gamma=gamma, beta=beta, tau_e=tau_e)
     with no_overflow():

@@ -1,6 +1,6 @@
 """The sentences of Lee & Kifer (2020) about Figures 2 to 4, tested on runs, because no accuracy is printed.
 
-Runs of one seed share initialisation, feedback and batches as far as their settings allow it. So `nfa.papers.paired`
+Runs with the same seed share initialisation, feedback and batches if their settings allow it. So `nfa.papers.paired`
 compares the rules seed by seed.
 """
 
@@ -20,7 +20,7 @@ from nfa.rules import dp_dfa
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 LEAST, MOST = _TOML["figures"]["gain"]
 CHANCE = 20  # percent; guessing one of ten classes gives 10
-BY_CHANCE = 1  # points that a single seed may lose by the clips without a verdict
+BY_CHANCE = 1  # a loss by the clips of up to this many points counts as chance if there is only one seed
 LEVELS = (40, 50, 60, 70, 75, 80, 85)  # accuracies in percent, to count the epochs of DP-BP and DP-DFA
 SOUND = _TOML["figures"]["reading"][0]["name"]
 SAID = {
@@ -40,15 +40,15 @@ def accuracies(runs: Trained) -> Accuracies:
 def gains(
     found: Accuracies, rule: str = "DP-DFA", reading: str = SOUND, against: str | None = None, over: str = "DP-BP"
 ) -> dict[str, Difference]:
-    """Points by which a rule is more accurate than another at each sigma, without the runs with clips alone.
+    """Points by which a rule is more accurate than another rule at each sigma, without the runs with clips alone.
 
     Source: [lee2020:claim-gain] [lee2020:claim-hybrid] [lee2020:claim-fc]
 
     Parameters
     ----------
     found : accuracies on one data set
-    rule, reading : the rule and reading whose gain is computed
-    against, over : reading and rule for comparison; None for the same reading
+    rule, reading : the rule and its reading
+    against, over : reading and rule with which we compare; a reading None means the same reading
 
     Examples
     --------
@@ -93,7 +93,7 @@ def cost_of_privacy(found: Accuracies, rule: str = "DP-BP") -> dict[str, Differe
 
 
 def _plain(found: Accuracies, reading: str) -> BySeed:
-    """BP without privacy, under this reading if it was run."""
+    """The accuracies of BP without privacy, under this reading if it was run, otherwise under the first reading."""
     return found.get(("BP", "non-private", reading), found.get(("BP", "non-private", SOUND), {}))
 
 
@@ -104,7 +104,7 @@ def _differences(pairs: Iterable) -> dict:
 
 
 def epochs_to_reach(history: Sequence[Mapping[str, float]], accuracy: float) -> int | None:
-    """The first epoch of a record's history whose test accuracy is at least this share of 1; None if there is none.
+    """The first epoch with at least this test accuracy, as a share of 1; None if a run does not reach it.
 
     Source: [lee2020:claim-epochs] [lee2020:claim-scratch]
 
@@ -117,7 +117,7 @@ def epochs_to_reach(history: Sequence[Mapping[str, float]], accuracy: float) -> 
 
 
 def notes(figure: str, runs: Trained) -> list[str]:
-    """The claims of the text, and what these runs show about them, as lines of Markdown.
+    """The claims of the text, and the results of these runs, as lines of Markdown.
 
     Source: [lee2020:claim-gain] [lee2020:claim-clip-bias] [lee2020:claim-hybrid] [lee2020:claim-gap]
     [lee2020:claim-epochs]
@@ -142,7 +142,7 @@ def notes(figure: str, runs: Trained) -> list[str]:
 
 
 def _weight(figure: str, runs: Trained) -> list[str]:
-    """What runs of this length on these images can decide, and what they cannot."""
+    """A paragraph on the conclusions that runs of this length on these images allow."""
     missing, open_ = (
         shortfalls(figure, runs),
         "initialisation, pixels, padding, how tau_h follows from equal sensitivity",
@@ -179,7 +179,7 @@ def _cost(found: Accuracies) -> list[str]:
 
 
 def _gain(found: Accuracies, whole: bool) -> list[str]:
-    """The gain of DP-DFA over DP-BP at one sensitivity, under every reading that has both."""
+    """The gain of DP-DFA over DP-BP at the same sensitivity, under every reading with both rules."""
     each = {reading: gains(found, reading=reading) for reading in dict.fromkeys(place[2] for place in found)}
     chance = _idle(found, "DP-DFA", gains(found), whole)
     each["DP-BP with DP-DFA's activations"] = gains(found, against="same-activations")
@@ -204,7 +204,7 @@ def _gain(found: Accuracies, whole: bool) -> list[str]:
 
 
 def _hybrid(found: Accuracies, whole: bool) -> list[str]:
-    """The hybrid compared with both other rules. If it stays at chance, its steps were too few."""
+    """The hybrid compared with both other rules, and the noises at which the hybrid stays at chance."""
     over_bp, over_dfa = gains(found, rule="hybrid"), gains(found, rule="hybrid", over="DP-DFA")
     if not over_bp:
         return []
@@ -218,7 +218,7 @@ def _hybrid(found: Accuracies, whole: bool) -> list[str]:
 
 
 def _idle(found: Accuracies, rule: str, compared: Mapping[str, Difference], whole: bool) -> str:
-    """The noises at which a rule stays at chance, and what this means."""
+    """A sentence on the noises at which a rule stays at chance, and on the meaning of this result."""
     idle = [s for s in compared if statistics.fmean(found[rule, s, SOUND].values()) < CHANCE]
     says = (
         "all the steps of the paper are not enough for this rule here"
@@ -243,12 +243,12 @@ def _clip_bias(found: Accuracies) -> list[str]:
 
 
 def _printed_threshold(runs: Trained, gains: str) -> list[str]:
-    """A line of Markdown about the runs of the reading "printed" that have noise; none if there are no such runs.
+    """Lines of Markdown about the runs of the reading "printed" with noise. Without such runs, there are no lines.
 
     Parameters
     ----------
-    runs : of one data set
-    gains : their points over DP-BP, as text; may be empty
+    runs : the runs on one data set
+    gains : the points by which these runs are more accurate than DP-BP, as text; may be empty
     """
     rows: dict[tuple[str, ...], Trained] = {}
     for cell, record in runs:
@@ -270,7 +270,7 @@ def _printed_threshold(runs: Trained, gains: str) -> list[str]:
 
 
 def refusal() -> str:
-    """Why no mechanism uses the printed overall sensitivity, with the id of the statement."""
+    """The reason why no mechanism uses the printed overall sensitivity, with the id of the statement."""
     given: Mapping[str, Any] = {"net": None, "B": [], "m": 1, "sigma": 1.0, "tau_h": 1.0, "adjacency": "replace-one"}
     try:
         dp_dfa.mechanism(**given, sensitivity="printed", sampling="none", sampling_rate=1.0)
@@ -308,7 +308,7 @@ def _epochs(runs: Trained) -> list[str]:
 
 
 def _mean_history(histories: Sequence[Sequence[Mapping[str, float]]]) -> list[dict[str, float]]:
-    """The mean test accuracy of the epochs that all have."""
+    """The mean test accuracy at each epoch that all histories have."""
     return [
         {"epoch": entries[0]["epoch"], "test_accuracy": statistics.fmean(entry["test_accuracy"] for entry in entries)}
         for entries in zip(*histories, strict=False)
@@ -316,7 +316,7 @@ def _mean_history(histories: Sequence[Sequence[Mapping[str, float]]]) -> list[di
 
 
 def caption(figure: str, runs: Trained) -> list[str]:
-    """The text below the picture: the paper's sentences and what these runs show, one sentence each."""
+    """The text below the picture: the paper's claim, and one sentence for each result of these runs."""
     lines = [f"The paper: {SAID[_TOML[figure]['net']]}."]
     for data, own in of_data(figure, runs).items():
         found = accuracies(own)

@@ -28,10 +28,10 @@ READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in _
 NEAREST = next(iter(READINGS))
 DELTA = _EPSILONS["delta"]
 DECIMALS = 8  # decimals in the rows; the table prints four
-TIGHT_DECIMALS = 4  # from Fourier transforms, which differ between processors from about the seventh digit on
+TIGHT_DECIMALS = 4  # Fourier transforms on two processors differ from about the seventh digit on
 ORDERS = np.arange(_EPSILONS["orders"][0], _EPSILONS["orders"][1] + 1)
 
-# Steps of an epoch of n records in batches of m
+# Number of steps in an epoch of n records with batches of m
 STEPS: dict[str, Callable[[int, int], float]] = {
     "down": lambda n, m: n // m,
     "exact": lambda n, m: n / m,
@@ -56,7 +56,7 @@ def release(caption: Mapping[str, Any], reading: Mapping[str, Any], n: int) -> M
 
 
 def spent(caption: Mapping[str, Any], reading: Mapping[str, Any], n: int, epochs: int) -> np.ndarray:
-    """The Renyi curve of a caption's training after a number of epochs, nats over `ORDERS`: T steps of one bound."""
+    """The Renyi curve of a caption's training after a number of epochs, in nats at `ORDERS`: T times a step's bound."""
     mechanism = release(caption, reading, n)
     steps = epochs * STEPS[reading.get("steps", "down")](n, _TOML["network"][caption["net"]]["batch"])
     return steps * one_step(mechanism, ORDERS, choose(mechanism, reading["bound"]))
@@ -73,7 +73,7 @@ def epsilons(
     ----------
     caption, reading : entries of `CAPTIONS` and `READINGS`
     n : int, number of training records
-    epochs : the numbers of epochs; None for those of the caption
+    epochs : the numbers of epochs; None for the caption's numbers
 
     Examples
     --------
@@ -93,7 +93,7 @@ def epsilons(
 def tight(caption: Mapping[str, Any], n: int) -> list[float]:
     """A nearly exact epsilon for each value of a caption, by composed privacy losses of the same training.
 
-    The reading is the nearest one. Each value is at least the true epsilon and exceeds it by at most two in a thousand.
+    The reading is the nearest one. Each value is at least the true epsilon, and exceeds it by at most 0.2 %.
     """
     step = release(caption, READINGS[NEAREST], n)
     steps = [n // _TOML["network"][caption["net"]]["batch"] * epochs for epochs in caption["epochs"]]
@@ -101,7 +101,7 @@ def tight(caption: Mapping[str, Any], n: int) -> list[float]:
 
 
 def epsilon_rows() -> list[dict[str, Any]]:
-    """A row for each printed epsilon and data set: paper, ours (the nearest reading), verdict, every other reading.
+    """A row for each printed epsilon and data set: paper, ours (nearest reading), verdict, and every other reading.
 
     Source: [lee2020:fig2] [lee2020:fig3] [lee2020:fig4]
     """
@@ -123,7 +123,10 @@ def epsilon_rows() -> list[dict[str, Any]]:
 
 
 def agreement(rows: list[dict[str, Any]], column: str) -> tuple[int, int, float]:
-    """The number of printed values that equal a column if cut to two decimals, or if rounded; largest relative error.
+    """The agreement of the printed values with a column.
+
+    The first number counts the printed values that equal the column truncated to two decimals. The second number counts
+    those that equal the rounded column. The third number is the largest relative error.
 
     Source: [lee2020:fig2] [lee2020:fig4]
 
@@ -174,7 +177,7 @@ def epsilon_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def epsilon_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """How to read the table and the picture, the readings with their matches, and how to check, as Markdown lines."""
+    """Explanations of the table and the picture, the readings with their matches, and checks, as lines of Markdown."""
     table = []
     for data in DATA:
         for name, reading in READINGS.items():
@@ -209,7 +212,7 @@ def epsilon_notes(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _clip_table(rows: list[dict[str, Any]]) -> list[str]:
-    """Printed epsilons, and those for a clip of 3 or 2, a line for each caption."""
+    """A table of the printed epsilons and the epsilons for a clip of 3 or 2, with a line for each caption."""
     lines = []
     for caption in CAPTIONS:
         own = [row for row in rows if row["figure"] == caption["figures"][next(iter(DATA))]]

@@ -32,13 +32,13 @@ SENSITIVITY = {net: _TOML["network"][net]["sensitivity"] for net in ("CNN", "FC"
 TRANSCRIPTION = _FIGURES["transcription"]
 RULES = {"BP": "bp", "DP-BP": "dp_sgd", "DP-DFA": "dp_dfa", "hybrid": "dp_hybrid"}  # method: rule
 DIGITS = (
-    6  # of a threshold, rounded down, so that machines with other last bits have the same settings and none exceeds S
+    6  # of a threshold. Rounding down gives the same settings on machines with other last bits, and never exceeds S
 )
 NOT_PRINTED = "the accuracies in the figure are not printed"
 
 
 def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of a figure at a scale: every data set, reading, method, noise and seed. Sigma 0 means clips alone.
+    """The runs of a figure at a scale: every data set, reading, method, noise and seed. Sigma 0 means only clips.
 
     Source: [lee2020:exp-cnn] [lee2020:exp-fc]
     """
@@ -67,10 +67,10 @@ def settings(figure: str, *, data: str, method: str, sigma: str, reading: str, s
     figure : "fig2", "fig3" or "fig4"
     data : "Fashion-MNIST" or "CIFAR-10"
     method : one of `RULES`
-    sigma : as in the paper, at its own batch size; "0" for clips alone, "non-private" for BP
+    sigma : as in the paper, at the paper's batch size; "0" for clips without noise, "non-private" for BP
     reading : one of `READINGS`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; runs of one seed share initialisation, feedback and batches, as far as their settings allow it
+    seed : int >= 0; runs with the same seed share initialisation, feedback and batches if their settings allow it
     """
     fig, chosen, network = _TOML[figure], _TOML[figure]["scale"][scale], _TOML["network"][_TOML[figure]["net"]]
     shape = tuple(chosen.get("shape", fig["data"][data].get("shape", ())))
@@ -94,14 +94,14 @@ def clips(method: str, reading: str, net: str, architecture: str, shape: tuple[i
     Parameters
     ----------
     method : "DP-BP", "DP-DFA" or "hybrid"
-    reading : one of `READINGS`; "printed" takes tau_h from the printed sensitivity, which is no bound
+    reading : one of `READINGS`; "printed" computes tau_h from the printed sensitivity, which is no bound
     net : "FC" or "CNN"
     architecture : name in `nfa.network.ARCHITECTURES`
-    shape : shape of an image, for a CNN; () for a network that has its own
+    shape : shape of an image, for a CNN; () if the architecture has its own shape
 
     Raises
     ------
-    ValueError : if no bound gives the sensitivity; the message has the least that is possible
+    ValueError : if no bound gives the sensitivity; the message contains the least possible sensitivity
     """
     S, tau_e = SENSITIVITY[net], _FIGURES["clips"]["tau_e"]
     if method == "DP-BP":
@@ -128,7 +128,7 @@ def bounds(
     beta: float = _FIGURES["setting"]["feedback_scale"],
     **top: Any,
 ) -> list[LayerBound]:
-    """What one record can move in each layer of a network by DFA: a function of shapes, gamma, beta and the top alone.
+    """Bounds on the effect of one record on each layer by DFA. They depend only on shapes, gamma, beta and the top.
 
     Parameters
     ----------
@@ -157,21 +157,23 @@ def rounded_down(value: float) -> float:
 
 
 def not_comparable(figure: str, settings: Settings, record: dict[str, Any]) -> str:
-    """Why the accuracy of a run cannot be compared with the figure, which prints no accuracy. Other differences
-    follow."""
+    """The reasons why the accuracy of a run cannot be compared with the figure.
+
+    The first reason is that the figure prints no accuracy. Other differences follow.
+    """
     return "; ".join([NOT_PRINTED, *differs(figure, settings, record)])
 
 
 def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
-    """The epsilons in a figure's captions, or in those to which its caption refers: {sigma: {epochs: epsilon}}."""
+    """The epsilons in the captions for the figure's kind of network: {sigma: {epochs: epsilon}}."""
     captions = [caption for caption in _TOML["epsilons"]["caption"] if caption["net"] == _TOML[figure]["net"]]
     return {entry["sigma"]: dict(zip(entry["epochs"], entry["epsilon"], strict=True)) for entry in captions}
 
 
 def extra_columns(figure: str, runs: Trained) -> dict[str, str]:
-    """Additional columns of a row: the proved epsilon, and the number of images if it is not the published number.
+    """Additional columns of a row: the proved epsilon, and "data" if the images are not the published ones.
 
-    If there are fewer images, "data" tells this, in place of the data set's bare name if the rows have one.
+    "data" then has the name and the number of images. It replaces the name of the data set if the rows have a name.
     """
     (*_, only) = _TOML[figure]["data"]
     cell, record = runs[0]
@@ -202,7 +204,7 @@ def _figure(figure: str, title: str, headline: str) -> Experiment:
 
 
 def _sound(cell: Cell) -> bool:
-    """Whether the thresholds of a run come from a sensitivity that holds, and not from the printed one."""
+    """Whether the thresholds of a run come from a sensitivity that holds, not from the printed sensitivity."""
     return cell.key["reading"] != "printed"
 
 

@@ -1,7 +1,7 @@
 """Which choices make DP-DFA more accurate than DP-BP (Lee & Kifer 2020, abstract: "often by 10-20%") in Figure 4?
 
-Each reading changes one thing, among those that the paper states and those that it leaves open; gain.toml has the
-readings. They are judged on images held out of the training set, and reported on the test set.
+Each reading changes one setting, which the paper states or leaves open. gain.toml lists the readings. We rank them by
+the accuracy on images held out of the training set, and report the accuracy on the test set.
 """
 
 import math
@@ -25,13 +25,13 @@ READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in G
 PAIRED: dict[str, dict[str, Any]] = {pair["name"]: pair for pair in GAIN["paired"]}
 BASE = next(iter(READINGS))
 DP_BP, DP_DFA = METHODS = ("DP-BP", "DP-DFA")
-PANELS = {"figure": "fig4", "data": "Fashion-MNIST"}  # the panels on the left
-SIZES = "784-128-256-10"  # the figure's network, with a place for another activation
+PANELS = {"figure": "fig4", "data": "Fashion-MNIST"}  # the left panels of Figure 4
+SIZES = "784-128-256-10"  # the figure's network, for readings with another activation
 HIDDEN = SIZES.count("-") - 1  # number of hidden layers
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """Both rules under the first reading, and the changed rules under every other one, for each noise and seed.
+    """Both rules under the first reading, and the changed rules under every other reading, for each noise and seed.
 
     Source: [lee2020:claim-gain]
     """
@@ -58,12 +58,12 @@ def settings(method: str, *, sigma: str, reading: str, scale: str, seed: int) ->
     sigma : as in the paper
     reading : one of `READINGS`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; runs of one seed share initial weights, feedback and batches, as far as their settings allow it
+    seed : int >= 0; runs with the same seed share initial weights, feedback and batches if their settings allow it
     """
     own = READINGS[reading].get(method, {})
     base = figures.settings(
         **PANELS, method=method, sigma=sigma, reading=figures.SOUND, scale="paper", seed=seed
-    )  # of all epochs
+    )  # the run of all epochs
     run = READINGS[reading].get("run", {}) | own.get("run", {}) | GAIN["scale"][scale]["run"]
     if "activation" in run:
         run = run | {"architecture": SIZES}
@@ -76,17 +76,18 @@ def settings(method: str, *, sigma: str, reading: str, scale: str, seed: int) ->
 
 
 def threshold(run: Settings, *, tau_e: float, reading: dict[str, Any]) -> dict[str, float]:
-    """tau_e, and the tau_h at which a run of DP-DFA has the sensitivity S of its reading, by the reading's formula.
+    """tau_e and tau_h for a run of DP-DFA. tau_h gives the sensitivity S of the reading by the reading's formula.
 
     Source: [lee2020:claim-gain]
 
     Parameters
     ----------
-    run : Settings, from which the network, the activation and the norm of B are taken
+    run : Settings, which give the network, the activation and the norm of B
     tau_e : float > 0
-    reading : its entries for DP-DFA: S, formula with its gamma, top and beta_top; missing ones are those of Figure 4
+    reading : the reading's entries for DP-DFA: S, formula with its gamma, top and beta_top. Missing entries have the
+        values of Figure 4
 
-    Raises ValueError if no tau_h gives S.
+    The function raises ValueError if no tau_h gives S.
     """
     S, beta = reading.get("S", figures.SENSITIVITY["FC"]), run.feedback_scale
     if reading.get("formula") == "printed":
@@ -109,7 +110,7 @@ def extra_columns(runs: Trained) -> dict[str, Any]:
 
 
 def gains(rows: Rows) -> Rows:
-    """A row for each reading, the largest gain first: DP-DFA minus DP-BP at each noise, both accuracies and epsilons.
+    """A row for each reading: the gain of DP-DFA over DP-BP at each noise, both accuracies, and both epsilons.
 
     Source: [lee2020:claim-gain]
 
@@ -119,13 +120,14 @@ def gains(rows: Rows) -> Rows:
 
     Returns
     -------
-    rows : each with reading; for each sigma a dict of gain and relative (points, and percent of DP-BP's accuracy, held
-        out), DP-BP and DP-DFA (on the test set), epsilons (of the two) and fair (whether DP-DFA's is at most DP-BP's)
+    rows : each with reading, and a dict for each sigma. gain is the gain on the held-out images in points, and relative
+        is this gain in percent of DP-BP's accuracy. DP-BP and DP-DFA are the accuracies on the test set. epsilons are
+        the epsilons of the two rules. fair is true if DP-DFA's epsilon is at most DP-BP's
 
     Notes
     -----
-    If a reading does not change a rule, it has the row of the first reading for this rule. Each pair of `PAIRED` whose
-    rows exist also has a row. The rows are in the order of the mean held-out gain.
+    If a reading does not change a rule, we use the rule's row of the first reading. Each pair of `PAIRED` also has a
+    row if its rows exist. The rows are sorted by the mean gain on the held-out images, the largest gain first.
 
     Examples
     --------
@@ -153,7 +155,7 @@ def gains(rows: Rows) -> Rows:
                 DP_BP: bp["ours"],
                 DP_DFA: dfa["ours"],
                 "epsilons": (bp["epsilon"], dfa["epsilon"]),
-                "fair": _spent(dfa) <= _spent(bp) + 0.01,  # because both are rounded up
+                "fair": _spent(dfa) <= _spent(bp) + 0.01,  # 0.01, because both are rounded up
             }
         if by_sigma:
             found.append({"reading": reading, **by_sigma})
@@ -165,7 +167,7 @@ def _spent(row: dict[str, Any]) -> float:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The readings by their gain, and sentences on which of them match the abstract, as lines of Markdown."""
+    """The readings by their gain, and sentences on the readings that match the abstract, as lines of Markdown."""
     found = gains(rows)
     if not found:
         return []
@@ -200,7 +202,7 @@ def notes(rows: Rows) -> list[str]:
 
 
 def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
-    """Which readings have the gain, in points and as a share, and what the gain is at an equally small epsilon."""
+    """Sentences on the readings with the stated gain, in points and as a share, and on the gain at an equal epsilon."""
     every = [(one, sigma) for one in found for sigma in sigmas]
     gain, at = max((one[sigma]["gain"], sigma) for one, sigma in every)
     reached = {one["reading"]: [s for s in sigmas if one[s]["gain"] >= LEAST] for one in found}
@@ -233,8 +235,10 @@ def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why the accuracy of a run cannot be compared with the figure, which prints no accuracy. Other differences
-    follow."""
+    """The reasons why the accuracy of a run cannot be compared with the figure.
+
+    The first reason is that the figure prints no accuracy. Other differences follow.
+    """
     return figures.not_comparable("fig4", settings, record)
 
 

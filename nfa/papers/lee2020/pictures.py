@@ -23,7 +23,7 @@ from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 
-READINGS: dict[str, dict[str, Any]] = {  # a fixed style for each
+READINGS: dict[str, dict[str, Any]] = {  # a fixed style for each reading
     "Theorem 27": {"color": "#0072B2", "linewidth": 2.2},
     "Lemma 3": {"color": "#D55E00", "linewidth": 1.6, "linestyle": "--"},
     "Poisson": {"color": "#009E73", "linewidth": 1.8, "linestyle": "-."},
@@ -54,7 +54,7 @@ def private_figure(
     printed: Mapping[str, Mapping[int, float]],
     caption: Sequence[str],
 ) -> None:
-    """Draw test accuracy over the epochs: a row of panels per data set, a panel per noise, a line per method (PNG).
+    """Draw test accuracy over the epochs to a PNG: a panel per data set and noise, a line per method.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ def private_figure(
     figure : "fig2", "fig3" or "fig4"
     runs : list of (Cell, record), keys with rule, sigma and reading, and data if there are several data sets
     title : title of the whole picture
-    delta : the delta of the epsilons above the panels, which are those of DP-BP and of all rules with its sensitivity
+    delta : the delta of the epsilons above the panels. These are the epsilons of DP-BP and of all rules with the same
+        sensitivity
     printed : {sigma: {epochs: epsilon in the caption of the figure}}
     caption : sentences below the picture
     """
@@ -104,7 +105,7 @@ def _noises(runs: Trained) -> list[str]:
 
 
 def _key(runs: Trained, printed: Mapping[str, Mapping[int, float]], delta: float) -> list[str]:
-    """A description of the axes above the panels."""
+    """A sentence that describes the axes above the panels."""
     proved = [(cell, record) for cell, record in runs if "guarantee" in record["privacy"]]
     if not proved:
         return []
@@ -116,7 +117,7 @@ def _key(runs: Trained, printed: Mapping[str, Mapping[int, float]], delta: float
 
 
 def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]], top: float) -> None:
-    """A line for each method: its mean over the seeds with its last value, and a band if there are several seeds."""
+    """Draw a line for each method: its mean over the seeds with its last value. Several seeds also have a band."""
     ends, last = [], 1
     for (rule, reading), (label, style) in LINES.items():
         found = [record for key, record in own if (key["rule"], key["reading"]) == (rule, reading)]
@@ -127,7 +128,7 @@ def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]], top: float) -
     axes.set_ylim(0, top)
     axes.yaxis.get_major_locator().set_params(steps=[1, 2, 10], nbins=6)
     places = spread_labels([end for end, _ in ends], gap=0.058 * top)
-    above = max(0.0, max(places) - top)  # above the panel is the axis of epsilons
+    above = max(0.0, max(places) - top)  # the axis of epsilons is above the panel
     for (end, colour), place in zip(ends, places, strict=True):
         at = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 9, "annotation_clip": False}
         axes.annotate(f"{end:.1f}", (1.015, place - above), color=colour, **at)
@@ -139,7 +140,7 @@ def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]], top: float) -
 
 
 def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: float, printed: Mapping) -> None:
-    """A second axis above the panel: DP-BP's epsilon after some of the epochs, and the paper's printed epsilon."""
+    """Draw a second axis above the panel: DP-BP's epsilon after some of the epochs, and the paper's printed epsilon."""
     records = [
         r for key, r in own if (key["rule"], key["reading"]) == ("DP-BP", "sound") and "guarantee" in r["privacy"]
     ]
@@ -168,7 +169,7 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
 
 
 def _ticks(last: int, printed: Sequence[int]) -> list[int]:
-    """The epochs of printed epsilons, and quarters of the run that are not close to one of them.
+    """The epochs of printed epsilons, and the quarters of the run that are not close to such an epoch.
 
     Examples
     --------
@@ -181,7 +182,7 @@ def _ticks(last: int, printed: Sequence[int]) -> list[int]:
 
 
 def epsilon_figure(path: Path, by_epochs: dict[str, list], orders, by_order: list) -> None:
-    """Draw printed among recomputed epsilons over the epochs, and epsilon over the Renyi order, to a PNG file.
+    """Draw printed and recomputed epsilons over the epochs, and epsilon over the Renyi order, to a PNG file.
 
     Parameters
     ----------
@@ -300,13 +301,15 @@ def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, l
 
 
 def gain_figure(path: Path, gains: Rows, runs: Trained, band: tuple[float, float]) -> None:
-    """Draw a line per reading, the largest gain at the top, and a dot per noise, hollow if DP-DFA proves less.
+    """Draw a line per reading, the largest gain at the top, with a dot per noise, to a PNG file.
+
+    A dot is hollow if the proved epsilon of DP-DFA is larger than that of DP-BP.
 
     Parameters
     ----------
     path : file to write
     gains : the result of `nfa.papers.lee2020.gain.gains`
-    runs : the runs of the gains, which tell where they stopped
+    runs : the runs of the gains; the title reports where unfinished runs stopped
     band : lower and upper limit, in points, of the gain that the paper states
     """
     figure = new_figure("What DP-DFA gains over DP-BP, one choice changed at a time", 9, runs)

@@ -12,12 +12,12 @@ _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_
 
 
 def images(data: str, record: Mapping[str, Any]) -> str:
-    """The name of a data set of the paper, or a description of the images if they are not all of the published ones.
+    """The name of a data set of the paper, or name and number of the images if they are not the published data set.
 
     Parameters
     ----------
     data : "Fashion-MNIST" or "CIFAR-10"
-    record : record of a run on this data set, or on its replacement
+    record : record of a run on this data set, or on a data set that replaces it
 
     Examples
     --------
@@ -42,7 +42,7 @@ def of_data(figure: str, runs: Trained) -> dict[str, Trained]:
 
 
 def differs(figure: str, settings: Settings, record: Mapping[str, Any]) -> list[str]:
-    """The differences of a run from the paper's, in images and in epochs of its schedule, each as text."""
+    """The differences between a run's images and planned epochs and those of the paper, each as text."""
     fig, data = _TOML[figure], record["data"]
     why = []
     if settings.dataset not in [entry["dataset"] for entry in fig["data"].values()]:
@@ -57,9 +57,9 @@ def differs(figure: str, settings: Settings, record: Mapping[str, Any]) -> list[
 
 
 def shortfalls(figure: str, runs: Trained) -> list[str]:
-    """The differences of runs from the paper's, each once, and also where a run was stopped; none for complete runs.
+    """The differences of runs from the paper, each once, and the epochs at which runs stopped; none for complete runs.
 
-    The list does not include what the paper leaves open, because the readings cover it.
+    The list does not include the settings that the paper leaves open, because the readings cover them.
     """
     every = [why for cell, record in runs for why in differs(figure, cell.settings, record)]
     stopped = [record["stopped"] for _, record in runs if "stopped" in record]

@@ -1,6 +1,6 @@
-"""The overall sensitivity of Lee & Kifer (2020), Section 4.2: as printed, as corrected, and as the real rule has it.
+"""The overall sensitivity of Lee & Kifer (2020), Section 4.2: as printed, as corrected, and as the rule attains it.
 
-A row takes two neighbours, which are one record with two labels. It computes the distance between their directions with
+A row is for two neighbours, which are one record with two labels. It has the distance between their directions by
 DP-DFA without noise. `SENSITIVITY` is the experiment lee2020:sens-total.
 """
 
@@ -23,23 +23,24 @@ from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
 
 _TOTAL = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))["sens-total"]
 BETA, TAU_E = 0.9, 0.1  # section 5
-EXACT = 1e-9  # tolerance between the printed and the corrected value where the formulas agree
+EXACT = 1e-9  # tolerance between the printed and the corrected value if the formulas agree
 DECIMALS = 8  # decimals in the rows; the table prints four
-TOPS: dict[str, dict[str, Any]] = {  # what the top layer learns from -> settings of dp_dfa
+TOPS: dict[str, dict[str, Any]] = {  # signal from which the top layer learns -> settings of dp_dfa
     "e": {},
     "0.9 e": {"beta_top": BETA},
     "e y(1-y)": {"top": "slope"},
     "0.9 e y(1-y)": {"top": "slope", "beta_top": BETA},
 }
 HIDDEN: dict[str, tuple[Activation, int, float]] = {
-    # units, and the bias at which they are steep and their outputs have norm (nearly) 1: tanh is steepest at 0
+    # Activation, number of units, and bias. At this bias, the derivatives are (nearly) largest and the outputs have a
+    # norm of (nearly) 1. The derivative of tanh is largest at 0.
     "sigmoid": (sigmoid, 4, 0.0),
     "tanh": (tanh, 400, 0.0501),
 }
 
 
 def two_labels(L: int, n: int, phi: Activation, z: float, beta: float = BETA) -> tuple[Net, list]:
-    """A network for one record of norm 1 whose label reverses the sign of every layer's term, and its feedback.
+    """A network and its feedback for one record of norm 1. The label decides the sign of every layer's term.
 
     All weights are 0, hidden units have the pre-activation z, and y_hat = (1/2, 1/2). So the two labels have the errors
     (-1, 1) / 2 and (1, -1) / 2. B[l] = beta u (1, -1) / sqrt(2) maps them to all n units equally, with their full norm.
@@ -53,7 +54,7 @@ def two_labels(L: int, n: int, phi: Activation, z: float, beta: float = BETA) ->
 
 
 def moved(net: Net, B: list, x: np.ndarray, *, tau_h: float, **top) -> float:
-    """The distance between the directions of `dp_dfa` for one record with the first and the second label; no noise.
+    """The distance between the directions of `dp_dfa` without noise for one record with the first and second label.
 
     Source: [lee2020:sens-total]
 
@@ -66,7 +67,7 @@ def moved(net: Net, B: list, x: np.ndarray, *, tau_h: float, **top) -> float:
 
     Examples
     --------
-    One output layer, y_hat = (1/2, 1/2): weight and bias change from -0.1 (1, -1) / sqrt(2) to its opposite.
+    One output layer has y_hat = (1/2, 1/2). Weight and bias change from -0.1 (1, -1) / sqrt(2) to the opposite vector.
 
     >>> net = mlp([1, 2], tanh, rng=np.random.default_rng(0))
     >>> net.W[1][:] = net.b[1][:] = 0
@@ -88,7 +89,7 @@ def moved(net: Net, B: list, x: np.ndarray, *, tau_h: float, **top) -> float:
 def row(
     setting: str, net: Net, B: list, x: np.ndarray, *, gamma: float, top: str = "e", tau_h: float = 1.0
 ) -> dict[str, Any]:
-    """One line of the table: the printed sensitivity of one record (m = 1), the corrected one, and the rule's distance.
+    """One row of the table for m = 1: the printed sensitivity, the corrected sensitivity, and the rule's distance.
 
     Source: [lee2020:sens-total]
     """
@@ -98,7 +99,7 @@ def row(
     )
     found: dict[str, Any] = {"setting": setting, "top": top, "L": net.L, "gamma": gamma}
     found |= compare(printed, [corrected], EXACT, digits=DECIMALS) | {"paper": round(printed, DECIMALS)}
-    found["difference"] += 0.0  # no -0
+    found["difference"] += 0.0  # turns -0 into 0
     if found["verdict"] != "inside":
         far = f"{100 * abs(corrected / printed - 1):.3g} %"
         found["verdict"] = f"outside: {far} {'above' if corrected > printed else 'below'}"
@@ -108,7 +109,7 @@ def row(
 def paper_network() -> tuple[Net, list, np.ndarray, float]:
     """784-128-256-10 with weights 0, its feedback, a white image, and the tau_h of the printed formula at S = 2.
 
-    The bias 20 saturates the second hidden layer, so its norm is 16. Two outputs share the probability.
+    The bias 20 saturates the second hidden layer, so the norm of its output is 16. Two outputs have probability 1/2.
     """
     net = lee2020_fc_fmnist(rng=np.random.default_rng(0))
     B = feedback.draw(net, law="spectral", scale=BETA, rng=np.random.default_rng(0))
@@ -163,7 +164,7 @@ def sensitivity_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def sensitivity_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """How to read the table and the picture, and how to check it, as lines of Markdown."""
+    """Sections that explain how to read and check the table and the picture, as lines of Markdown."""
     return [
         "## How to read it",
         "",
@@ -202,7 +203,7 @@ def _draw(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def worst(entry: dict[str, Any], name: str) -> bool:
-    """Whether a row is that of the worst network with these hidden units and a top layer that learns from e."""
+    """Whether a row is for the worst network with these hidden units and a top layer that learns from e."""
     return entry["setting"] == f"worst {name}" and entry["top"] == "e"
 
 

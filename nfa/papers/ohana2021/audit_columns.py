@@ -1,9 +1,10 @@
 """The audit of the step from columns to matrices in Ohana et al. (2021), below Proposition 3.
 
 The paper bounds the Renyi divergence of one column of an update and multiplies by the number of columns. Composition
-needs independent noise, but the columns of an update share theirs. The audit has three parts, from the practical to the
-exact. The first is the span attack on Fashion-MNIST at the paper's noise. The second is a distinguishing game on the
-rule itself, with a claim small enough for sampling to exceed it. The third is the divergence of the two laws.
+needs independent noise, but the columns of an update share their noise. The audit has three parts. The first part is
+the span attack on Fashion-MNIST at the paper's noise. The second part is a distinguishing game on the rule itself. Its
+noise is so large that a finite number of runs can refute the claimed epsilon. The third part is the exact divergence of
+the two laws.
 """
 
 import math
@@ -34,12 +35,12 @@ from nfa.rules.pdfa import pdfa
 
 NAME = "ohana2021:prop3-cols"
 SIZES, M, TAU_B = (784, 512, 512, 10), 256, 1.0
-# Equal bounds from below and above on |phi'| and on every entry that a layer reads, so r = 1. This is the best case of
-# Equation 17: its variances are equal and it holds for every column.
+# The lower and upper bounds on |phi'| are equal, and so are those on every entry that a layer reads, so r = 1. This is
+# the best case of Equation 17: the variances under D and D' are equal, and the equation holds for every column.
 BEST = Clips(gamma_min=1.0, gamma_max=1.0, tau_h_min=1.0, tau_h_max=1.0, tau_B=TAU_B)
 CLIPS: dict[str, Any] = {"tau_h_min": BEST.tau_h_min, "tau_h_max": BEST.tau_h_max, "floor": "signed"}
 SIGMA = 100.0  # 500 times the largest sigma of the paper, so that the claim is small
-BATCHES = 3  # batches D, and equally many D', of the span attack for every sigma
+BATCHES = 3  # number of batches D, and of batches D', in the span attack for every sigma
 CHUNK = 16  # updates in memory at the same time
 ORDERS = (1.01, 2.0, 10.0)
 
@@ -86,8 +87,8 @@ def neighbours(seed: int) -> Neighbours:
 
     Parameters
     ----------
-    seed : int >= 0; chooses images, weights and feedback. The replacement is the image, among all others, with the
-        largest distance from the span of the batch.
+    seed : int >= 0; chooses images, weights and feedback. Of all images outside the batch, the replacement has the
+        largest distance from the span of the batch
     """
     streams = Streams(seed)
     images = data.load("fashion-mnist-small")
@@ -99,7 +100,7 @@ def neighbours(seed: int) -> Neighbours:
     h = layer_input(net, 1, x, **CLIPS)
     basis, _ = np.linalg.qr(h[:M].T)  # (784, 256)
     outside = h[M:] - (h[M:] @ basis) @ basis.T
-    outside -= (outside @ basis) @ basis.T  # a second time, because once leaves rounding errors along the basis
+    outside -= (outside @ basis) @ basis.T  # again, because the first projection leaves rounding errors
     gaps = np.linalg.norm(outside, axis=1)
     new = int(np.argmax(gaps))
     swapped = np.r_[M + new, 1:M]
@@ -114,7 +115,7 @@ def neighbours(seed: int) -> Neighbours:
 
 
 def play_the_game(pair: Neighbours, settings: AuditOptions, claimed: float) -> GameResult:
-    """Distinguish the two batches from one update. The threshold is that of float64, fixed before any trial.
+    """Distinguish the two batches from one update. The threshold is the root of float64's eps, fixed before any trial.
 
     In world 0, the residual is the rounding error of a product of matrices, below 1e-12. In world 1, it is of the order
     of gap / sqrt(m).
@@ -149,7 +150,7 @@ def exact_divergences(pair: Neighbours) -> dict[float, tuple[float, float]]:
 
 
 def audit(settings: AuditOptions) -> Report:
-    """Attack at the paper's noise, refute the claim where it is small, and state what holds exactly.
+    """Run the attack at the paper's noise, the game at a noise for which the claim is small, and the exact computation.
 
     Source: [ohana2021:prop3-cols]
     """

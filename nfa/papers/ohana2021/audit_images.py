@@ -1,7 +1,8 @@
 """The audit of photonic DFA on real images, and its picture: what published updates, or weights, reveal about records.
 
-The network, the clips and the ternarised error are those of Ohana et al. (2021), Section 4. We add what their theory
-requires: the clip of every layer's input, an entrywise floor, and noise on every layer. The attack needs one update.
+The network, the clips and the ternarised error are those of Ohana et al. (2021), Section 4. We add the requirements of
+their theory: the clip of every layer's input, an entrywise floor, and noise on every layer. The attack needs only one
+update.
 """
 
 import math
@@ -77,8 +78,8 @@ def photonic_audit(
     m : int, batch size, 2 .. 511; it must be smaller than the 512 inputs of the inner layers
     trials : int >= 1, number of batches D for every sigma, and of batches D' that differ from D in one record
     seed : int >= 0
-    feedback_scale : standard deviation of the entries of B; with 0.05, most projected errors reach tau_B. Below 1/23,
-        none do, and labels are harder to recover at the same sigma
+    feedback_scale : standard deviation of the entries of B. With 0.05, most projected errors reach tau_B. Below 1/23,
+        no projected error reaches tau_B, and labels are harder to recover at the same sigma
 
     Returns
     -------
@@ -111,7 +112,7 @@ def photonic_audit(
 def prepare(
     *, data_dir: str | os.PathLike[str] | None, dataset: str | None, m: int, seed: int, feedback_scale: float
 ) -> tuple[data.Dataset, Attacked]:
-    """The data, and what is published. Arguments and errors are those of `photonic_audit`."""
+    """The data and the setting of the attack. Arguments and errors are those of `photonic_audit`."""
     if dataset is None:
         try:
             data.path("fashion-mnist", data_dir)

@@ -1,7 +1,7 @@
-"""Which reading of BP's noise has the fall in Table 1 of Ohana et al. (2021), from 75.2 to 66.8 %?
+"""Which reading of BP's noise reproduces the fall from 75.2 to 66.8 % in Table 1 of Ohana et al. (2021)?
 
-The text has one sentence: noise "on the derivative of the loss once at the top of the network". The readings of this
-sentence, and of other open choices, are in bp_noise.toml.
+The paper has one sentence about this noise: noise "on the derivative of the loss once at the top of the network". The
+file bp_noise.toml lists the readings of this sentence and of other open choices.
 """
 
 import math
@@ -28,7 +28,7 @@ BAND = table1.TABLE1.tolerance  # points
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """Every reading in the columns of the scale, except columns in which a reading has the run of another reading.
+    """Every reading in the columns of the scale. A column is omitted if the reading shares its run with another one.
 
     Source: [ohana2021:exp-bp]
     """
@@ -59,7 +59,7 @@ def settings(sigma: str, *, reading: str, scale: str, seed: int) -> Settings:
     sigma : one of `PRINTED`
     reading : one of `READINGS`
     scale : "demo", "small" or "paper"
-    seed : int >= 0; runs of one seed share initial weights, batches and noise, as far as their settings allow it
+    seed : int >= 0; runs with the same seed share initial weights, batches and noise if their settings allow it
     """
     read = READINGS[reading]
     base = table1.table1_settings("BP", sigma, reading=table1.NEAREST, scale=scale, seed=seed)
@@ -82,12 +82,12 @@ def paper(key: Mapping[str, str]) -> float:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why the accuracy of a run cannot be compared with Table 1's row of BP, or an empty text."""
+    """The reason why the accuracy of a run cannot be compared with Table 1's row of BP, or an empty text."""
     return table1.table1_not_comparable(replace(settings, rule="noisy_bp"), record)
 
 
 def falls(rows: Rows) -> Rows:
-    """A row for each reading, the nearest to the paper first: its accuracies, their fall, their distance to the paper.
+    """A row for each reading: its accuracies, their fall, and their distance to the paper. The nearest comes first.
 
     Source: [ohana2021:exp-bp]
 
@@ -97,8 +97,9 @@ def falls(rows: Rows) -> Rows:
 
     Returns
     -------
-    rows : each with reading; accuracies, by sigma; fall, from sigma = 0 to the largest; noise, the fall from the
-        smallest noise to the largest; and distance, the mean distance to the paper over the columns with noise
+    rows : each with reading, accuracies, fall, noise and distance. accuracies is {sigma: percent}. fall is the fall
+        from sigma = 0 to the largest sigma. noise is the fall from the smallest noise to the largest. distance is the
+        mean distance to the paper over the columns with noise
 
     Examples
     --------
@@ -111,7 +112,7 @@ def falls(rows: Rows) -> Rows:
     columns = [sigma for sigma in PRINTED if any(row["sigma"] == sigma for row in rows)]
     found = []
     for reading in dict.fromkeys(row["reading"] for row in rows):
-        other = READINGS[reading].get("shares", reading)  # the reading whose run fills a column that this one lacks
+        other = READINGS[reading].get("shares", reading)  # its run fills columns that this reading lacks
         own = {s: known[name, s] for s in columns for name in (other, reading) if (name, s) in known}
         if own.keys() > {"0"}:  # a fall needs one column without noise and one with noise
             found.append({"reading": reading, "accuracies": own} | _fall(own))
@@ -128,7 +129,7 @@ def _fall(row: Mapping[str, float]) -> dict[str, float]:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The readings next to the paper's row, and a sentence on whether one of them falls equally, as Markdown lines."""
+    """The readings next to the paper's row, and the readings with the same fall as the paper, as lines of Markdown."""
     found = falls(rows)
     if not found:
         return []
@@ -177,7 +178,7 @@ def falls_figure(path: Path, falls: Rows, printed: Mapping[str, float], runs: Tr
     path : file to write
     falls : the result of `falls`, the nearest reading first
     printed : {sigma: accuracy} of the paper
-    runs : the runs of the table, which tell where they stopped
+    runs : the runs of the table; the title reports where unfinished runs stopped
     """
     figure = new_figure("BP under noise: the paper's row, and readings of how the noise enters", 10, runs)
     axes = figure.subplots()

@@ -4,10 +4,11 @@ The letters are the paper's. Here alpha is the order, m the batch size, n_l the 
 and sigma the standard deviation of each entry of g_i. The bounds gamma_min, gamma_max, tau_h_min, tau_h_max and tau_B,
 and the r that follows from them, are those of `nfa.papers.ohana2021.column_bound.Clips`.
 
-Every function has a name ``claimed_``, because its formula does not hold as published. Its Notes state which part
-holds. The formulas of Appendix A hold for a column under its conditions, but none holds for the matrix. No accountant
-calls these functions. `nfa.papers.ohana2021.column_bound` has a bound for one column that holds in both directions,
-`nfa.papers.ohana2021.exact` the exact divergences, and `nfa.papers.ohana2021.labels` a guarantee that holds.
+The name of every function begins with ``claimed_``, because its formula does not hold as published. The Notes state
+which part holds. The formulas of Appendix A hold for a column under the appendix's conditions, but no formula holds for
+the matrix. No accountant calls these functions. `nfa.papers.ohana2021.column_bound` has a bound for one column that
+holds in both directions. `nfa.papers.ohana2021.exact` computes the exact divergences, and
+`nfa.papers.ohana2021.labels` has a guarantee that holds.
 """
 
 import itertools
@@ -42,11 +43,11 @@ def claimed_column_renyi(
     m, n_l : ints >= 1
     sigma : float > 0
     clips : Clips, the bounds on phi', on the layer's inputs and on the projected errors
-    version : "published", or "preprint", whose first term is n_l times larger
+    version : "published" or "preprint"; the first term of the preprint is n_l times larger
 
     Returns
     -------
-    epsilon : float, nats; inf for clips without a floor or for r >= m + 1, where the formula has no value
+    epsilon : float, nats; inf for clips without a floor, and for r >= m + 1, because the formula has no value there
 
     Raises
     ------
@@ -54,18 +55,18 @@ def claimed_column_renyi(
 
     Notes
     -----
-    The formula bounds D_alpha(column of D, column of D') under two conditions. Replacing a record must make no entry of
-    the noise smaller, (a_k)'_j >= (a_k)_j for every row j, and the floors below must hold. The proof chooses that sign,
-    but the definition of RDP requires both orders. The other order is infinite from alpha = (m - 1 + r) / (r - 1) on,
-    while this formula is finite there. At small alpha the bound is true in both directions, and loose, because
-    `corrected_column_renyi` is smaller.
+    The formula bounds D_alpha(column of D, column of D') under two conditions. First, replacing a record must make no
+    entry of the noise smaller: (a_k)'_j >= (a_k)_j for every row j. The proof assumes this sign, but the definition of
+    RDP requires both orders of D and D'. In the other order, the divergence is infinite from alpha = (m - 1 + r) /
+    (r - 1) on, while this formula is finite there. At small alpha, the bound is true in both directions. It is loose,
+    because `corrected_column_renyi` is smaller.
 
-    It also needs two floors. One is abs(phi') >= gamma_min > 0. tanh, sigmoid and ReLU satisfy it for all z only if
-    phi' is clamped. The other is abs(h_ik) >= tau_h_min / sqrt(n_{l-1}) for every entry. For signed h, the printed
-    offset does not give it (`nfa.clip.offset_signed` does).
+    Second, the formula needs two floors. One is abs(phi') >= gamma_min > 0. tanh, sigmoid and ReLU satisfy it for all z
+    only if phi' is clamped. The other floor is abs(h_ik) >= tau_h_min / sqrt(n_{l-1}) for every entry. For signed h,
+    the printed offset does not ensure this floor, but `nfa.clip.offset_signed` does.
 
-    In the main text, the proofs of both versions have the preprint's first term; Appendix A.1 derives the published
-    one.
+    In the main text, the proofs of both versions have the preprint's first term. Appendix A.1 derives the published
+    first term.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def claimed_network_renyi(
 
     Returns
     -------
-    epsilon : float, nats; inf where `claimed_column_renyi` is inf
+    epsilon : float, nats; inf if `claimed_column_renyi` is inf
 
     Raises
     ------
@@ -121,17 +122,18 @@ def claimed_network_renyi(
     Notes
     -----
     The claim is false. Renyi divergences add up over releases with independent noise, but the columns of an update
-    share their noise. In all layers of the paper's network, the layer below has more units than the batch has records,
-    n_{l-1} > m. Take two data sets that differ in what a layer reads of one record. Then the laws of the update are in
-    general mutually singular, so the divergence is infinite at every order and every sigma
+    share their noise. In the paper's network, every layer has more inputs than the batch has records, n_{l-1} > m. Take
+    two data sets such that a layer reads different values of one record. Then the laws of the update are in general
+    mutually singular, so the divergence is infinite at every order and every sigma
     (`nfa.papers.ohana2021.exact.matrix_renyi`).
 
-    As a statement about labels, it is true for n_{l-1} >= m with noise on the output layer, but loose. With 1808
-    columns and m = 256, it is 1808 / 256 / 3 = 2.35 times the bound that holds, at r = 1.
+    As a statement about labels, the claim is true for n_{l-1} >= m with noise on the output layer, but loose. With 1808
+    columns, m = 256 and r = 1, it is 1808 / 256 / 3 = 2.35 times the bound that holds.
 
     Readings: we read the printed L T n_{l-1} as T times the sum over layers, each with its columns n_{l-1} and rows
-    n_l. The output layer has noise like the others. T is the number of updates that use a record: epochs if the batches
-    of an epoch are disjoint and drawn independently of the data, otherwise iterations.
+    n_l. The output layer has noise like the other layers. T is the number of updates that use a record. If the batches
+    of an epoch are disjoint and drawn independently of the data, T is the number of epochs. Otherwise it is the number
+    of iterations.
 
     Examples
     --------
@@ -172,7 +174,7 @@ def claimed_pdfa_epsilon(
 
     Returns
     -------
-    epsilon : float, inf where `claimed_network_renyi` is inf
+    epsilon : float; inf if `claimed_network_renyi` is inf
     alpha : float, the best order; None if epsilon is inf
 
     Raises
@@ -181,8 +183,8 @@ def claimed_pdfa_epsilon(
 
     Notes
     -----
-    The conversion is right, but its input is not (`claimed_network_renyi`), so this is no valid guarantee for a record.
-    The paper itself reports no epsilon for its Table 1.
+    The conversion is right, but its input is wrong (`claimed_network_renyi`). So the result is no valid guarantee for a
+    record. The paper itself reports no epsilon for its Table 1.
 
     With x = alpha - 1, the bound is a (1 + x) + b (1 + 1 / x) + log(1 / delta) / x. It is smallest at
     x = sqrt((b + log 1/delta) / a).
@@ -222,7 +224,7 @@ def claimed_column_renyi_alternative(
     sigma: float,
     clips: Clips,
 ) -> float:
-    r"""Appendix A.1's alternative to Proposition 3, with a smaller logarithm that exists for every finite r.
+    r"""Appendix A.1's alternative to Proposition 3. Its logarithm is smaller and exists for every finite r.
 
     .. math:: \frac{2 \alpha}{m \sigma^2} r \tau_B^2
               + \frac{n_l \alpha}{2 (\alpha - 1)} \log \Big[ \frac{m - 1}{m} + \frac{r}{m} \Big]
@@ -235,7 +237,7 @@ def claimed_column_renyi_alternative(
 
     Returns
     -------
-    epsilon : float, nats; inf for clips without a floor, where r = inf
+    epsilon : float, nats; inf for clips without a floor, because r = inf
 
     Raises
     ------
@@ -243,12 +245,12 @@ def claimed_column_renyi_alternative(
 
     Notes
     -----
-    It is true and false in the same cases as Equation 17, in one direction only. It is at most Equation 17, because
-    1 + x <= 1 / (1 - x) for x = (r - 1) / m.
+    The alternative is true and false in the same cases as Equation 17, in one direction only. It is at most the bound
+    of Equation 17, because 1 + x <= 1 / (1 - x) for x = (r - 1) / m.
 
     Examples
     --------
-    With r = 4, m = 3 and n_l = 2, it is 2 * 2 * 4 / 3 + 2 log(2 / 3 + 4 / 3).
+    With r = 4, m = 3 and n_l = 2, the result is 2 * 2 * 4 / 3 + 2 log(2 / 3 + 4 / 3).
 
     >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=1)
     >>> round(claimed_column_renyi_alternative(alpha=2, m=3, n_l=2, sigma=1, clips=clips), 6)
@@ -267,7 +269,7 @@ def claimed_equal_covariances(
     sigma: float,
     clips: Clips,
 ) -> float:
-    r"""Appendix A.2: the bound on one column whose noise has the same covariance under D and D'.
+    r"""Appendix A.2: the bound on one column, if its noise has the same covariance under D and D'.
 
     .. math:: \epsilon_2 = \frac{2 \alpha}{m \sigma^2} r \tau_B^2
 
@@ -279,7 +281,7 @@ def claimed_equal_covariances(
 
     Returns
     -------
-    epsilon : float, nats; inf for clips without a floor, where r = inf
+    epsilon : float, nats; inf for clips without a floor, because r = inf
 
     Raises
     ------
@@ -287,9 +289,9 @@ def claimed_equal_covariances(
 
     Notes
     -----
-    It holds for a column in both directions, given the floors. The covariances are equal whenever only the label of a
-    record changes. But even then, the step to the matrix fails: n_{l-1} times this value does not bound the divergence
-    of the update (`nfa.papers.ohana2021.exact.label_matrix_renyi`) unless n_{l-1} r >= m.
+    The bound holds for a column in both directions if the floors hold. The covariances are equal if only the label of a
+    record changes. But even then, the step from columns to the matrix fails. n_{l-1} times this value does not bound
+    the divergence of the update (`nfa.papers.ohana2021.exact.label_matrix_renyi`) unless n_{l-1} r >= m.
 
     Examples
     --------
@@ -302,7 +304,7 @@ def claimed_equal_covariances(
 
 
 def claimed_saturated(*, alpha: float, m: int, sigma: float, tau_B: float) -> float:
-    r"""Appendix A.3: the bound on one column with equal covariances whose records all saturate, so that r = 1.
+    r"""Appendix A.3: the bound on one column with equal covariances, if all records saturate, so that r = 1.
 
     .. math:: \epsilon_3 = \frac{2 \alpha}{m \sigma^2} \tau_B^2
 
@@ -322,8 +324,9 @@ def claimed_saturated(*, alpha: float, m: int, sigma: float, tau_B: float) -> fl
 
     Notes
     -----
-    It holds for a column in both directions. If all entries of h are c or -c, they saturate too, but their signs still
-    distinguish the joint laws of the columns. So n_{l-1} times this value does not bound the divergence of the update.
+    The bound holds for a column in both directions. Entries of h that are all c or -c saturate too, but their signs
+    still distinguish the joint laws of the columns. So n_{l-1} times this value does not bound the divergence of the
+    update.
 
     Examples
     --------

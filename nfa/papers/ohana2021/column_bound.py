@@ -21,13 +21,13 @@ class Clips:
     Parameters
     ----------
     gamma_min, gamma_max : floats, bounds on abs(phi') (ohana2021:eq9c), with 0 <= gamma_min <= gamma_max
-    tau_h_min, tau_h_max : floats, 0 <= tau_h_min <= tau_h_max; they bound the entries of what the layer reads,
+    tau_h_min, tau_h_max : floats, 0 <= tau_h_min <= tau_h_max; they bound the entries of the layer's inputs:
         abs(h_ik) in [tau_h_min, tau_h_max] / sqrt(n_{l-1}) (ohana2021:eq9a)
     tau_B : float > 0, bound on the norm of scale(B e_i) (ohana2021:eq9b)
 
     Raises
     ------
-    ValueError : if a bound is out of its range or not finite, or if an upper one is 0
+    ValueError : if a bound is out of its range or not finite, or if an upper bound is 0
 
     Examples
     --------
@@ -84,8 +84,8 @@ def corrected_column_renyi(
 
     Returns
     -------
-    epsilon : float, nats; inf for k >= 1, that is for alpha >= (m - 1 + r) / (r - 1) (`critical_column_order`), and for
-        clips without a floor, where r = inf
+    epsilon : float, nats; inf for k >= 1, which means alpha >= (m - 1 + r) / (r - 1) (`critical_column_order`). Also
+        inf for clips without a floor, because r = inf
 
     Raises
     ------
@@ -93,11 +93,11 @@ def corrected_column_renyi(
 
     Notes
     -----
-    This bound is ours. It needs all of four conditions. Neighbours replace one record, in place. m is the number of
-    records in the actual batch, not the size of the full batches. Every entry of h is in [tau_h_min, tau_h_max] /
-    sqrt(n_{l-1}) in absolute value; the printed offset does not ensure this for signed h. Also, abs(phi') is in
-    [gamma_min, gamma_max]; for tanh, sigmoid and ReLU this takes a clamp in the backward pass. The bound fails without
-    any one of them. It is about one column: no theorem allows to add up columns
+    This bound is ours. It needs four conditions, and it fails if any of them is missing. (1) Neighbours replace one
+    record, in place. (2) m is the number of records in the actual batch, not the size of the full batches. (3) Every
+    entry of h is in [tau_h_min, tau_h_max] / sqrt(n_{l-1}) in absolute value. The printed offset does not ensure this
+    for signed h. (4) abs(phi') is in [gamma_min, gamma_max]. For tanh, sigmoid and ReLU, this needs a clamp in the
+    backward pass. The bound is about one column: no theorem allows us to add up columns
     (`nfa.papers.ohana2021.claims.claimed_network_renyi`).
 
     Proof. Write q = (phi'_ij h_ik)^2, between q_min and q_max = r q_min. Write a^2 and a'^2 for the sums of q over the
@@ -105,14 +105,14 @@ def corrected_column_renyi(
     rho <= ((m - 1) q_min + q_max) / (m q_min) = 1 + (r - 1) / m, and rho >= 1 over that. The variance part of a row is
     v(rho) = -[log(1 - b (rho - 1)) + b log rho] / (2 b). Its derivative has the sign of rho - 1. For x >= 1 the
     derivative of v(x) - v(1 / x) is a positive multiple of x / B + 1 / A - 2 with A = alpha x - b, B = alpha - b x.
-    Here A B <= x, which is (x - 1)^2 >= 0. By the inequality of the means for two numbers, the multiple is at least 0.
-    So v is largest at the largest rho, which gives the bracket. The mean part of a row is alpha m^2 (f_j - f'_j)^2 / (2
-    sigma^2 S*) with S* = a^2 + alpha (a'^2 - a^2) >= (m - 1) q_min + alpha q_min - b q_max = m q_min (1 - k). The sum
-    of (f_j - f'_j)^2 is at most 4 tau_B^2 q_max / m^2 (`nfa.sensitivity.pdfa.column_sensitivity`). Adding both parts
-    over the rows gives the bound.
+    Here A B <= x, which is equivalent to (x - 1)^2 >= 0. By the inequality of arithmetic and geometric mean, x / B +
+    1 / A - 2 is at least 0. So v is largest at the largest rho, which gives the bracket. The mean part of a row is
+    alpha m^2 (f_j - f'_j)^2 / (2 sigma^2 S*) with S* = a^2 + alpha (a'^2 - a^2) >= (m - 1) q_min + alpha q_min - b
+    q_max = m q_min (1 - k). The sum of (f_j - f'_j)^2 is at most 4 tau_B^2 q_max / m^2
+    (`nfa.sensitivity.pdfa.column_sensitivity`). Adding both parts over the rows gives the bound.
 
-    The variance part is attained by m - 1 records at q_min and one that changes from q_max to q_min. For sigma = 0.2
-    and 512 rows, the bound lies below Equation 17 up to alpha = 16.6, 7.38 and 2.76 for r = 4, 16 and 100.
+    The variance part is attained if m - 1 records are at q_min and one record changes from q_max to q_min. For sigma =
+    0.2 and 512 rows, the bound is below Equation 17 up to alpha = 16.6, 7.38 and 2.76 for r = 4, 16 and 100.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
 
     Returns
     -------
-    order : float >= 1; inf for r = 1; 1 for clips without a floor, where r = inf
+    order : float >= 1; inf for r = 1; 1 for clips without a floor, because r = inf
 
     Raises
     ------
@@ -170,7 +170,7 @@ def critical_column_order(*, m: int, clips: Clips) -> float:
 
 
 def mean_term(alpha: float, m: int, sigma: float, r: float, tau_B: float) -> float:
-    """The part of the shift of the means, 2 alpha r tau_B^2 / (m sigma^2); inf for an infinite r."""
+    """The part of the bound from the shift of the means, 2 alpha r tau_B^2 / (m sigma^2); inf for an infinite r."""
     return alpha * (2 / m * (tau_B / sigma) * (tau_B / sigma) * r) if r < math.inf else math.inf
 
 
@@ -179,7 +179,7 @@ def _log1p_beyond_linear(x: float) -> float:
     if abs(x) > 0.01:
         return math.log1p(x) - x
     series = 0.0
-    for p in range(9, 1, -1):  # 0.01^8 is below rounding
+    for p in range(9, 1, -1):  # 0.01^8 is below the rounding error
         series = x * (-1 / p if p % 2 == 0 else 1 / p) + x * series
     return x * series
 

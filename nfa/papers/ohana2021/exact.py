@@ -1,11 +1,12 @@
 """Exact Renyi divergences of one update of photonic DFA under two data sets: for each column, and for the whole matrix.
 
-A batch is a triple (u, dphi, h) as in `nfa.sensitivity.pdfa.column_law`. Its u (m, n_l) has the projected errors after
-the scaling, dphi (m, n_l) the derivatives phi'_l(z), and h (m, n_{l-1}) what layer l reads after offset and clip. To
-count the bias with the matrix, append a column of ones to h, or of the bias's other input.
+A batch is a triple (u, dphi, h) as in `nfa.sensitivity.pdfa.column_law`. Here u (m, n_l) contains the projected errors
+after the scaling, and dphi (m, n_l) the derivatives phi'_l(z). The array h (m, n_{l-1}) contains the inputs of layer l
+after offset and clip. To count the bias with the matrix, append a column with the bias's input to h, usually ones.
 
 The two batches may have different numbers of records. Both updates are divided by the same public number, which
-cancels. P is the law of the update under the first batch, Q under the second. Exchange them for the other direction.
+cancels. P is the law of the update under the first batch, and Q is the law under the second batch. For the other
+direction, exchange the batches.
 """
 
 import math
@@ -51,7 +52,8 @@ def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> n
 
     Notes
     -----
-    The sum of these is neither an upper nor a lower bound on `matrix_renyi`, because the columns share their noise.
+    The sum of these divergences is neither an upper nor a lower bound on `matrix_renyi`, because the columns share
+    their noise.
 
     Examples
     --------
@@ -90,8 +92,8 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
 
     Returns
     -------
-    divergence : float >= 0; inf if S_* is not positive definite; inf at every alpha and sigma if for some unit the
-        records for which it fires span different spaces under the two batches
+    divergence : float >= 0; inf if S_* = alpha S' + (1 - alpha) S is not positive definite for some unit. It is inf at
+        every alpha and sigma if the records for which a unit fires span different spaces under the two batches
 
     Raises
     ------
@@ -99,8 +101,8 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
 
     Notes
     -----
-    Rows are independent, columns are not. Row j lies in the span of the h_i with phi'_ij != 0, of dimension at most m,
-    and is computed in this span. A record counts as inside a span if its distance from the span is less than
+    Rows are independent, but columns are not. Row j lies in the span of the h_i with phi'_ij != 0, which has dimension
+    at most m. We compute in this span. A record counts as inside a span if its distance from the span is at most
     `SPAN_TOLERANCE`, so a record that is outside but this close counts as inside.
 
     Write A = Phi_j H and A' = Phi'_j H' in coordinates of the common span, and A' = Q R. After the map R^{-T}, the laws
@@ -109,8 +111,9 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
 
     Examples
     --------
-    One unit, three records without signal: (1, 1), (1, -1) and a third that is (1, 1) or (1, -1). Each column on its
-    own has the same law in both cases, so the columns add up to 0. But the matrix distinguishes them at every sigma.
+    One unit reads three records without signal: (1, 1), (1, -1), and a third record that is (1, 1) or (1, -1). Each
+    column on its own has the same law in both cases, so the divergences of the columns add up to 0. But the matrix
+    distinguishes the two cases at every sigma.
 
     >>> u = phi = np.ones((3, 1))
     >>> D, D2 = np.array([[1, 1], [1, -1], [1, 1.0]]), np.array([[1, 1], [1, -1], [1, -1.0]])
@@ -142,7 +145,7 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
 
 
 def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
-    r"""How well one record's noise can be separated from that of the others, for each unit.
+    r"""For each unit, the share of one record's noise that the update separates from the noise of the other records.
 
     .. math:: lev_{Ij} = \phi_{Ij}'^2 \, h_I^\top (H^\top \Phi_j^2 H)^+ h_I \in [0, 1]
 
@@ -157,7 +160,7 @@ def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
     Returns
     -------
     leverages : (n_l,) array; 1 if h_I is outside the span of the other records for which the unit fires; 0 if the unit
-        does not fire for I. Over the m records, they add up to the rank of Phi_j H.
+        does not fire for I. The leverages of the m records add up to the rank of Phi_j H
 
     Raises
     ------
@@ -165,7 +168,7 @@ def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
 
     Examples
     --------
-    Two equal records share one direction; a third has its own.
+    Two equal records share one direction. The third record has its own direction.
 
     >>> leverages(np.ones((3, 1)), np.array([[1.0, 0], [1, 0], [0, 1]]), record=0).round(12).tolist()
     [0.5]
@@ -209,8 +212,8 @@ def label_matrix_renyi(
     Notes
     -----
     The covariances are equal, as in Appendix A.2. Whitening the row turns its shift phi'_Ij h_I Delta u_j into a shift
-    of squared norm (Delta u_j)^2 lev_Ij / sigma^2. A larger batch gains nothing if lev = 1, which is the rule for
-    n_{l-1} >= m: the update averages over noises that can be separated again.
+    of squared norm (Delta u_j)^2 lev_Ij / sigma^2. If lev = 1, a larger batch does not reduce the divergence, because
+    the noises in the mean can be separated again. lev = 1 is the usual case for n_{l-1} >= m.
 
     Examples
     --------
@@ -245,10 +248,10 @@ class RecordSpans:
         return self._last[1]
 
     def noise_basis(self, dphi_j: np.ndarray) -> np.ndarray:
-        """Orthonormal basis (m, k) of what the release reveals of the noise g_1j..g_mj: the columns of Phi_j H."""
+        """Orthonormal basis (m, k) of the columns of Phi_j H, in which the release reveals the noise g_1j..g_mj."""
         fires = dphi_j != 0
         V = self.of(fires)
-        if V.shape[1] == fires.sum():  # the records are independent, so the release reveals all of their noise
+        if V.shape[1] == fires.sum():  # the records are linearly independent, so the release reveals all their noise
             return np.diag(fires.astype(float))[:, fires]
         return np.linalg.qr(dphi_j[:, None] * self.along(V))[0]
 
@@ -283,7 +286,7 @@ def _row_renyi(A, u_j, A2, u2_j, *, alpha: float, sigma: float) -> float:
         variances = alpha - (alpha - 1) * spread
         rounding = 8 * len(R) * np.finfo(float).eps * (alpha + (alpha - 1) * spread.max(initial=0))
         if not (variances.min(initial=math.inf) > rounding and spread.min(initial=1) > 0):
-            return math.inf  # within rounding of not positive definite
+            return math.inf  # not positive definite, up to rounding
         d = (M.T @ u_j - Q.T @ u2_j) / sigma
         S_star = alpha * np.eye(len(R)) - (alpha - 1) * M.T @ M
         shift = linalg.solve_triangular(np.linalg.cholesky(S_star), d, lower=True, check_finite=False)

@@ -2,28 +2,31 @@ r"""Our guarantee for photonic DFA: the noise on a record's errors hides its lab
 
 **Theorem.** Let the inputs x be public, and let neighbours differ in the label of one record (replace-label). Let
 batches, B, the initial weights and everything else that is not an error be drawn independently of the labels. Given the
-weights before it, one update of all layers is a function of (u_i^l + g_i^l) over records i and layers l with noise. So
-it is a Gaussian mechanism with noise sigma and the l2 sensitivity Delta of `nfa.sensitivity.pdfa.label_sensitivity`,
+weights before the update, one update of all layers is a function of (u_i^l + g_i^l) over records i and layers l with
+noise. So the update is a Gaussian mechanism with noise sigma and the l2 sensitivity Delta of
+`nfa.sensitivity.pdfa.label_sensitivity`:
 
-.. math:: D_\alpha \le \frac{\alpha \Delta^2}{2 \sigma^2},
+.. math:: D_\alpha \le \frac{\alpha \Delta^2}{2 \sigma^2}.
 
-and T updates that use the record are together as private as one release of N(0, 1) against N(mu, 1) with
+Together, T updates that use the record are as private as one release of N(0, 1) against N(mu, 1) with
 mu = sqrt(T) Delta / sigma.
 
 **Proof.** The forward pass does not use labels: z_i, phi'(z_i), h_i and y_hat_i are functions of the public inputs and
-the weights before the update. By Equation 8, the update is (u_i^l + g_i^l) times these, which is post-processing. The
-g_i^l are independent N(0, sigma^2 I). One label moves only the u_I^l of its own record, together by at most Delta.
-Divergences do not grow under post-processing, which is the first claim. Updates without the record have the same law
-under both data sets, given the earlier releases. Updates with the record compose adaptively, and the composition of
-Gaussian mechanisms with mu_t = Delta / sigma is one with mu = (sum_t mu_t^2)^{1/2}. Momentum is post-processing too.
+the weights before the update. By Equation 8, the update is (u_i^l + g_i^l) times such functions, which is
+post-processing. The g_i^l are independent N(0, sigma^2 I). One label moves only the u_I^l of its own record, over all
+layers by at most Delta in norm. Divergences do not grow under post-processing. This proves the first claim. Updates
+without the record have the same law under both data sets, given the earlier releases. Updates with the record compose
+adaptively. The composition of Gaussian mechanisms with mu_t = Delta / sigma is a Gaussian mechanism with mu = (sum_t
+mu_t^2)^{1/2}. Momentum is post-processing too.
 
-**How tight.** For one layer, equality holds if no record's noise hides another's
-(`nfa.papers.ohana2021.exact.label_matrix_renyi` with leverage 1), which is the rule for n_{l-1} >= m. The batch size
-does not enter: the average is taken after the noise, and anyone who knows the inputs can undo it.
+**How tight.** For one layer, equality holds if no record's noise hides the term of another record
+(`nfa.papers.ohana2021.exact.label_matrix_renyi` with leverage 1). This is the usual case for n_{l-1} >= m. The bound
+does not depend on the batch size, because the mean is taken after the noise. Anyone who knows the inputs can undo the
+mean.
 
-**What it does not state.** The theorem gives no privacy for the inputs: the update can reveal whether a record was in
-the batch at all (`nfa.papers.ohana2021.exact.matrix_renyi`). T is the number of epochs if the batches of an epoch are
-disjoint. With fresh batches, a record may take part in every iteration. The output layer must have noise or not learn.
+**Limits.** The theorem gives no privacy for the inputs: the update can reveal whether a record was in the batch at all
+(`nfa.papers.ohana2021.exact.matrix_renyi`). T is the number of epochs if the batches of an epoch are disjoint. With
+fresh batches, a record may take part in every iteration. The output layer must have noise, or it must not learn.
 """
 
 import math

@@ -6,7 +6,7 @@ from typing import Any
 from nfa.experiments.experiment import Trained
 from nfa.experiments.plots import empty_figure, mean_curve, new_figure, save_figure, spread_labels, tidy
 
-# Okabe and Ito's palette, which readers with colour blindness can distinguish too, with a fixed colour for each rule.
+# Each rule has a fixed colour of Okabe and Ito's palette. Readers with colour blindness can distinguish these colours.
 COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}
 
 
@@ -40,7 +40,7 @@ def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
     ----------
     path : file to write
     runs : list of (Cell, record); those of PDFA have an alignment in their history
-    layer : the layer whose cosine is drawn
+    layer : the layer of the cosine
     """
     figure = new_figure("Noise, accuracy and alignment: BP, DFA and photonic DFA on Fashion-MNIST", 11, runs)
     left, right = figure.subplots(1, 2)
@@ -72,12 +72,12 @@ def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
 
 
 def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: str, delta: float) -> None:
-    """Draw the accuracy without privacy and at every epsilon, a panel for records and one for labels, to a PNG file.
+    """Draw the accuracy without privacy and at every epsilon to a PNG file, with panels for records and labels.
 
     Parameters
     ----------
     path : file to write
-    rows : rows of the table, with rule, epsilon, reading (what is protected) and ours
+    rows : rows of the table, with rule, epsilon, reading ("records" or "labels") and ours
     runs : list of (Cell, record)
     delta : the delta of all guarantees
     """
@@ -121,7 +121,7 @@ def _faded(rule: str, place: int, columns: int) -> dict[str, Any]:
 
 
 def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
-    """Draw a thin line for each seed and a thick one for their mean. Each rule has its name at the end of its line."""
+    """Draw a thin line for each seed and a thick line for their mean. Each rule has its name at the end of its line."""
     means, epochs = {}, range(1, 2)
     for rule, found in groups.items():
         epochs, means[rule] = mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
@@ -151,12 +151,12 @@ def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def _columns(axes, rows: list[dict[str, Any]], runs: Trained) -> None:
-    """Draw the accuracy over the columns: ours as dots, small ones for the seeds, the paper's as hollow diamonds."""
+    """Draw the accuracy over the columns: ours as dots, our seeds as small dots, the paper's as hollow diamonds."""
     columns = list(dict.fromkeys(row["sigma"] for row in rows))
     rules = list(dict.fromkeys(row["rule"] for row in rows))
     for i, rule in enumerate(rules):
         own = [row for row in rows if row["rule"] == rule]
-        shift = 0.1 * (i - (len(rules) - 1) / 2)  # shifted, because the paper's rules are tenths of a point apart
+        shift = 0.1 * (i - (len(rules) - 1) / 2)  # the paper's rules are only tenths of a point apart
         places = [columns.index(row["sigma"]) + shift for row in own]
         for place, row in zip(places, own, strict=True):
             finals = [100 * record["test_accuracy"] for record in _of(row, runs)]

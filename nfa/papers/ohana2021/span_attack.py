@@ -1,10 +1,10 @@
 r"""The span attack: one published update of photonic DFA identifies the records of its batch.
 
 The direction of layer l is dW = (1/m) sum_i v_i h_i^T with v_i = phi'_i * (u_i + g_i). So for every noise g, each row
-of dW is a combination of h_1 .. h_m, the clipped inputs of the batch. If a layer has more inputs than the batch has
-records, those combinations are a small subspace of all vectors, and the noise stays in it. The attack measures the
-distance of a vector from a span, relative to its norm. This is a rounding error for vectors inside, and far more for
-the others.
+of dW is a linear combination of h_1 .. h_m, the clipped inputs of the batch. If a layer has more inputs than the batch
+has records, these combinations form a small subspace, and the noise stays in it. The attack measures the distance of a
+vector from this span, relative to the norm of the vector. For vectors in the span, the result is a rounding error. For
+other vectors, it is far larger.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from nfa.rules.pdfa import clipped_input
 
 
 def layer_input(net: Net, l: int, x: np.ndarray, **clips) -> np.ndarray:
-    """What layer l reads of each image, clipped as in `nfa.rules.pdfa`, computed from the public weights.
+    """The input of layer l for each image, computed from the public weights and clipped as in `nfa.rules.pdfa`.
 
     Parameters
     ----------
-    net : Net whose layer l is fully connected
+    net : Net with a fully connected layer l
     l : int, 1 <= l <= L
     x : (k, *in_shape) array of images
-    clips : tau_h_max, tau_h_min, clip_x, floor, with the values that `nfa.rules.pdfa.pdfa` had
+    clips : tau_h_max, tau_h_min, clip_x, floor, with the same values as in the attacked call of `nfa.rules.pdfa.pdfa`
 
     Returns
     -------
@@ -46,14 +46,14 @@ def layer_input(net: Net, l: int, x: np.ndarray, **clips) -> np.ndarray:
 
 
 def update_from_weights(weights: Sequence[np.ndarray], *, lr: float, momentum: float = 0.0) -> np.ndarray:
-    r"""The direction of the last step, computed from published weights. Momentum does not hide it.
+    r"""The direction of the last step, computed from published weights. Momentum does not hide the direction.
 
     .. math:: v_t = (W_{t-1} - W_t) / \eta, \qquad dW_t = v_t - \mu v_{t-1}
 
     Parameters
     ----------
-    weights : W_{t-1}, W_t; with momentum W_{t-2}, W_{t-1}, W_t, or only the first two of a run, because v is 0 before
-        them
+    weights : W_{t-1}, W_t; with momentum W_{t-2}, W_{t-1}, W_t. For the first step of a run, two iterates are enough
+        with momentum too, because v is 0 before this step
     lr : float eta > 0
     momentum : float mu, 0 <= mu < 1
 
@@ -71,7 +71,7 @@ def update_from_weights(weights: Sequence[np.ndarray], *, lr: float, momentum: f
 
     Examples
     --------
-    Directions 1 and 5 with eta = 1/4 and mu = 1/2: v is 1, then 5.5.
+    The directions 1 and 5 with eta = 1/4 and mu = 1/2 give v = 1 and then v = 5.5.
 
     >>> update_from_weights([np.array([2.0]), np.array([1.75]), np.array([0.375])], lr=0.25, momentum=0.5).tolist()
     [5.0]
@@ -93,7 +93,8 @@ def weights_rounding(weights: Sequence[np.ndarray], *, lr: float, momentum: floa
     Returns
     -------
     error : float; every entry of an iterate has an error of at most half an eps of its size. W_{t-2} counts as exact,
-        because the step started from it. Rounding in the optimizer is relative to the update and not counted here.
+        because the step started from it. The bound does not include rounding in the optimizer, which is relative to the
+        update
     """
     _check_steps(weights, lr, momentum)
     half_eps = float(np.finfo(weights[0].dtype).eps) / 2
@@ -103,20 +104,20 @@ def weights_rounding(weights: Sequence[np.ndarray], *, lr: float, momentum: floa
 
 
 def span_basis(rows: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, float]:
-    r"""An orthonormal basis of the span of some rows, and how precisely it is known under rounding.
+    r"""An orthonormal basis of the span of some rows, and a threshold for rounding errors.
 
     Parameters
     ----------
     rows : (k, n) float array
-    rank : int >= 1, the largest number of directions; the function keeps those with the largest singular values; None
-        for all
+    rank : int >= 1, the largest number of directions. The function keeps those with the largest singular values. None
+        keeps all
 
     Returns
     -------
-    basis : (r, n) array of the dtype of rows, orthonormal: the leading right singular vectors, without those whose
-        singular value is at most max(k, n) eps s_1, to which rounding can raise a 0; r = 0 if all rows are 0
-    threshold : float; relative residuals up to this value count as inside. It is n eps + E / s_r, where E = s_{r+1} is
-        the first singular value left out, or max(k, n) eps s_1 if none is left out or this one is larger
+    basis : (r, n) array of the dtype of rows, orthonormal: the leading right singular vectors. Singular values of at
+        most max(k, n) eps s_1 count as 0, because rounding can raise a 0 to this size. r = 0 if all rows are 0
+    threshold : float; relative residuals up to this value count as inside. It is n eps + E / s_r. E is s_{r+1} if
+        `rank` omits singular values, and otherwise max(k, n) eps s_1
 
     Raises
     ------
@@ -124,9 +125,9 @@ def span_basis(rows: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, f
 
     Notes
     -----
-    The threshold is Wedin's. If the rows are exact rows plus an error of spectral norm E, the span turns by an angle
-    whose sine is at most about E / s_r. If the exact rows have rank r, the part left out is error, so s_{r+1} <= E
-    estimates its size. n eps is the rounding of the projection itself.
+    The threshold follows from Wedin's theorem. Suppose that the rows are exact rows plus an error of spectral norm E.
+    Then the error turns the span by an angle with a sine of at most about E / s_r. If the exact rows have rank r, the
+    omitted part is error, so s_{r+1} <= E estimates its size. n eps is the rounding error of the projection itself.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def span_basis(rows: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, f
 
 
 def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> np.ndarray:
-    r"""The distance of each v from the span of some rows, relative to its norm.
+    r"""The distance of each v from the span of some rows, relative to the norm of v.
 
     .. math:: \rho(v) = \|v - P v\| / \|v\|, \qquad P \text{ the projection onto } \mathrm{span}(rows)
 
@@ -158,9 +159,10 @@ def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> 
     Parameters
     ----------
     v : (a, n) float array
-    rows : (k, n) float array. If you know the batch, take its clipped inputs h_i, and the rows of an update as v. If
-        you do not, take the update itself, and clipped inputs of candidate images as v.
-    rank : int >= 1, use only the leading directions of rows: m for an update that was computed from rounded weights
+    rows : (k, n) float array. If you know the batch, use its clipped inputs h_i as rows, and the rows of an update as
+        v. Otherwise, use the update as rows, and the clipped inputs of candidate images as v
+    rank : int >= 1, the number of leading directions of rows to use. Use m for an update that was computed from rounded
+        weights
 
     Returns
     -------
@@ -181,7 +183,7 @@ def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> 
 
 
 def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
-    r"""The distance of a whole update from the updates that this batch can make: 0 up to rounding if the batch made it.
+    r"""The relative distance of an update from the updates that a batch can cause: 0 up to rounding for its own batch.
 
     .. math:: \rho(dW) = \|dW - dW P\|_F / \|dW\|_F, \qquad P \text{ the projection onto } \mathrm{span}\{h_1 .. h_m\}
 
@@ -190,7 +192,7 @@ def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
     Parameters
     ----------
     dW : (n_l, n_{l-1}) array, a PDFA direction of layer l, or the result of `update_from_weights`
-    h : (m, n_{l-1}) array, what layer l reads of every record of the batch, clipped (`layer_input`)
+    h : (m, n_{l-1}) array, the clipped input of layer l for every record of the batch (`layer_input`)
 
     Returns
     -------
@@ -202,9 +204,9 @@ def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
 
     Notes
     -----
-    For another batch that differs in record I, the part of phi'_I * (u_I + g_I) h_I^T outside the span remains, so more
-    noise makes the residual larger. Rows count with their norms, so the rows of dead units, which are rounding errors,
-    have no weight.
+    Suppose that the batch of the update differs in record I. Then the part of phi'_I * (u_I + g_I) h_I^T outside the
+    span remains, so more noise makes the residual larger. Rows count with their norms. So the rows of dead units, which
+    are rounding errors, have almost no weight.
     """
     return whole_residual(dW, span_basis(h)[0])
 
@@ -217,13 +219,13 @@ def update_threshold(dW: np.ndarray, rounding: float = 0.0) -> float:
     Parameters
     ----------
     dW : (n_l, n) float array
-    rounding : float >= 0, bound on the Frobenius norm of what rounding removed before the adversary saw it:
+    rounding : float >= 0, bound on the Frobenius norm of the error in dW from rounding of the published weights, from
         `weights_rounding`
 
     Returns
     -------
-    threshold : float; 1 if dW is 0. The first term, of the arithmetic, is a rule of thumb: an update along the
-        directions in which the inputs of its batch have the smallest norms can exceed it. The second term is proved.
+    threshold : float; 1 if dW is 0. The first term covers the arithmetic and is a rule of thumb. An update along the
+        directions in which the batch's inputs have the smallest norms can exceed it. The second term is proved
     """
     dW = _matrix("dW", dW)
     length = float(np.linalg.norm(dW))
@@ -257,7 +259,7 @@ def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
 
     Returns
     -------
-    V : (k, n_l) array, one record per row, exact up to rounding: the average protects no record
+    V : (k, n_l) array, one record per row, exact up to rounding. So the mean protects no record
 
     Raises
     ------
@@ -265,7 +267,7 @@ def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
 
     Examples
     --------
-    Two records, (1, 0) and (1, 1), that contribute 2 and 6 to the row of one unit: their mean is (4, 3).
+    Two records, (1, 0) and (1, 1), contribute 2 and 6 to the row of one unit. The mean of the two terms is (4, 3).
 
     >>> recover_errors(np.array([[4.0, 3.0]]), np.array([[1.0, 0.0], [1.0, 1.0]]), m=2).round(12).tolist()
     [[2.0], [6.0]]
@@ -291,7 +293,7 @@ def most_likely_labels(V: np.ndarray, dphi: np.ndarray, u: np.ndarray) -> np.nda
     Parameters
     ----------
     V : (k, n_l) array from `recover_errors`
-    dphi : (k, n_l) array, phi'_l(z_i); all 1 for the output layer. Entries that are 0 reveal nothing.
+    dphi : (k, n_l) array, phi'_l(z_i); all 1 for the output layer. Entries that are 0 reveal nothing
     u : (classes, k, n_l) array, the projected error scale(B e_i) that record i would have with each label
 
     Returns
@@ -304,7 +306,8 @@ def most_likely_labels(V: np.ndarray, dphi: np.ndarray, u: np.ndarray) -> np.nda
 
     Notes
     -----
-    V / phi' = u + g, and g has independent entries of one standard deviation, so the nearest u is the most likely.
+    V / phi' = u + g, and the entries of g are independent with equal standard deviations. So the nearest u is the most
+    likely.
     """
     V, dphi, u = np.asarray(V), np.asarray(dphi), np.asarray(u)
     if V.ndim != 2 or dphi.shape != V.shape or u.ndim != 3 or u.shape[1:] != V.shape or not len(u):
@@ -328,7 +331,7 @@ def _check_steps(weights: Sequence[np.ndarray], lr: float, momentum: float) -> N
 
 
 def _svd(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Thin singular value decomposition; first by divide and conquer, which fails for some rank-deficient updates."""
+    """Thin singular value decomposition. Divide and conquer fails for some rank-deficient updates, so gesvd follows."""
     try:
         return np.linalg.svd(a, full_matrices=False)
     except np.linalg.LinAlgError:

@@ -1,6 +1,6 @@
-"""The span attack on the repaired photonic rule, which has isotropic noise in every direction, and the best test.
+"""The span attack on the repaired photonic rule, which has isotropic noise, and the best test.
 
-The laws of what the attack sees are exact, so thousands of trials need few random numbers.
+We know the exact laws of the attack's residuals, so thousands of trials need few random numbers.
 """
 
 import math
@@ -20,7 +20,7 @@ from nfa.rules.pdfa_isotropic import mechanism, pdfa_isotropic
 # replacement.
 N, EPOCHS, EPSILON, DELTA, CONVERSION = 54_000, 15, 3.0, 1e-5, "canonne2020"
 DRAWS = 2000  # draws of the noise for each of the two batches
-SWEEP = tuple(10 ** (k / 2) for k in range(-14, -1))  # noise_std of the curve that shows where the attack stops working
+SWEEP = tuple(10 ** (k / 2) for k in range(-14, -1))  # values of noise_std at which the attack is measured
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,10 +33,10 @@ class RepairedAudit:
     sampling_rate : float
     noise_multiplier, noise_std : floats; noise_std is s, the noise on every entry of the mean
     attacks : list of SpanAttack, batch known (every layer) and unknown (layers with as many rows as records)
-    optimal_auc : float, of the likelihood ratio test of one update, all layers and biases, averaged over the pairs
-        D, D' of the attack
-    largest_optimal_auc : float, the same for the pair that differs most
-    bound_auc : float, the optimal AUC for the two worst records that the clips allow, 1/z apart
+    optimal_auc : float, AUC of the likelihood ratio test on one update with all layers and biases, averaged over the
+        pairs D, D' of the attack
+    largest_optimal_auc : float, the same AUC for the pair with the largest difference
+    bound_auc : float, the optimal AUC for the two worst records that the clips allow, at a distance of 1/z
     sweep : list of SweepPoint
     """
 
@@ -64,7 +64,7 @@ class SweepPoint:
     ----------
     noise_std : float, noise on every entry of the mean
     known, blind : floats, of the span attack with the batch known and unknown
-    optimal : float, of the best test between D and D', all layers and biases
+    optimal : float, AUC of the best test between D and D', with all layers and biases
     """
 
     noise_std: float
@@ -162,14 +162,14 @@ def _direction(setting: Attacked, images: np.ndarray, s: float, rng: np.random.G
 
 
 def known_attack(pairs: list[DirectionPair], l: int, s: float, draws: int, rng: np.random.Generator) -> SpanAttack:
-    """Compare updates of D and of D' with noise s with the span of D; ``draws`` of each for every pair."""
+    """The attack that compares noisy updates of D and D' with the span of D, with ``draws`` of each for every pair."""
     inside = [noisy_residuals(pair.f[l], pair.basis[l], noise_std=s, trials=draws, rng=rng) for pair in pairs]
     outside = [noisy_residuals(pair.f_other[l], pair.basis[l], noise_std=s, trials=draws, rng=rng) for pair in pairs]
     return _attack(l, s, True, np.concatenate(inside), np.concatenate(outside))
 
 
 def blind_attack(setting: Attacked, l: int, s: float, updates: int, rng: np.random.Generator) -> SpanAttack:
-    """Compare images of the batch, and as many others, with the m leading directions of an update with noise s."""
+    """The attack that compares images of the batch, and as many others, with the m leading directions of an update."""
     net, _ = setting.net(np.float64)
     inside: list[np.ndarray] = []
     outside: list[np.ndarray] = []
@@ -214,9 +214,9 @@ def gaussian_auc(distance: float, noise_std: float) -> float:
     Notes
     -----
     Proof. By Neyman and Pearson, every point of the best ROC curve is a likelihood ratio test. The ratio grows with the
-    projection of the release on (b - a) / ||b - a||. After subtracting that of a, this projection is N(0, s^2) in one
-    world and N(||a - b||, s^2) in the other. The AUC is the probability that a draw of the second exceeds one of the
-    first. Their difference is N(||a - b||, 2 s^2).
+    projection of the release on (b - a) / ||b - a||. Subtract the projection of a. The result is N(0, s^2) in one world
+    and N(||a - b||, s^2) in the other. The AUC is the probability that a sample of the second law exceeds a sample of
+    the first. Their difference is N(||a - b||, 2 s^2).
 
     Examples
     --------
@@ -231,8 +231,7 @@ def gaussian_auc(distance: float, noise_std: float) -> float:
 def noisy_residuals(
     f: np.ndarray, basis: np.ndarray, *, noise_std: float, trials: int, rng: np.random.Generator
 ) -> np.ndarray:
-    r"""`nfa.papers.ohana2021.span_attack.update_residual` of f + s Z to a known batch, for many draws of Z, without
-    drawing any Z.
+    r"""Samples of `nfa.papers.ohana2021.span_attack.update_residual` of f + s Z to a known batch. Z is never drawn.
 
     .. math:: \rho = \sqrt{\frac{R}{R + Q}}, \qquad
               R \sim s^2 \chi'^2_{n_l (n - r)}\Big(\frac{\|f - f P\|_F^2}{s^2}\Big), \quad
@@ -259,11 +258,11 @@ def noisy_residuals(
 
     Notes
     -----
-    Proof. Write Z in an orthonormal basis of the row space whose first r vectors are the given ones. A rotation leaves
-    the law of Gaussian noise of equal size in every direction unchanged. So the n_l r entries of Z P and the n_l (n -
-    r) entries of Z - Z P are independent N(0, 1). Thus R = ||f - f P + s (Z - Z P)||_F^2 and Q = ||f P + s Z P||_F^2
-    are independent of each other. Both are sums of squares of independent normals of standard deviation s, so they are
-    noncentral chi-square.
+    Proof. Extend the given r vectors to an orthonormal basis of the row space, and write Z in this basis. A rotation
+    does not change the law of Gaussian noise with equal variance in every direction. So the n_l r entries of Z P and
+    the n_l (n - r) entries of Z - Z P are independent N(0, 1). Thus R = ||f - f P + s (Z - Z P)||_F^2 and Q = ||f P + s
+    Z P||_F^2 are independent of each other. Both are sums of squares of independent normals with standard deviation s,
+    so they are noncentral chi-square.
     """
     require.positive(noise_std=noise_std)
     require.at_least(1, trials=trials)
@@ -280,7 +279,7 @@ def noisy_residuals(
 
 
 def _squared_norms(mean: np.ndarray, d: int, s: float, trials: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws of ||mean + s N(0, I_d)||^2; only the noise along the mean is correlated with it."""
+    """Samples of ||mean + s N(0, I_d)||^2. The noise along the mean is drawn on its own, the rest as one chi-square."""
     if d == 0:
         return np.zeros(trials)
     along = np.linalg.norm(mean) + s * rng.standard_normal(trials)

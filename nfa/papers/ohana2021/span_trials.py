@@ -1,4 +1,4 @@
-"""Trials of the span attack on photonic DFA: batches, what is published about them, and the residuals of the attack."""
+"""Trials of the span attack on photonic DFA: the batches, the published updates, and the residuals of the attack."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -26,13 +26,13 @@ from nfa.papers.ohana2021.span_attack import (
 )
 from nfa.rules.pdfa import pdfa
 
-# Ohana et al., Section 4, with the floor that their theory needs; they print no number for it.
+# Ohana et al., Section 4, and the floor that their theory needs. They print no number for this floor.
 CLIPS: dict[str, Any] = {"tau_h_max": 1.0, "tau_h_min": 0.1, "floor": "signed"}
 T, TAU_B = 0.15, 1.0
 LR, MOMENTUM = 0.01, 0.9
 
 CANDIDATES = 1000  # images outside the batch on which we try the blind attack
-BLIND_TRIALS = 1  # batches of the blind attack for every sigma; each has m members and CANDIDATES others
+BLIND_TRIALS = 1  # batches of the blind attack for every sigma, each with m members and CANDIDATES other images
 VIEWS = (
     "update, float64",
     "update, float32",
@@ -43,11 +43,12 @@ VIEWS = (
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Attacked:
-    """What is published before an attack, and the images from which the batches are drawn.
+    """The public network and feedback of an attack, and the images from which the batches are drawn.
 
     Parameters
     ----------
-    x : (n, 784) float64 array, pixels scaled; y : (n, classes) one-hot targets
+    x : (n, 784) float64 array, pixels scaled
+    y : (n, classes) array, one-hot targets
     m : int, batch size
     feedback_scale : float, standard deviation of the entries of B
     streams : Streams for initialisation, feedback, batches and noise
@@ -72,14 +73,14 @@ class Attacked:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpanAttack:
-    """The residuals of one attack on one layer, and how well they separate inside from outside.
+    """The residuals of one attack on one layer, for vectors inside and outside the span.
 
     Parameters
     ----------
     sees : one of `VIEWS`, or another description of what the adversary sees
-    batch_known : True if the adversary knows D and D' and asks which of them made an update. Then each residual is that
-        of a whole update to the span of D. False if the adversary has no batch and asks whether an image is in it. Then
-        each residual is that of an image's clipped input to the row space of the update.
+    batch_known : True if the adversary knows D and D' and asks which batch was used. Each residual is then the relative
+        distance of a whole update from the span of D. False if the adversary knows no batch and asks whether an image
+        was in it. Each residual is then the relative distance of an image's clipped input from the update's row space
     layer : int
     sigma : float, noise on each projected error; for isotropic noise, the noise on every entry of the mean
     inside, outside : (a,) and (b,) arrays of relative residuals
@@ -102,18 +103,18 @@ class SpanAttack:
 
     @property
     def largest_inside(self) -> float:
-        """The worst residual of a member."""
+        """The largest residual inside."""
         return float(np.max(self.inside))
 
     @property
     def smallest_outside(self) -> float:
-        """The best residual of a non-member."""
+        """The smallest residual outside."""
         return float(np.min(self.outside))
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRecovery:
-    """The number of labels of a known batch's images that one update reveals to an adversary who knows B.
+    """The number of a known batch's labels that one update reveals to an adversary who knows B.
 
     Parameters
     ----------
@@ -140,9 +141,9 @@ class Published:
     Parameters
     ----------
     sees : one of `VIEWS`
-    number : int, number of the batch that made it
+    number : int, number of the batch that was used
     net : Net with the public weights at which the update was computed
-    dW : list of directions, slot 0 is None
+    dW : list of directions; slot 0 is None
     rounding : list of bounds on the Frobenius norm of the error from rounding the weights, for each layer
     """
 
@@ -154,14 +155,14 @@ class Published:
 
 
 def published(setting: Attacked, sigma: float, batches: np.ndarray, run: int) -> Iterator[Published]:
-    """What the four adversaries see of a run whose first three steps use these batches.
+    """The four views of a run that uses these batches in its first three steps.
 
     Parameters
     ----------
     setting : Attacked
     sigma : float > 0
     batches : (3, m) array of record numbers
-    run : int >= 0, number of the run; each run has noise of its own
+    run : int >= 0, number of the run; each run has its own noise
     """
     for dtype in (np.float64, np.float32):
         net, B = setting.net(dtype)
@@ -182,7 +183,7 @@ def published(setting: Attacked, sigma: float, batches: np.ndarray, run: int) ->
 
 
 def _read_off(sees: str, number: int, iterates: list[Net]) -> Published:
-    """The update of the last step between public networks; the network before them is used for the momentum."""
+    """The update of the last step, from the public networks. With three networks, the first one gives the momentum."""
     dW: list = [None]
     rounding = [0.0]
     for l in range(1, iterates[0].L + 1):
@@ -204,7 +205,7 @@ def span_attacks(setting: Attacked, sigmas: Sequence[float], trials: int) -> lis
     Returns
     -------
     attacks : list of SpanAttack, by sigma, view and layer. There is no blind attack on the output layer, because its
-        ten rows span too little of the span of its inputs.
+        ten rows do not span the space of the batch's inputs
     """
     inside: dict[tuple, list] = defaultdict(list)
     outside: dict[tuple, list] = defaultdict(list)
@@ -246,7 +247,7 @@ def span_attacks(setting: Attacked, sigmas: Sequence[float], trials: int) -> lis
 
 
 def _batch_basis(setting: Attacked, batches: np.ndarray, seen: Published, l: int, known: dict) -> np.ndarray:
-    """The span of what layer l reads of D. It is cached for the network before training, which no noise has changed."""
+    """The span of layer l's inputs for D. We cache it for the network before training, because all runs share it."""
     dtype = seen.dW[l].dtype
     key = (dtype, l)
     if seen.number == 0 and key in known:

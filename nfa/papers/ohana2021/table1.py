@@ -1,6 +1,6 @@
 """The experiments of Ohana et al. (2021), Section 4. The paper's numbers and settings are in numbers.toml.
 
-Table 1 trains with four rules in seven columns. Figure 2 is drawn from the same runs.
+Table 1 has four rules in seven columns. Figure 2 uses runs of Table 1.
 """
 
 import math
@@ -24,7 +24,7 @@ OPU = _READINGS[NEAREST]["opu"]  # the device of PDFA
 TERNARY = {"t": _TABLE1["stated"]["t"]}  # what TDFA and PDFA project
 
 COLUMNS = tuple(_TABLE1["sigma"])  # "non-private", and then sigma with clips
-RULES = ("BP", "DFA", "TDFA", "PDFA", "DRTP")  # the paper's rows, and one rule that it only calls inferior
+RULES = ("BP", "DFA", "TDFA", "PDFA", "DRTP")  # the paper's rows, and DRTP, which the paper only calls inferior
 ALIGN_EVERY, LAYER = _TOML["fig2"]["every"], _TOML["fig2"]["layer"]
 
 
@@ -62,7 +62,7 @@ def table1_settings(rule: str, sigma: str, *, reading: str, scale: str, seed: in
     rule : one of `RULES`
     sigma : one of `COLUMNS`
     reading, scale : names in numbers.toml
-    seed : int >= 0; the cells of one seed share initialisation, feedback and batches
+    seed : int >= 0; cells with the same seed share initialisation, feedback and batches
     """
     stated, read = _TABLE1["stated"], _READINGS[reading]
     values = scale_settings(scale) | read["run"] | {"seed": seed, "align_every": ALIGN_EVERY}
@@ -81,25 +81,25 @@ def table1_settings(rule: str, sigma: str, *, reading: str, scale: str, seed: in
 
 
 def _columns(reading: str, scale: str) -> list[str]:
-    """The columns that are run: all of them, except for the demo and for readings that name the columns they change."""
+    """The columns that are run. These are all columns, unless the reading or the scale lists its own columns."""
     return _READINGS[reading].get("columns", _TABLE1["scale"][scale].get("columns", COLUMNS))
 
 
 def _most_seeds(reading: str, scale: str) -> int | None:
-    """The largest number of seeds of a reading. The first reading has all seeds and is the only one in the demo."""
+    """The largest number of seeds of a reading; None for all seeds. The demo has only the first reading."""
     if reading == NEAREST:
         return None
     return 0 if scale == "demo" else _READINGS[reading]["most_seeds"]
 
 
 def table1_paper(key: Mapping[str, str]) -> float | None:
-    """The number that Table 1 prints for a rule and a sigma, in percent; None for a rule that it does not have."""
+    """The number that Table 1 prints for a rule and a sigma, in percent; None for a rule that is not in Table 1."""
     row = _TABLE1["accuracy"].get(key["rule"])
     return None if row is None else row[COLUMNS.index(key["sigma"])]
 
 
 def table1_not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why the accuracy of a run cannot be compared with Table 1, or an empty text."""
+    """The reason why the accuracy of a run cannot be compared with Table 1, or an empty text."""
     stated = _TABLE1["setting"]
     if settings.rule == "noisy_bp":
         stated = stated | {"lr": _TABLE1["stated"]["bp_lr"]}
@@ -114,14 +114,14 @@ def table1_not_comparable(settings: Settings, record: dict[str, Any]) -> str:
     return data["note"]
 
 
-# What the text says about the table, as functions of a table {rule: {sigma: accuracy in percent}}
+# The claims of the text about the table, as functions of a table {rule: {sigma: accuracy in percent}}
 
 Accuracies = Mapping[str, Mapping[str, float]]
 PRINTED: Accuracies = {rule: dict(zip(COLUMNS, row, strict=True)) for rule, row in _TABLE1["accuracy"].items()}
 
 
 def gaps_to_dfa(table: Accuracies) -> dict[str, float]:
-    """Points by which DFA exceeds PDFA in each column: "always within 1% of the corresponding DFA run".
+    """Points by which DFA is more accurate than PDFA in each column: "always within 1% of the corresponding DFA run".
 
     Source: [ohana2021:table1-c1] [ohana2021:exp-notuning]
 
@@ -134,7 +134,7 @@ def gaps_to_dfa(table: Accuracies) -> dict[str, float]:
 
 
 def drops(table: Accuracies, sigma: str = "0.05") -> dict[str, float]:
-    """Points lost at sigma from each rule's own non-private run: "contained within 3% of baseline for up to 0.05".
+    """Points that each rule loses at sigma from its non-private run: "contained within 3% of baseline for up to 0.05".
 
     Source: [ohana2021:table1-c2] [ohana2021:dp-utility]
 
@@ -172,9 +172,8 @@ def expected_noise_norm(sigma: float, n: int) -> float:
 
     Source: [ohana2021:exp-sigma] [ohana2021:exp-inline]
 
-    The text gives about 10 sigma ("sigma = 0.1 implies |g| = |Be|"). This fits n = 100, but the layers have n = 512.
-
-    Raises ValueError if sigma is negative or if n is below 1.
+    The text gives about 10 sigma ("sigma = 0.1 implies |g| = |Be|"). This value fits n = 100, but the hidden layers
+    have n = 512. The function raises ValueError if sigma is negative or if n is below 1.
 
     Examples
     --------

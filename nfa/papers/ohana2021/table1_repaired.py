@@ -1,7 +1,7 @@
 """Table 1 of Ohana et al. (2021) with guarantees: the same rules as proved mechanisms, at a stated (epsilon, delta).
 
-The paper reports no epsilon for its table, and its theorem gives none for whole records (`nfa errata ohana2021`). Here
-the accountant sets the noise for the steps of the run, so each accuracy has a guarantee.
+The paper reports no epsilon for its table, and its theorem gives no epsilon for whole records (`nfa errata ohana2021`).
+Here the accountant sets the noise for the steps of the run, so each accuracy has a guarantee.
 """
 
 import math
@@ -33,7 +33,7 @@ WHY_NONE = "the paper reports no epsilon"
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs at a scale. For every rule, first the published one without privacy, then every protection and epsilon.
+    """The runs at a scale: for every rule, the published run without privacy, then every protection and epsilon.
 
     Source: [ohana2021:table1]
     """
@@ -133,7 +133,7 @@ def paper(key: dict[str, str]) -> float | None:
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why the accuracy of a run cannot be compared with the paper's, or an empty text."""
+    """The reason why the accuracy of a run cannot be compared with the paper's, or an empty text."""
     return WHY_NONE if settings.delta is not None else table1.table1_not_comparable(settings, record)
 
 
@@ -148,7 +148,7 @@ def costs(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str], float]:
 
 
 def notes(rows: Rows) -> list[str]:
-    """The loss of accuracy from privacy, as lines of Markdown. There are none if the table is incomplete."""
+    """The loss of accuracy from privacy, as lines of Markdown. If the table is incomplete, there are no lines."""
     columns = [(protected, epsilon) for protected in PROTECTED for epsilon in EPSILONS]
     ours = {(row["rule"], row["reading"], row["epsilon"]): row["ours"] for row in rows}
     if not all((rule, *place) in ours for rule in RULES for place in ((table1.NEAREST, "non-private"), *columns)):

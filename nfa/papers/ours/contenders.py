@@ -1,7 +1,7 @@
-"""The rules that we compare at equal epsilon: the run of each rule, with values that a search has drawn or chosen.
+"""The rules that we compare at equal epsilon, and their runs with the values that a search has drawn or chosen.
 
-equal_epsilon.toml describes the comparison and the search for dense networks, and equal_epsilon_cnn.toml those for the
-convolutional network. The chosen values are in the files next to them whose names begin with "chosen".
+equal_epsilon.toml describes the comparison and the search for dense networks. equal_epsilon_cnn.toml describes both for
+the convolutional network. chosen.toml and chosen_cnn.toml contain the chosen values.
 """
 
 import math
@@ -25,7 +25,7 @@ from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 from nfa.whole import write_whole
 
 Values = dict[str, float | int | str]
-OF_THE_RUN = ("activation", "architecture", "batch", "feedback_scale", "init")  # drawn settings that are not the rule's
+OF_THE_RUN = ("activation", "architecture", "batch", "feedback_scale", "init")  # drawn settings of the run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,17 +34,19 @@ class Contest:
 
     Parameters
     ----------
-    budget : delta; epsilons; trials of each rule at searched_at, which have fewer epochs, over shorter times;
-        finalists, the number of best trials that are run whole at each epsilon. The steps of all finalists are
-        multiplied by the first of its lengths, and those of the first lengthened finalists by each length. held_out is
-        the number of images of MNIST that decide
-    scales : {scale: data sets, epochs, epsilons, seeds, its rules if it does not have all, and its description}
+    budget : delta, epsilons and the sizes of the search. `trials` is the number of trials of each rule. Trials have the
+        epsilon `searched_at`, and `shorter` times fewer epochs than a whole run. `finalists` is the number of best
+        trials that are run whole at each epsilon. For each epsilon, `lengths` lists factors of the step. The first
+        `lengthened` finalists are run with every factor, the other finalists only with the first factor. `held_out` is
+        the number of MNIST images on which the trials are compared
+    scales : {scale: its data sets, epochs, epsilons, seeds and description, and its rules if it lacks some}
     run : settings that all runs share
-    search : {setting: law} that all rules draw
-    rules : {name: its title, needs, given settings (run, own) and further draws; in_steps = false if it has one step}
-    chosen : "finalists", {rule: trials, the best first}, "chosen", {rule: the trial for each epsilon}, and "lengths",
-        {rule: the factor of its step}
-    file : the file of ``chosen``
+    search : {setting: law}, the settings that every rule draws unless it has in_steps = false
+    rules : {name: its title, needs, given settings (run, own) and further draws}; in_steps = false if the rule releases
+        a minimiser and makes no steps
+    chosen : "finalists": {rule: trials, the best first}. "chosen": {rule: the trial for each epsilon}. "lengths":
+        {rule: the factor of the step for each epsilon}
+    file : name of the file with ``chosen``
     """
 
     budget: dict[str, Any]
@@ -63,7 +65,7 @@ class Contest:
 
     @classmethod
     def of(cls, known: dict[str, Any], **chosen: Any) -> Self:
-        """The contest that a file describes, with the chosen values if they are in a file too."""
+        """The contest that a file describes. The keyword arguments are the chosen values and the name of their file."""
         parts = {"budget": "budget", "scales": "scale", "run": "run", "search": "search", "rules": "rule"}
         return cls(**{name: known[place] for name, place in parts.items()}, **chosen)
 
@@ -73,7 +75,9 @@ class Contest:
         return (self.search if known.get("in_steps", True) else {}) | known["search"]
 
     def draw(self, rule: str, trial: int) -> Values:
-        """The values of a trial, which depend only on the rule and the number. Each setting is drawn on its own.
+        """The values of a trial, which depend only on the rule and the trial's number.
+
+        Settings are drawn independently of each other. A setting with "turns" in its law takes its values in turn.
 
         Source: [ours:trials] [ours:cnn-trials]
 
@@ -84,7 +88,8 @@ class Contest:
 
         Returns
         -------
-        values : {setting: value}, numbers with three digits; "step" is the only one that is no setting, see `settings`
+        values : {setting: value}; a number from a "log" law has three significant digits. "step" is no setting of a
+            run: `settings` computes the learning rate from it
         """
         rng = np.random.default_rng((zlib.crc32(rule.encode()), trial))
         values: Values = {}
@@ -114,9 +119,9 @@ class Contest:
         Parameters
         ----------
         rule : a name in the file
-        values : settings of the run and of the rule, and "step": the distance by which a step moves the parameters if
-            all records of a batch are at their bound and have the same direction
-        epsilon : float > 0, of the whole run
+        values : settings of the run and of the rule, and "step". "step" is the distance by which a step moves the
+            parameters if all records of a batch are at their bound and have the same direction
+        epsilon : float > 0, for the whole run
         dataset, epochs, seed, validation, tested : of the run
         """
         known = self.rules[rule]
@@ -136,7 +141,10 @@ class Contest:
         )
 
     def lengthened(self, values: Values, length: float) -> Values:
-        """Values with their step times ``length``. Without a step, lam, which shrinks the noise, is divided by it."""
+        """Values with "step" multiplied by ``length``.
+
+        If there is no "step", `lam` is divided by ``length``. A larger `lam` means less noise.
+        """
         name, factor = ("step", length) if "step" in values else ("lam", 1 / length)
         return values | {name: _rounded(float(values[name]) * factor, 3)}
 
@@ -167,9 +175,9 @@ def drawn(law: dict[str, Any], rng: np.random.Generator) -> float | int | str:
 
 
 def bound(function: str, run: dict[str, Any], own: Values) -> float:
-    """The largest l2 norm that one record can add to the sum over a batch: the sensitivity times the batch size.
+    """The sensitivity of a rule's mean direction times the batch size: a bound on the effect of one record on the sum.
 
-    With Adam it is 1, because the size of Adam's steps does not depend on the size of the direction.
+    With Adam, the result is 1, because the size of Adam's steps does not depend on the size of the direction.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The comparison at equal epsilon by protocol.md: searches on other, public data, and their winners on the target.
 
-contest.toml has the rules that we compare, the laws that a search draws from, and the order of the runs.
+contest.toml contains the rules that we compare, the laws from which a search draws, and the order of the runs.
 """
 
 import statistics
@@ -32,11 +32,12 @@ class Search:
 
     Parameters
     ----------
-    scale : the scale that sets its sizes
+    scale : the scale, which sets the sizes of the search
     target : data set on which the winner is trained and tested
     rule : name in contest.toml
     epsilon : the epsilon of every run
-    number : 1, 2, ...; searches with the same number have the same draws and seeds for all rules
+    number : 1, 2, ...; searches with the same number have the same seeds. At the same target and epsilon, their rules
+        also share the draws of shared settings
     """
 
     scale: str
@@ -75,7 +76,10 @@ class Search:
         }
 
     def settings(self, trial: int, seed: int, *, winner: bool = False) -> Settings:
-        """The run of a trial with the seed in this place: on the other data without a test set, or on the target."""
+        """The run of a trial with the seed in this place.
+
+        A run of the search uses the other data without a test set. A run of the winner uses the target.
+        """
         data: dict[str, Any] = {"dataset": self.target}
         if not winner:
             data = {"dataset": FILE["public"][self.target], "validation": HELD_OUT, "tested": False}
@@ -88,7 +92,7 @@ class Search:
             **data,
         )
 
-    # These follow from the records of the rungs.
+    # The next functions need the records of the rungs.
 
     def ranked(self, done: Records) -> list[int] | None:
         """The best trials of the first rung, the best first; None as long as one of its records is missing.
@@ -121,7 +125,7 @@ class Search:
         """The places of the seeds of the second rung."""
         return range(2, 2 + self.size["further"])
 
-    # These are the runs.
+    # The next functions build the runs.
 
     def first_rung(self) -> list[Cell]:
         """Every trial with the first seed."""
@@ -129,7 +133,7 @@ class Search:
         return [Cell(self.name(f"trial{trial}", 1), self.settings(trial, 1), self.key) for trial in trials]
 
     def second_rung(self) -> list[Cell]:
-        """The best trials with further seeds. Before they are known, the settings are those of the first trial."""
+        """The best trials with further seeds. Until these trials are known, the settings are those of the first one."""
         return [
             Cell(
                 self.name(f"best{place}", seed),
@@ -142,7 +146,7 @@ class Search:
         ]
 
     def winner(self, seeds: list[int]) -> list[Cell]:
-        """The winner on the target with these seeds. Before it is known, the settings are those of the first trial."""
+        """The winner on the target with these seeds. Until it is known, the settings are those of the first trial."""
         return [
             Cell(
                 self.name("winner", seed),
@@ -172,7 +176,7 @@ def _held_out(done: Records, groups: list[list[str]]) -> list[float] | None:
 
 
 def blocks(scale: str) -> Iterator[list[Search]]:
-    """The searches that run together, in the order of the protocol: by rank, then by the number of the search."""
+    """Groups of searches that run together, in the order of the protocol: by rank, then by the number of the search."""
     known, earlier = CONTEST.scales[scale], set[tuple]()
     for rank in known["rank"]:
         every = [(t, e, r) for t in rank["targets"] for e in rank["epsilons"] for r in rank["rules"]]
@@ -195,7 +199,7 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
 
 
 def search_cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of both rungs. Each has a row of its own.
+    """The runs of both rungs. Each run has its own row.
 
     Source: [ours:search]
     """
@@ -242,7 +246,10 @@ def means_of(row: dict[str, Any]) -> dict[int, float]:
 
 
 def accuracy_of(row: dict[str, Any]) -> Difference:
-    """The mean over the searches with Student's 95 % interval; the searches are independent, their seeds are not."""
+    """The mean over the searches, with Student's 95 % interval.
+
+    The sample consists of the searches, because they are independent. The seeds of one search are not.
+    """
     means = means_of(row)
     return paired(means, dict.fromkeys(means, 0.0)) or Difference(row["ours"])
 
@@ -255,7 +262,7 @@ def gap_of(row: dict[str, Any], rows: Rows) -> Difference | None:
 
 
 def table(rows: Rows) -> Rows:
-    """A row for each data set and rule: accuracy and difference to DP-SGD at each epsilon, and what the rule needs."""
+    """A row for each data set and rule: accuracy and difference to DP-SGD at each epsilon, and the rule's needs."""
     needs = {known["name"]: known["needs"] for known in CONTEST.rules.values()}
     found = []
     for data, rule in dict.fromkeys((row["data"], row["rule"]) for row in rows):

@@ -1,4 +1,4 @@
-"""The table that no paper has: every rule at the same proved epsilon, with equal tuning, on the same data.
+"""A table of every rule at the same proved epsilon, with equal tuning, on the same data. No paper has such a table.
 
 `nfa.papers.ours.tuning` searches the settings, and `nfa.papers.ours.contenders` describes the rules.
 """
@@ -42,11 +42,12 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
 
 
 def extra_columns(runs: Trained) -> dict[str, TableCell]:
-    """Half of Student's 95 % interval over a row's seeds, the proved epsilon, that of loss distributions, time, memory.
+    """Five columns of a row: interval, proved epsilon, epsilon by loss distributions, time and memory of a step.
 
-    The time of a step is the median over the runs of the time on one core, measured with other runs on the machine. For
-    a record without this time, it is the elapsed time. The memory of a step is that of the arrays that it holds at
-    once, including its batch, in addition to network, optimizer and data.
+    The interval is half of Student's 95 % interval over the row's seeds. The time of a step is the time on one core,
+    measured while other runs used the machine. A record without this time has the elapsed time instead. The column has
+    the median over the runs. The memory of a step is the size of the arrays that a step holds at once, including its
+    batch. It does not include network, optimizer and data.
     """
     accuracies = [100 * record["test_accuracy"] for _, record in runs]
     privacy = runs[0][1]["privacy"]
@@ -70,16 +71,16 @@ def extra_columns(runs: Trained) -> dict[str, TableCell]:
 
 
 def _seconds(timing: dict[str, float]) -> float:
-    return timing.get("cpu_seconds_per_step", timing["seconds_per_step"])  # old records lack the first
+    return timing.get("cpu_seconds_per_step", timing["seconds_per_step"])  # some records have only the elapsed time
 
 
 def _megabytes(of_runs: list[int | None]) -> float | None:
-    known = [number for number in of_runs if number is not None]  # secure runs and old runs do not record it
+    known = [number for number in of_runs if number is not None]  # some records, such as those of secure runs, lack it
     return statistics.median(known) / 1e6 if known else None
 
 
 def _tight(mechanism: dict[str, Any], steps: int, delta: float) -> float | None:
-    """The epsilon that loss distributions of all steps prove for a record's mechanism; None if they prove none."""
+    """The epsilon of a recorded mechanism by the loss distributions of all steps; None if they prove no epsilon."""
     if "curve" in mechanism:
         return SoftmaxObjective(**mechanism["curve"]).epsilon(delta)
     return _of_steps(Mechanism(**mechanism), steps, delta)
@@ -91,7 +92,7 @@ def _of_steps(mechanism: Mechanism, steps: int, delta: float) -> float | None:
 
 
 def notes(rows: Rows, contest: Contest = DENSE) -> list[str]:
-    """A table for each data set, rules by epsilons, with intervals and with what each rule needs."""
+    """A table for each data set, rules by epsilons, with intervals and the needs of each rule."""
     needs = {known["name"]: known["needs"] for known in contest.rules.values()}
     lines: list[str] = []
     for dataset in dict.fromkeys(row["data"] for row in rows):

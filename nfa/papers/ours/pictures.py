@@ -17,7 +17,7 @@ def equal_epsilon_figure(path: Path, rows: Rows, runs: Trained, delta: float) ->
     ----------
     path : file to write
     rows : of the table, with data, rule, epsilon, ours, n and interval
-    runs : the runs of the rows, which tell where they stopped
+    runs : the runs of the rows; the title reports where unfinished runs stopped
     delta : the delta of every guarantee
     """
     datasets = list(dict.fromkeys(row["data"] for row in rows))
@@ -63,7 +63,7 @@ def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
     ----------
     path : file to write
     rows : of the table, with rule, epsilon and ours
-    runs : the runs of the rows, which tell where they stopped
+    runs : the runs of the rows; the title reports where unfinished runs stopped
     """
     rules = list(dict.fromkeys(row["rule"] for row in rows))
     figure = new_figure("What a search of equal length found: images held out that are missed (%)", 9, runs)
@@ -92,7 +92,7 @@ def screen_figure(path: Path, rows: Rows, runs: Trained, base: str) -> None:
     ----------
     path : file to write
     rows : of the table, with rule, changed and ours
-    runs : the runs of the rows, which tell where they stopped
+    runs : the runs of the rows; the title reports where unfinished runs stopped
     base : the row with which the others are compared
     """
     rules = list(dict.fromkeys(row["rule"] for row in rows if row["changed"] == base))

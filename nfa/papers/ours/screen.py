@@ -1,6 +1,6 @@
-"""What limits the joint clip: its chosen settings with one change at a time, on MNIST, which counts as public here.
+"""Which setting limits the joint clip? We change one chosen setting at a time, on MNIST. MNIST counts as public here.
 
-The variants are in screen.toml.
+screen.toml lists the variants.
 """
 
 from dataclasses import replace

@@ -1,9 +1,9 @@
 """The search for the settings of every rule: trials on MNIST, whole runs of the best, one choice for each epsilon.
 
-MNIST counts as public, so the search costs no privacy. 10,000 of its training images, drawn by the seed, decide. The
-search does not use its test set. Every rule has the same number of trials. `python -m nfa.papers.ours.tuning dense|cnn
-TRIALS [FINALISTS]` writes the chosen values, from the folders of the experiments. Until the finalists have run, it
-chooses the best trial for each epsilon.
+MNIST counts as public, so the search costs no privacy. We rank trials by their accuracy on 10,000 of its training
+images, which the seed draws. The search does not use the test set. Every rule has the same number of trials. `python -m
+nfa.papers.ours.tuning dense|cnn TRIALS [FINALISTS]` writes the chosen values. TRIALS and FINALISTS are the folders of
+the experiments. Until the finalists have run, the program chooses the best trial for every epsilon.
 """
 
 import json
@@ -22,7 +22,7 @@ DEMO = ("dp-sgd", "joint-dfa", "dp-dfa")
 
 
 def trial_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
-    """Every trial of every rule, shorter than a whole run and at one epsilon. The demo has two trials of three rules.
+    """Every trial of every rule, shorter than a whole run, at one epsilon. The demo has two trials per rule in `DEMO`.
 
     Source: [ours:trials] [ours:cnn-trials]
     """
@@ -38,9 +38,9 @@ def trial_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[
 
 
 def finalist_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
-    """The best trials of every rule as whole runs at every epsilon, with their steps times the lengths.
+    """The best trials of every rule as whole runs at every epsilon, with their steps multiplied by the lengths.
 
-    The demo has the best trials of three rules, as short runs.
+    The demo has the best trial of three rules, as short runs.
 
     Source: [ours:finalists]
     """
@@ -74,7 +74,7 @@ def _cell(
 
 
 def _whole_runs(contest: Contest, finalists: list[int], lengths: list[float]) -> list[tuple[int, float]]:
-    """Each finalist with the lengths with which it is run at an epsilon."""
+    """Pairs of a finalist and a length, the factor of its step, for the whole runs at one epsilon."""
     every = contest.budget["lengthened"]
     return [(trial, x) for i, trial in enumerate(finalists) for x in (lengths if i < every else lengths[:1])]
 
@@ -89,7 +89,7 @@ def held_out_accuracy(cell: Cell, record: dict[str, Any]) -> float:
 
 
 def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, TableCell]:
-    """The values that a trial drew, in words, with the step that its run had."""
+    """The values that a trial drew, in words, with the step of its run."""
     rule, _, rest = runs[0][0].name.partition("-trial")
     trial, _, length = rest.partition("-")[0].partition("x")
     drawn = contest.lengthened(contest.draw(rule, int(trial)), float(length or 1))
@@ -110,9 +110,9 @@ def best(folder: Path, rule: str, epsilon: float, runs: Iterable[tuple[int, floa
 
 
 def choice(contest: Contest, trials: Path, finalists: Path | None) -> dict[str, dict[str, Any]]:
-    """The finalists of each rule, and its best trial with its length for each epsilon.
+    """The finalists of each rule, and the rule's best trial and length for each epsilon.
 
-    Until the finalists have run, the choice for each epsilon is the unchanged best trial.
+    Until the finalists have run, the choice for each epsilon is the best trial with length 1.
 
     Source: [ours:finalists]
     """
@@ -132,7 +132,7 @@ def choice(contest: Contest, trials: Path, finalists: Path | None) -> dict[str, 
 
 
 def no_paper(settings: Settings, record: dict[str, Any]) -> str:
-    """Why there is no paper with which a number could be compared."""
+    """The reason why our numbers cannot be compared with a paper."""
     return "no paper compares rules at equal epsilon"
 
 

@@ -1,9 +1,9 @@
 """Fuzz the readers one after another, and write the results: ``python -m tests.trust.fuzz --inputs 1000000``.
 
-Each reader runs in its own process under atheris (libFuzzer). An input is a finding in four cases. The reader raises
-anything except a ValueError or an OSError of one line, it takes over 10 seconds, it uses more memory than
-`readers.MOST_MEMORY` at any time, or it unpickles. The folder then has the input and the message. No data sets are
-needed.
+Each reader runs in its own process under atheris (libFuzzer). An input is a finding if the reader raises anything
+except a ValueError or an OSError of one line, or if it unpickles. It is also a finding if the reader takes over 10
+seconds or, at any time, uses more memory than `readers.MOST_MEMORY`. The folder then has the input and the message. The
+fuzzing needs no data sets.
 """
 
 import argparse

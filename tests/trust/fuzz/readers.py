@@ -238,7 +238,7 @@ READERS = {
 
 
 def outcome(reader: Reader, file: Path, data: bytes) -> None:
-    """Read the file of an input. Raises AssertionError, or the reader's exception, if this is a finding.
+    """Read the file of an input. Raises AssertionError, or the reader's exception, if the input is a finding.
 
     Memory is measured if tracemalloc has been started.
     """

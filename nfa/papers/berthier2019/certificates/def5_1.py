@@ -10,7 +10,7 @@ Counterexample: D and D' each consist of one example, 1 or 0. A answers with thi
 value. The loss is a multiple of the answer. A(D) and A(D') have the probabilities below, so the mechanism is
 ε-differentially private for every ε with e^ε >= the largest ratio.
 
-Arithmetic: fractions. EPSILON is checked from above: e^ε >= 1 + ε + ε²/2 + ... + ε^9/9!.
+Arithmetic: fractions. The check of EPSILON uses a lower bound: e^ε >= 1 + ε + ε²/2 + ... + ε^9/9!.
 """
 
 from decimal import ROUND_FLOOR, Context
@@ -20,7 +20,7 @@ from math import factorial
 # The counterexample.
 EPSILON = Fraction("1.0987")
 TRUTH = Fraction(3, 4)  # the probability of a true answer
-LOSS = 10  # of the answer 1; that of the answer 0 is 0
+LOSS = 10  # the loss of the answer 1; the loss of the answer 0 is 0
 
 
 def need(rule, sentence):
@@ -30,7 +30,7 @@ def need(rule, sentence):
 
 need(Fraction(1, 2) <= TRUTH < 1, "TRUTH, the probability of a true answer, must be in [1/2, 1)")
 need(0 < EPSILON < 10, "epsilon must be in (0, 10)")
-ratio = TRUTH / (1 - TRUTH)  # the largest, over both answers and both orders of D and D'
+ratio = TRUTH / (1 - TRUTH)  # the largest ratio over both answers and both orders of D and D'
 need(ratio <= sum(EPSILON**k / factorial(k) for k in range(10)), "the mechanism must be epsilon-differentially private")
 difference = TRUTH * LOSS - (1 - TRUTH) * LOSS
 if difference <= EPSILON:

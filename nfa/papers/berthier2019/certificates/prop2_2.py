@@ -1,14 +1,15 @@
 """Berthier, Differential Privacy for Machine Learning (2019), Proposition 2.2 in section 2.2: berthier2019:prop2.2.
 
 Claim: let S be the l2 sensitivity of the query f, c² > 2 log(1.25/δ) and σ >= c S/ε. Then f plus noise N(0, σ²) is (ε,
-δ)-differentially private, which by Definition 2.1 means P[A(x) in E] <= e^ε P[A(y) in E] + δ for all neighbours x, y
+δ)-differentially private. By Definition 2.1, this means P[A(x) in E] <= e^ε P[A(y) in E] + δ for all neighbours x, y
 and all sets E. No restriction on ε is stated.
 
 Counterexample: f counts records. One data set has one record, so f(x) = 1. The other has none, so f(y) = 0. The event
 is E = {z : z >= THRESHOLD}. The δ that this E needs is P[1 + noise in E] - e^ε P[noise in E].
 
-Arithmetic: fractions. The decimal module rounds logarithm, exponential and square root correctly, and we then move each
-one unit further outwards. We compute the normal law from its series of positive terms, with a bound on the rest.
+Arithmetic: fractions. The decimal module rounds logarithm, exponential and square root correctly. We then move each
+value outwards by one unit in the last place. We compute the normal law from its series of positive terms, with a bound
+on the rest.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -36,7 +37,7 @@ def need(rule, sentence):
 
 
 def tail(x):
-    """Two bounds on P[N(0, 1) >= x], x > 0: 1/2 less density(x) times the sum of x^(2k+1) / (1 · 3 · 5 ... (2k+1))."""
+    """Two bounds on P[N(0, 1) >= x], x > 0: 1/2 minus density(x) times the sum of x^(2k+1) / (1 · 3 · 5 ... (2k+1))."""
     term = total = Fraction(x)
     k = 0
     while k < x * x or term > Fraction(1, 10**40):

@@ -1,12 +1,12 @@
 """Berthier, Differential Privacy for Machine Learning (2019), Proposition 2.4 in section 2.4.2: berthier2019:prop2.4.
 
-Claim: let Δ be the l1 sensitivity of f. The Laplace mechanism, f plus independent noise of Lap(b) on each coordinate,
-with b = sqrt(Δ/(2δ)), is δ TV-private: for neighbours x, y the total variation between its two laws is at most δ.
+Claim: let Δ be the l1 sensitivity of f. The Laplace mechanism adds independent noise of Lap(b) to each coordinate of f,
+with b = sqrt(Δ/(2δ)). It is δ TV-private: for neighbours x, y the total variation between its two laws is at most δ.
 
-Counterexample: f counts records. For no record f(x) = 0, and for one record f(y) = 1, so Δ = 1. For the event E =
+Counterexample: f counts records. Without a record, f(x) = 0. With one record, f(y) = 1, so Δ = 1. For the event E =
 {z <= 1/2}, the total variation is at least P[0 + noise in E] - P[1 + noise in E] = 1 - exp(-1/(2b)).
 
-Arithmetic: fractions. b lies between two of them, and 1 - exp(-u) >= u - u²/2 for u >= 0.
+Arithmetic: fractions. We use two fractions with b between them, and 1 - exp(-u) >= u - u²/2 for u >= 0.
 """
 
 from decimal import ROUND_FLOOR, Context

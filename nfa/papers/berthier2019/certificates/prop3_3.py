@@ -4,10 +4,10 @@ Claim: take SGD with noise feedback, θ_{t+1} = θ_t - γ g_t(θ_t) - η_{t+1} +
 I) for t >= 1 and gradients g_t(θ) = α_t θ + β_t, α_t >= 0. Then for all t >= 0, θ_t ~ N(m_t, Σ_t) with Σ_0 = 0 and
 Σ_{t+1} = 2 γ² σ² α_t² + (I - γ α_t) Σ_t (I - γ α_t).
 
-Counterexample: one dimension and the numbers below. θ_t is an affine function of η_1 ... η_t, and its variance is σ²
-times the sum of the squares of its coefficients, so we need no recursion for Σ. The claim fails at the first step. The
-file also checks that it fails at every later step. Section 3.4.1 prints a random η_0 next to η_0 = 0; with this random
-η_0 the claim fails at the first step too.
+Counterexample: one dimension and the numbers below. θ_t is an affine function of η_1 ... η_t. Its variance is σ² times
+the sum of the squares of its coefficients, so we need no recursion for Σ. The claim fails at the first step. The file
+also checks that the claim fails at every later step. Section 3.4.1 prints a random η_0 next to η_0 = 0. With this
+random η_0, the claim fails at the first step too.
 
 Arithmetic: fractions.
 """

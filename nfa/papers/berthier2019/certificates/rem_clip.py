@@ -7,7 +7,7 @@ The reading refuted: the claim is about all records and all L. (It is true if fe
 norm above L.)
 
 Counterexample: the losses (θ - x)²/2 of the records below. Their sum has its minimum at the mean of the records.
-Descent along the mean of the gradients stays there. Descent along the mean of the clipped gradients leaves it for the
+Descent along the mean of the gradients stays there. Descent along the mean of the clipped gradients moves away, to the
 point at which the clipped gradients cancel.
 
 Arithmetic: fractions.

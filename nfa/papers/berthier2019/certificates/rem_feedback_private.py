@@ -3,16 +3,16 @@
 Claim, about noise that feedback cancels partially: "Obviously, since we recover convergence, we should not expect the
 final model to be private".
 
-The reading refuted: the claim is about every learning rate and number of steps. (It is true if steps stretch
-distances.)
+The reading refuted: the claim is about every learning rate and number of steps. (It is true if each step increases the
+distance between iterates.)
 
 Counterexample: noise feedback on the gradient, θ_{t+1} = θ_t - γ (g_t(θ_t) + η_{t+1} - η_t), η_0 = 0, independent
 η_t ~ N(0, σ²), with g_t(θ) = θ - x_t in one dimension. If every x_t is the goal, θ converges to it up to a variance.
-Another record t moves g_t by up to 2L. So it moves θ_T by up to 2γL(1 - γ)^(T-t) and leaves the variance of θ_T as it
-is. The laws of θ_T are therefore two normal laws of one variance. Their divergence of order 2 is distance²/variance and
-at most 4L²/σ², the divergence of one release. By Pinsker, their total variation V satisfies V² <= KL/2 = distance²/(4
-variance). Suppose a fair coin decides which of the two records is used. An attacker who knows both, and all other
-records, guesses wrong with probability at least (1 - V)/2.
+Another record t moves g_t by up to 2L. So it moves θ_T by up to 2γL(1 - γ)^(T-t) and does not change the variance of
+θ_T. The laws of θ_T are therefore two normal laws with the same variance. Their divergence of order 2 is
+distance²/variance. It is at most 4L²/σ², the divergence of one release. By Pinsker, their total variation V satisfies
+V² <= KL/2 = distance²/(4 variance). Suppose a fair coin decides which of the two records is used. An attacker who knows
+both, and all other records, guesses wrong with probability at least (1 - V)/2.
 
 Arithmetic: fractions; the square root is rounded up.
 """
@@ -44,7 +44,7 @@ keep = 1 - GAMMA
 kept = [Fraction(1)]  # powers of keep
 for _ in range(STEPS):
     kept.append(kept[-1] * keep)
-# In θ_T, the coefficient of η_T is -γ, and that of an earlier η_t is -γ keep^(T-t) + γ keep^(T-t-1)
+# In θ_T, the coefficient of η_T is -γ. The coefficient of an earlier η_t is -γ keep^(T-t) + γ keep^(T-t-1)
 coefficients = [-GAMMA] + [GAMMA * (kept[k - 1] - kept[k]) for k in range(1, STEPS)]
 variance = SIGMA**2 * sum(c * c for c in coefficients)
 square = (START * kept[STEPS]) ** 2 + variance  # the mean square of the distance from the goal

@@ -3,12 +3,13 @@
 Claim: "the privacy guarantees are independent from the learning rate, hence we suggest to pick the largest possible
 learning rate avoiding divergence".
 
-The reading refuted: the largest rate that avoids divergence is the best one under noise. (It is true that the
+The reading refuted: the largest rate that avoids divergence is the best rate under noise. (It is true that the
 guarantees by composition do not depend on the rate.)
 
 Counterexample: the loss (θ - x)²/2, and θ <- θ - γ (θ - x + noise) with noise N(0, σ²) on the gradient. The guarantee
-sets this noise. Start at a distance of START. In each step, the mean square of the distance is multiplied by (1 - γ)²,
-and γ²σ² is added. It diverges only for γ >= 2. Both rates end nearer than they began, but the smaller one much nearer.
+sets this noise. Start at a distance of START. Each step multiplies the mean square of the distance by (1 - γ)² and adds
+γ²σ². The mean square diverges only for γ >= 2. With both rates, θ ends nearer to x than it started. With the smaller
+rate, it ends much nearer.
 
 Arithmetic: fractions.
 """

@@ -1,9 +1,9 @@
 """Berthier, Differential Privacy for Machine Learning (2019), section 3.3.2: berthier2019:rem-softmax.
 
-Claim: for a shuffled pass, Lemma 3.1, D <= log(mean of exp((α-1) D_t))/(α-1), has a "softmax effect that will make the
-weakest privacy guarantee (when point t is seen at the last step) dominate all the rest". For "σ >= L sqrt(2(α-1)α)
-(high noise regime)" another version, D <= 2 mean of D_t, is stronger. D_t = 2αL²/σ² (1 - C^-2)/(1 - C^(-2(n-t+1))) is
-the guarantee of a record that is seen at step t of n.
+Claim: for a shuffled pass, Lemma 3.1 is D <= log(mean of exp((α-1) D_t))/(α-1). This has a "softmax effect that will
+make the weakest privacy guarantee (when point t is seen at the last step) dominate all the rest". For "σ >= L
+sqrt(2(α-1)α) (high noise regime)" another version, D <= 2 mean of D_t, is stronger. The guarantee of a record that is
+used at step t of n is D_t = 2αL²/σ² (1 - C^-2)/(1 - C^(-2(n-t+1))).
 
 The reading refuted: the claim also covers the regime of high noise. (It is true if (α-1) D_t is large for the last
 steps.)
@@ -11,7 +11,8 @@ steps.)
 Counterexample: the numbers below, at the border of that regime. The lemma gives far less than the weakest guarantee,
 and less than the other version.
 
-Arithmetic: fractions. The decimal module rounds exp and log correctly, and we then move each one unit further up.
+Arithmetic: fractions. The decimal module rounds exp and log correctly. We then move each value up by one unit in the
+last place.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -41,7 +42,7 @@ need(
 )
 need(1 < C <= 1 + Fraction(1, N), "C must be above 1 and at most 1 + 1/n")
 contracted, costs = 1 / C**2, []
-for seen in range(N, 0, -1):  # the steps from the record's own to the last
+for seen in range(N, 0, -1):  # number of steps from the record's own step to the last one
     costs.append(Fraction(2 * ALPHA * L**2) / SIGMA**2 * (1 - contracted) / (1 - contracted**seen))
 weakest = max(costs)
 need(weakest == costs[-1], "the weakest guarantee must be that of the last step")

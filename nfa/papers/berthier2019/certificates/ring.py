@@ -7,11 +7,11 @@ arbitrarily large noise".
 The reading refuted: the noise is Gaussian, N(0, M²), with some finite M. (With integers modulo m and one uniform mask,
 the protocol is exact.)
 
-Counterexample: three nodes with one number each. The first adds noise to its number and hands the sum to the second.
-The second adds its number and hands the sum on. At the end, the first subtracts the noise. The second sees x_1 + N(0,
-M²). It knows its own number and the sum, which are the same for both data sets below. Yet it can distinguish the data
-sets: the total variation between its views is at least P[view >= 1/2 | x_1 = 1] - P[view >= 1/2 | x_1 = 0], which is
-P[|N(0, 1)| <= 1/(2M)].
+Counterexample: three nodes with one number each. The first node adds noise to its number and sends the sum to the
+second node. The second node adds its number and sends the new sum to the third node. At the end, the first node
+subtracts the noise. The second node receives x_1 + N(0, M²). It also knows its own number and the final sum, which are
+the same for both data sets below. Yet this node can distinguish the data sets. The total variation between its views is
+at least P[view >= 1/2 | x_1 = 1] - P[view >= 1/2 | x_1 = 0], which is P[|N(0, 1)| <= 1/(2M)].
 
 Arithmetic: fractions. For the normal density between -u and u, exp(-t²/2) >= 1 - u²/2 and sqrt(2 pi) < 2.50663.
 """

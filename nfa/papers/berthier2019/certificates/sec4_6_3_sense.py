@@ -3,13 +3,13 @@
 Claim: with noise on the gradients "the objective function is no longer a finite sum, and distinguishing sampling with
 or without replacement does not make sense".
 
-The reading refuted: with noise, the two kinds of sampling end alike. (They nearly do if the noise is much larger than
-the spread of the gradients.)
+The reading refuted: with noise, the two kinds of sampling end with the same mean of θ². (The two means are nearly equal
+if the noise is much larger than the spread of the gradients.)
 
-Counterexample: three losses (θ - x)²/2 with the x below, whose mean is 0. From θ = 0, each step is θ <- θ - γ (θ - x +
-noise), noise N(0, σ²). With replacement, the mean of θ stays 0. Each step multiplies the mean of θ² by (1 - γ)² and
-adds γ² (mean of x² + σ²). Without replacement, we enumerate all six orders of a pass. By symmetry, the mean stays 0
-too.
+Counterexample: three losses (θ - x)²/2 with the x below. The mean of the x is 0. From θ = 0, each step is θ <- θ -
+γ (θ - x + noise), with noise N(0, σ²). With replacement, the mean of θ stays 0. Each step multiplies the mean of θ² by
+(1 - γ)² and adds γ² (mean of x² + σ²). Without replacement, we enumerate all six orders of a pass. By symmetry, the
+mean of θ stays 0 too.
 
 Arithmetic: fractions.
 """

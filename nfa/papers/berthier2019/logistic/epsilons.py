@@ -1,7 +1,7 @@
 """Figure 12 of Berthier (2019), Section 4.6: epsilon over the epochs, under each reading of its accountant.
 
-Most columns depend on a conjecture, or on a proof that nobody else has reviewed. The column `proved` is what the
-accountant counts.
+Most columns depend on a conjecture, or on our proof, which nobody else has reviewed. The column `proved` contains the
+epsilons that the accountant counts.
 """
 
 import math
@@ -25,7 +25,7 @@ _TOML = tomllib.loads(files("nfa.papers.berthier2019.logistic").joinpath("number
 _FIG12 = _TOML["fig12"]
 N: int = _FIG12["n"]
 DELTA: float = _FIG12["delta"]
-SIGMA: float = _FIG12["noise"]  # with L = 1, because only sigma / L enters
+SIGMA: float = _FIG12["noise"]  # for L = 1, because epsilon depends only on sigma / L
 DECIMALS = 8  # decimals in the rows; the table prints four
 
 Rows = list[dict[str, Any]]
@@ -49,7 +49,7 @@ def every_term(tau: float, e: float, sigma: float = SIGMA, cap: bool = True) -> 
 
 
 def proved(tau: float, e: int) -> float:
-    """Epsilon as the accountant counts it: with amplification for tau = 1/n, otherwise as one full release per pass.
+    """Epsilon as the accountant counts it: with amplification for tau = 1/n, with one full release per pass otherwise.
 
     Source: [berthier2019:fig12]
     """
@@ -120,7 +120,7 @@ def of(found: Rows, tau: str) -> dict[int, dict[str, Any]]:
 
 
 def summary(found: Rows) -> list[str]:
-    """Sentences that compare the report's sentences on the figure with the rows.
+    """Sentences that compare the report's statements about the figure with the rows.
 
     Source: [berthier2019:fig12]
     """

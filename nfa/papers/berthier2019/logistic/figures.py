@@ -1,7 +1,7 @@
 """Figures 10 and 11 of Berthier (2019), Section 4.6: logistic regression on partial passes, with and without noise.
 
-Settings and readings are in numbers.toml. The report prints no losses, so `notes` compares the runs with what its text
-says in words.
+Settings and readings are in numbers.toml. The report prints no losses, so `notes_fig10` and `notes_fig11` compare the
+runs with the statements in its text.
 """
 
 import statistics
@@ -53,7 +53,7 @@ def settings(figure: str, *, reading: str, tau: str, epochs: int, seed: int) -> 
     figure : "fig10" or "fig11"
     reading : name of one of its readings
     tau : one of `TAUS`
-    epochs : e, expected passes over every record
+    epochs : e, the expected number of times that a record is used
     seed : int >= 0; runs with the same seed and the same tau use the same records in the same order
     """
     (chosen,) = (entry for entry in _TOML[figure]["reading"] if entry["name"] == reading)
@@ -70,8 +70,9 @@ def least(dataset: str, data_dir: str | None, ridge: float = RIDGE) -> float:
 
     Source: [berthier2019:exp4.6]
 
-    The objective is 2 ridge-strongly convex. So at a point with gradient g, it is at most ||g||^2 / (4 ridge) above the
-    minimum. Raises ValueError if the search finds no ||g|| of at most 1e-6.
+    The objective is strongly convex with constant 2 ridge. So at a point with gradient g, the objective is at most
+    ||g||^2 / (4 ridge) above the minimum. The function raises ValueError if the search finds no point with ||g|| <=
+    1e-6.
     """
     found = data.load(dataset, data_dir)
     x = found.x_train.reshape(len(found.x_train), -1).astype(float)
@@ -97,14 +98,17 @@ def means(runs: Trained) -> dict[str, str]:
 
 
 def epsilon_and_means(runs: Trained) -> dict[str, str]:
-    """Additional values of a row: the epsilon that its runs prove with secret randomness, rounded up, and the means."""
+    """The additional values of a row: the means, and the proved epsilon, rounded up.
+
+    The epsilon holds if the random numbers of a run are secret.
+    """
     guarantee = runs[0][1]["privacy"].get("guarantee")
     epsilon = None if guarantee is None else guarantee["epsilon"]
     return {"epsilon": TableCell("none" if epsilon is None else up(epsilon, 4), {"epsilon": epsilon})} | means(runs)
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
-    """Why the loss of a run cannot be compared with the figure, which prints no loss. Other differences follow."""
+    """The reasons why the loss of a run cannot be compared with the figure. One is that the figure prints no loss."""
     why = ["the losses in the figure are not printed"]
     if record["data"]["name"] != "epsilon":
         why.append(f"{record['data']['name']}, synthetic records")
@@ -142,7 +146,7 @@ def largest_difference(rows: Rows, reading: str) -> float | None:
 
 
 def notes_fig10(rows: Rows) -> list[str]:
-    """A comparison of these rows with what section 4.6.2 says about Figure 10, as lines of Markdown.
+    """A comparison of these rows with the statements of section 4.6.2 about Figure 10, as lines of Markdown.
 
     Source: [berthier2019:fig10]
     """
@@ -170,7 +174,7 @@ def notes_fig10(rows: Rows) -> list[str]:
 
 
 def notes_fig11(rows: Rows) -> list[str]:
-    """A comparison of these rows with what section 4.6.2 says about Figure 11, as lines of Markdown.
+    """A comparison of these rows with the statements of section 4.6.2 about Figure 11, as lines of Markdown.
 
     Source: [berthier2019:fig11] [berthier2019:sec4.6.3]
     """

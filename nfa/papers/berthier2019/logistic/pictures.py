@@ -21,7 +21,8 @@ def suboptimality_figure(path: Path, trained: Trained, least: Callable[[Cell], f
     path : file to write
     trained : list of (Cell, record), keys with tau and reading
     least : function of a run -> minimum of its objective
-    log : True for logarithmic axes without the start; False for linear axes, with the loss at theta = 0 dotted
+    log : True for logarithmic axes without epoch 0; False for linear axes with epoch 0. A dotted line marks the loss at
+        theta = 0
     """
     runs = [(cell.key, record, least(cell)) for cell, record in trained]
     readings = list(dict.fromkeys(key["reading"] for key, _, _ in runs))

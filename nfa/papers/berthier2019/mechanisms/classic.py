@@ -96,7 +96,7 @@ def laplace_release(*, l1_sensitivity: float, epsilon: float, adjacency: str) ->
 
 
 def hockey_stick_laplace(*, epsilon: float, scale: float) -> float:
-    r"""Hockey-stick divergence of two Laplace laws, a sensitivity apart in one coordinate. It is the exact delta.
+    r"""Hockey-stick divergence of two Laplace laws with centres a sensitivity apart in one coordinate: the exact delta.
 
     .. math:: \delta(\epsilon) = \max\big(0,\; 1 - e^{(\epsilon - 1/\lambda)/2}\big), \qquad \lambda = b / \Delta_1
 
@@ -131,7 +131,7 @@ def hockey_stick_laplace(*, epsilon: float, scale: float) -> float:
 
 
 def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: float) -> float:
-    r"""The noise that the report prescribes for every epsilon, in the limit. It is too little from epsilon 4 to 10 on.
+    r"""The least noise that the report allows for every epsilon. It is too little above an epsilon between 4 and 10.
 
     .. math:: \sigma = \sqrt{2 \log(1.25/\delta)}\, S_2(f) / \epsilon
 
@@ -149,8 +149,10 @@ def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: floa
 
     Notes
     -----
-    It has no guarantee. `classical_gaussian_scale` raises an error for an epsilon without proof, and `gaussian_scale`
-    holds for every epsilon.
+    This noise has no guarantee. `classical_gaussian_scale` raises an error for an epsilon without proof.
+    `gaussian_scale` holds for every epsilon. The report asks for noise strictly above the value here. The epsilon above
+    which the noise is too little depends on delta
+    (`nfa.papers.berthier2019.mechanisms.printed_scales.critical_epsilon`).
 
     Examples
     --------
@@ -183,8 +185,8 @@ def classical_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: fl
 
     Notes
     -----
-    The textbook states it for epsilon < 1 (from memory). On a grid of epsilon <= 1 and delta from 1e-12 to 0.999, the
-    exact delta at this noise is at most 0.318 of the requested delta.
+    The textbook states it for epsilon < 1 (we quote from memory). On a grid of epsilon <= 1 and delta from 1e-12 to
+    0.999, the exact delta at this noise is at most 0.318 of the requested delta.
 
     Examples
     --------
@@ -216,7 +218,7 @@ def gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: float) -> fl
 
     Returns
     -------
-    noise_std : float, above the least by about 1e-12 of it
+    noise_std : float, larger than the least noise by a factor of about 1 + 1e-12
 
     Raises
     ------
@@ -249,8 +251,8 @@ def gaussian_mechanism(value, *, noise_std: float, rng: np.random.Generator) -> 
     ----------
     value : (d,) array or a number, f(x)
     noise_std : float > 0, from `gaussian_scale`, `classical_gaussian_scale` or
-        `nfa.papers.berthier2019.mechanisms.total_variation.gaussian_tv_scale`; the accountant takes it as the noise_std
-        of an `nfa.mechanism.Mechanism`
+        `nfa.papers.berthier2019.mechanisms.total_variation.gaussian_tv_scale`. For the accountant, give it to
+        `nfa.mechanism.Mechanism` as noise_std
     rng : numpy.random.Generator; a seeded one is not private
 
     Returns
@@ -268,7 +270,7 @@ def gaussian_mechanism(value, *, noise_std: float, rng: np.random.Generator) -> 
 
 
 def _least(fits: Callable[[float], bool], start: float) -> float:
-    """The least positive number that fits, approached from above by bisection, if all larger numbers fit too."""
+    """The least positive number that fits, by bisection from above. We assume that all larger numbers fit too."""
     low = high = start
     while not fits(high):
         low, high = high, 4 * high

@@ -1,9 +1,9 @@
 """Composition in (epsilon, delta): basic, advanced, and the best possible bound, which randomised responses attain.
 
-The best possible bound is that of Kairouz, Oh and Viswanath (2015). Take k releases, each (epsilon, delta)-DP; each may
-depend on the results of those before. Together they are at most as bad as k runs of one mechanism. This mechanism
-reveals the data with probability delta and otherwise answers one bit by randomised response. Renyi curves compose in
-`nfa.privacy.rdp.compose`.
+The best possible bound is that of Kairouz, Oh and Viswanath (2015). Take k releases that are each (epsilon, delta)-DP.
+Each release may depend on the results of earlier releases. Together they reveal at most as much as k runs of one
+mechanism. This mechanism reveals the data with probability delta and otherwise answers one bit by randomised response.
+For the composition of Renyi curves, see `nfa.privacy.rdp.compose`.
 """
 
 import math
@@ -18,7 +18,7 @@ MOST_PATTERNS = 20  # most releases with different epsilons: we enumerate 2^20 p
 
 
 def basic_composition(spent: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The sum of the epsilons and deltas of several releases, each possibly chosen after the results of those before.
+    """The sums of the epsilons and deltas of several releases. Each release may depend on earlier results.
 
     Source: [berthier2019:postproc]
 
@@ -51,12 +51,12 @@ def advanced_composition(*, epsilon: float, delta: float = 0.0, k: int, delta_sl
     ----------
     epsilon : float >= 0, of one release
     delta : float in [0, 1], of one release
-    k : int >= 1, number of releases, each possibly chosen after the results of those before
+    k : int >= 1, number of releases; each release may depend on earlier results
     delta_slack : float delta' in (0, 1); if it goes to 0, epsilon' goes to infinity
 
     Returns
     -------
-    epsilon, delta : for all releases; this epsilon may exceed the k epsilon of `basic_composition`, see
+    epsilon, delta : for all releases. This epsilon can exceed the k epsilon of `basic_composition`, see
         `advanced_pays_from`
 
     Raises
@@ -77,7 +77,7 @@ def advanced_composition(*, epsilon: float, delta: float = 0.0, k: int, delta_sl
 
 
 def advanced_pays_from(*, epsilon: float, delta_slack: float) -> float:
-    r"""The number of releases above which Theorem 2.1 gives less than the sum of the epsilons; inf from log 2 on.
+    r"""The number k above which Theorem 2.1 gives less than the sum of the epsilons; inf for epsilon >= log 2.
 
     .. math:: k > \frac{2 \log(1/\delta')}{(2 - e^\epsilon)^2}, \qquad \epsilon < \log 2
 
@@ -118,12 +118,12 @@ def optimal_delta(total_epsilon: float, *, epsilon: float, delta: float = 0.0, k
 
     Notes
     -----
-    j counts the answers in favour of the data, and L_j is the privacy loss. The sum is over positive terms in log
-    space.
+    j counts the answers in favour of the data, and L_j is the privacy loss. All terms of the sum are positive. We
+    compute their probabilities in log space.
 
     Examples
     --------
-    Two answers, each right with probability 3/4, at epsilon' = 0: (9 - 1) / 16.
+    Two answers, each right with probability 3/4, give (9 - 1) / 16 at epsilon' = 0.
 
     >>> round(optimal_delta(0, epsilon=np.log(3), k=2), 12)
     0.5
@@ -219,7 +219,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
         _check(epsilon, delta)
     require.not_negative(total_epsilon=total_epsilon)
     loss, log_p = np.zeros(1), np.zeros(1)
-    for epsilon in epsilons:  # each release doubles the patterns: its answer is for or against the data
+    for epsilon in epsilons:  # each release doubles the patterns, because its answer is for or against the data
         loss = np.concatenate([loss + epsilon, loss - epsilon])
         log_p = np.concatenate([log_p - np.log1p(np.exp(-epsilon)), log_p - np.logaddexp(0, epsilon)])
     over = loss > total_epsilon
@@ -228,7 +228,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
 
 
 def _with_deltas(bits: float, deltas: Sequence[float]) -> float:
-    """1 - prod (1 - delta_i) (1 - bits), without cancellation if all are small."""
+    """1 - prod (1 - delta_i) (1 - bits), without cancellation if all numbers are small."""
     if bits >= 1 or max(deltas) == 1:
         return 1.0
     return -math.expm1(math.fsum([math.log1p(-bits), *(math.log1p(-delta) for delta in deltas)]))

@@ -17,7 +17,7 @@ _FIG2 = PRINTED["fig2"]
 
 
 def fig2_rows() -> list[dict[str, Any]]:
-    """A row for each amount of noise: total variation, probability that the best guess is right, exact epsilon.
+    """A row for each amount of noise: total variation, probability that the best guess is right, and exact epsilon.
 
     Source: [berthier2019:fig2]
     """

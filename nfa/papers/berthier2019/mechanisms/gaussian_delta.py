@@ -1,4 +1,4 @@
-"""The logarithm of the exact delta of one Gaussian release, with all digits, for every size of delta."""
+"""The logarithm of the exact delta of one Gaussian release, accurate for every size of delta."""
 
 import math
 
@@ -7,7 +7,7 @@ from nfa.privacy.gaussians import check_noise, hockey_stick_gaussian, log_mills_
 
 
 def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
-    r"""The logarithm of the exact delta of one Gaussian release, without cancellation, also for delta below all floats.
+    r"""The logarithm of the exact delta of one Gaussian release, accurate even if delta is below the smallest float.
 
     .. math:: \delta(\epsilon) = \Phi(-t) - e^\epsilon \Phi(-t - \mu)
               = \phi(t) \int_t^{t + \mu} (1 - s R(s))\, ds, \qquad
@@ -30,8 +30,8 @@ def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
 
     Notes
     -----
-    phi(t) = e^epsilon phi(t + mu), so delta is phi(t) times a difference of two Mills ratios R. Their derivative is
-    -(1 - s R(s)), and 1 - s R(s) is positive. For delta above about 1/2, we take it from `hockey_stick_gaussian`.
+    phi(t) = e^epsilon phi(t + mu), so delta is phi(t) times a difference of two Mills ratios R. The derivative of R is
+    -(1 - s R(s)), and 1 - s R(s) is positive. For t < 0, we use `hockey_stick_gaussian`.
 
     Examples
     --------
@@ -46,6 +46,6 @@ def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     t = epsilon * noise_multiplier - mu / 2
     if t < 0:
         return math.log(hockey_stick_gaussian(epsilon=epsilon, noise_multiplier=noise_multiplier))
-    if t > 1e100:  # the remaining terms are negative and below rounding
+    if t > 1e100:  # the other terms are negative and smaller than the rounding error
         return -t * t / 2
     return -t * t / 2 - math.log(2 * math.pi) / 2 + log_mills_drop(t, mu)

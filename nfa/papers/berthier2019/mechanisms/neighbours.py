@@ -97,14 +97,14 @@ def sensitivity(
     Parameters
     ----------
     f : function of a histogram (k,) -> number or array
-    datasets : histograms of one length; the function compares only pairs of neighbours that are both in the list
+    datasets : histograms of the same length; the function compares only neighbours that are both in the list
     adjacency : as in `neighbours`
     order : float >= 1, the order of the norm: 1 for Laplace noise, 2 for Gaussian noise, or inf
 
     Returns
     -------
     sensitivity : float >= 0
-    worst : pair of histograms that attains it
+    worst : pair of histograms that attains the sensitivity
 
     Raises
     ------
@@ -112,7 +112,7 @@ def sensitivity(
 
     Examples
     --------
-    The mean of three records out of {0, 1}: replacing one moves it by 1/3.
+    Replacing one of three records in {0, 1} moves their mean by 1/3.
 
     >>> S, _ = sensitivity(lambda x: x[1] / x.sum(), histograms(2, 3), adjacency="replace-one")
     >>> round(S, 12)
@@ -151,8 +151,8 @@ def release_one(x) -> np.ndarray:
 
     Notes
     -----
-    The laws of neighbours have a total variation of at most 1/n, where n is the size of the larger data set. The
-    release is the record that differs with probability 1/n.
+    Let n be the size of the larger of two neighbours. The total variation between their laws is at most 1/n, because
+    the record that differs is released with probability 1/n.
 
     Examples
     --------

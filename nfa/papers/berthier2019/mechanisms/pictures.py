@@ -61,7 +61,7 @@ def masking_figure(path: Path, drawn: Sequence[float], curve: tuple, points: lis
 
 
 def laplace_figure(path: Path, deltas, tv: dict[str, list], scales: dict[str, list], gaussian: list[float]) -> None:
-    """Draw the true over the claimed total variation of Laplace noise, and the necessary noise, to a PNG file.
+    """Draw the true total variation of Laplace noise against the claimed one, and the necessary noise, to a PNG file.
 
     Parameters
     ----------
@@ -96,15 +96,15 @@ def laplace_figure(path: Path, deltas, tv: dict[str, list], scales: dict[str, li
 def textbook_figure(
     path: Path, epsilons, ratios: dict[float, list], crossings: dict[float, float], noise: tuple[float, list, list]
 ) -> None:
-    """Draw the exact over the claimed delta of the textbook's Gaussian noise, and this noise next to the least noise.
+    """Draw the ratio of exact to claimed delta for the textbook's Gaussian noise, and this noise next to the least one.
 
     Parameters
     ----------
     path : file to write
     epsilons : (k,) array
-    ratios : {delta: exact over claimed}
+    ratios : {delta: exact delta / claimed delta}
     crossings : {delta: epsilon above which the claim fails}
-    noise : (delta, printed, least), where the last two are noise multipliers
+    noise : (delta, printed, least); printed and least are lists of noise multipliers
     """
     figure = new_figure(
         r"The textbook's Gaussian noise, $\sigma = \sqrt{2 \log(1.25 / \delta)}\; \Delta / \epsilon$", 12

@@ -1,4 +1,4 @@
-"""What our report prints about the classic mechanisms: the content of numbers.toml, and its guides as Markdown."""
+"""What the report prints about the classic mechanisms: the content of numbers.toml, and its guides as Markdown."""
 
 import tomllib
 from importlib.resources import files
@@ -13,6 +13,6 @@ REPORT = '"Differential Privacy for Machine Learning" (Berthier, 2019)'
 
 
 def notes(entry: dict[str, Any], more: list[str] | None = None) -> list[str]:
-    """How to read the table and the picture and how to check them, as lines of Markdown."""
+    """Sections that explain how to read and check the table and the picture, as lines of Markdown."""
     lines = ["## How to read it", "", *entry["guide"].strip().splitlines(), "", *(more or [])]
     return [*lines, "## How to check", "", *entry["check_guide"].strip("\n").splitlines(), ""]

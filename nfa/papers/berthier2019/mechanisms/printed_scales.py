@@ -1,6 +1,6 @@
 """Propositions 2.2 and 2.4 of Berthier (2019): the printed scales of Gaussian and Laplace noise, and their privacy.
 
-Everything is computed from closed forms. What the report states and what it leaves open is in numbers.toml.
+All values come from closed forms. numbers.toml lists what the report states and what it leaves open.
 """
 
 import math
@@ -100,7 +100,7 @@ LAPLACE = Analytic.from_toml(
 
 
 def exact_over_claimed(epsilon: float, delta: float) -> float:
-    """The exact delta over the claimed delta at the printed noise; inf if the ratio is too large for a float.
+    """The ratio of the exact to the claimed delta at the printed noise; inf if it is too large for a float.
 
     Source: [berthier2019:prop2.2]
 

@@ -77,7 +77,7 @@ def randomised_response_truth(*, epsilon: float) -> float:
 
 
 def randomised_response_laws(*, truth: float) -> tuple[np.ndarray, np.ndarray]:
-    """The laws of the answers (no, yes) of a person whose true answer is yes, and of one whose true answer is no.
+    """The laws of a person's answer (no, yes) if the true answer is yes, and if the true answer is no.
 
     Source: [berthier2019:rr] [berthier2019:rr-100]
 
@@ -142,8 +142,8 @@ def debiased_variance(n: int, *, truth: float) -> float:
 
     Notes
     -----
-    Every answer is a coin with probability (1 + p)/2 or (1 - p)/2, and its variance is (1 - p^2)/4 in both cases. If n
-    people are drawn at random from a population with the share pi, add pi (1 - pi) / n.
+    Every answer is yes with probability (1 + p)/2 or (1 - p)/2. Its variance is (1 - p^2)/4 in both cases. If n people
+    are drawn at random from a population with the share pi, add pi (1 - pi) / n.
 
     Examples
     --------
@@ -166,11 +166,11 @@ def randomised_response_curve(orders, *, truth: float) -> np.ndarray:
     Parameters
     ----------
     orders : (k,) array of increasing orders > 1
-    truth : float p in [0, 1)
+    truth : float p in [0, 1]
 
     Returns
     -------
-    rdp : (k,) array, nats, at most the epsilon of one answer
+    rdp : (k,) array, nats, at most the epsilon of one answer; inf for p = 1
 
     Examples
     --------
@@ -183,8 +183,8 @@ def randomised_response_curve(orders, *, truth: float) -> np.ndarray:
     _check_truth(truth)
     if truth == 1:
         return np.full(orders.shape, math.inf)
-    # h^a l^(1-a) + l^a h^(1-a) = 1 + the excess below, which has no cancellation for small epsilons. With e = log(h/l)
-    # it is cosh((a - 1/2) e) / cosh(e/2), and cosh x - cosh y = 2 sinh((x+y)/2) sinh((x-y)/2).
+    # With e = log(h/l), the sum h^a l^(1-a) + l^a h^(1-a) is cosh((a - 1/2) e) / cosh(e/2). `near` is the sum minus 1,
+    # from cosh x - cosh y = 2 sinh((x+y)/2) sinh((x-y)/2). It has no cancellation for small epsilons.
     e = 2 * math.atanh(truth)
     x = (orders - 0.5) * e
     with np.errstate(over="ignore"):
@@ -194,14 +194,14 @@ def randomised_response_curve(orders, *, truth: float) -> np.ndarray:
 
 
 def randomised_response_release(*, truth: float, sampling: str = "none", sampling_rate: float = 1.0) -> Classic:
-    """The release of one round of randomised response, for the accountant. One person's true answer is replaced.
+    """The release of one round of randomised response, for the accountant. Neighbours replace one true answer.
 
     Source: [berthier2019:rr]
 
     Parameters
     ----------
     truth : float p in [0, 1]
-    sampling, sampling_rate : who answers, as in `nfa.mechanism.Mechanism`: everybody, or a fresh sample in each round
+    sampling, sampling_rate : as in `nfa.mechanism.Mechanism`. Everybody answers, or a fresh sample in each round
 
     Examples
     --------

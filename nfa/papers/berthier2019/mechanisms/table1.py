@@ -1,4 +1,4 @@
-"""Table 1 of Berthier (2019): orders of the excess loss, and an example that has two of them."""
+"""Table 1 of Berthier (2019): orders of the excess loss, and an example with the powers of its first two rows."""
 
 import math
 from pathlib import Path
@@ -63,7 +63,7 @@ def order(row: dict[str, Any], *, d: float, n: float, epsilon: float) -> float:
 
 
 def table1_rows() -> list[dict[str, Any]]:
-    """The table as printed; some rows also have the powers of an example."""
+    """The rows of the table as printed. Some rows also have the powers of an example."""
     found = "d^{:.2f} n^{:.2f} epsilon^{:.2f}".format(*powers_of_mean())
     rows = []
     for printed in _TABLE1["rows"]:

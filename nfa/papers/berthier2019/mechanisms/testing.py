@@ -1,8 +1,8 @@
 """Privacy as a test between two hypotheses: which of two neighbouring data sets did the algorithm use?
 
 A fair coin draws one of the two data sets. The adversary sees the output and answers. p is the law of the output under
-the first data set, q under the second. A test returns 1 if it decides for the second data set. `nfa.audit.roc` computes
-ROC curves of scores, and `nfa.audit.game` lower bounds on epsilon from tests on runs.
+the first data set, and q is the law under the second one. A test returns 1 if it decides for the second data set.
+`nfa.audit.roc` computes ROC curves of scores. `nfa.audit.game` computes lower bounds on epsilon from tests on runs.
 """
 
 import math
@@ -105,8 +105,8 @@ def roc_of_laws(p, q) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    false_positive, true_positive : (j,) arrays from 0 to 1, the corners of the curve; between them, tests are mixed.
-        The trade-off curve is 1 - true_positive over false_positive
+    false_positive, true_positive : (j,) arrays from 0 to 1, the corners of the curve. Mixtures of two tests give the
+        lines between the corners. The trade-off curve is 1 - true_positive over false_positive
 
     Examples
     --------
@@ -124,7 +124,7 @@ def roc_of_laws(p, q) -> tuple[np.ndarray, np.ndarray]:
 
 
 def auc_of_laws(p, q) -> float:
-    """The area under `roc_of_laws`: how often an output under q ranks above one under p, where a tie counts 1/2.
+    """The area under `roc_of_laws`: the probability that an output under q ranks above one under p. A tie counts 1/2.
 
     Source: [berthier2019:membership] [berthier2019:attacks]
 
@@ -162,7 +162,7 @@ def gaussian_trade_off(type_one, *, noise_multiplier: float) -> np.ndarray:
 
 
 def gaussian_membership(*, noise_multiplier: float) -> tuple[float, float]:
-    r"""Area under the ROC curve and best accuracy of telling members from others after one Gaussian release.
+    r"""Area under the ROC curve and best accuracy of a test for membership after one Gaussian release.
 
     .. math:: \text{AUC} = \Phi\Big(\frac{1}{\sqrt2\, z}\Big), \qquad
               \text{accuracy} = \Phi\Big(\frac{1}{2 z}\Big) = \tfrac12 + \tfrac12 TV
@@ -216,7 +216,7 @@ def dp_trade_off(type_one, *, epsilon: float, delta: float = 0.0) -> np.ndarray:
 
 
 def dp_to_tv(*, epsilon: float, delta: float = 0.0) -> float:
-    r"""The largest total variation that (epsilon, delta)-DP allows; `success` turns it into the best accuracy.
+    r"""The largest total variation that (epsilon, delta)-DP allows. `success` computes the best accuracy from it.
 
     .. math:: TV \le \delta + (1 - \delta) \tanh(\epsilon / 2)
 
@@ -229,8 +229,8 @@ def dp_to_tv(*, epsilon: float, delta: float = 0.0) -> float:
 
     Notes
     -----
-    A mechanism attains it that reveals the data with probability delta and otherwise answers one bit by randomised
-    response.
+    The following mechanism attains the bound. It reveals the data with probability delta and otherwise answers one bit
+    by randomised response.
 
     Examples
     --------
@@ -256,8 +256,8 @@ def stability_from_epsilon(*, epsilon: float, loss_range: float) -> float:
 
     Notes
     -----
-    The mean under a law moves by at most the range of the values times the total variation. The bound is at most
-    epsilon for every epsilon if and only if B <= 2. For unbounded losses there is no bound.
+    The means of a function under two laws differ by at most the range of the function times the total variation. The
+    bound is at most epsilon for every epsilon if and only if B <= 2. For unbounded losses there is no bound.
 
     Examples
     --------
@@ -269,13 +269,14 @@ def stability_from_epsilon(*, epsilon: float, loss_range: float) -> float:
 
 
 def guess_bound(*, epsilon: float, candidates: int, delta: float = 0.0) -> float:
-    r"""The largest probability, under (epsilon, delta), of guessing one of m equally likely secrets from an output.
+    r"""A bound on the probability, under (epsilon, delta)-DP, of guessing one of m equally likely secrets.
 
     .. math:: P[\text{right}] \le e^\epsilon / m + \delta
 
     Source: [berthier2019:secret]
 
-    The reason: averaged over the secrets, an answer that does not depend on the secret is right with probability 1/m.
+    The attacker guesses from the output of the mechanism. An answer that does not depend on the secret is right with
+    probability 1/m, averaged over the secrets.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def best_coupling(p, q) -> np.ndarray:
 
 
 def tv_of_any_two(delta: float, *, n: int, adjacency: str) -> float:
-    """The largest total variation between any two data sets of n records, if neighbours have at most delta.
+    """A bound on the total variation between any two data sets of n records, if it is at most delta for neighbours.
 
     Source: [berthier2019:def-tv]
 
@@ -69,7 +69,7 @@ def tv_of_any_two(delta: float, *, n: int, adjacency: str) -> float:
 
 
 def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
-    r"""The total variation between Laplace laws with centres a sensitivity apart, in any number of coordinates.
+    r"""A bound on the total variation between Laplace laws with centres a sensitivity apart, in any dimension.
 
     .. math:: TV \le 1 - e^{-\Delta_1 / (2 b)}
 
@@ -90,9 +90,9 @@ def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
 
     Notes
     -----
-    Let v be the distance between the centres of two laws on the line. Under their best coupling, they agree with
-    probability e^{-v/(2b)}. Couple each coordinate in this way. Then all coordinates agree with the product of these
-    probabilities.
+    Let v be the distance between the centres of two laws on the line. Under their best coupling, the two values agree
+    with probability e^{-v/(2b)}. Couple each coordinate in this way. The probability that all coordinates agree is the
+    product of these probabilities.
 
     Examples
     --------
@@ -117,13 +117,13 @@ def claimed_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
 
     Notes
     -----
-    It has no guarantee. It is too small unless the sensitivity is at most 2 log(1 - delta)^2 / delta, about 2 delta.
-    Nor does it have the unit of the sensitivity. Use `corrected_laplace_tv_scale`.
+    This scale has no guarantee. It is too small unless the sensitivity is at most 2 log(1 - delta)^2 / delta, about 2
+    delta. It also does not have the unit of the sensitivity. Use `corrected_laplace_tv_scale`.
 
     Examples
     --------
     >>> b = claimed_laplace_tv_scale(l1_sensitivity=1, delta=0.005)
-    >>> b, round(laplace_tv(l1_sensitivity=1, scale=b), 4)  # ten times what was asked for
+    >>> b, round(laplace_tv(l1_sensitivity=1, scale=b), 4)  # almost ten times delta
     (10.0, 0.0488)
     """
     require.positive(l1_sensitivity=l1_sensitivity)
@@ -157,7 +157,7 @@ def corrected_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
 
 
 def gaussian_tv(*, l2_sensitivity: float, noise_std: float) -> float:
-    r"""The exact total variation between two Gaussian releases whose means are a sensitivity apart.
+    r"""The exact total variation between two Gaussian releases with means a sensitivity apart.
 
     .. math:: TV = \operatorname{erf}\Big(\frac{\Delta_2}{2 \sqrt2\, \sigma}\Big) = 2 \Phi\Big(\frac{\Delta_2}{2
               \sigma}\Big) - 1
@@ -218,7 +218,8 @@ def least_gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
 
     Notes
     -----
-    For small delta, it is sqrt(2 / pi) = 0.798 of `gaussian_tv_scale`; for larger delta, it is a smaller share.
+    For small delta, this noise is sqrt(2 / pi) = 0.798 times `gaussian_tv_scale`. For larger delta, the factor is
+    smaller.
     """
     require.positive(l2_sensitivity=l2_sensitivity)
     require.within("(0, 1)", delta=delta)
@@ -234,7 +235,7 @@ def apply_channel(channel, p) -> np.ndarray:
 
     Parameters
     ----------
-    channel : (r, r') array K, whose rows are laws
+    channel : (r, r') array K; each row is a law
     p : (r,) array of probabilities
 
     Returns
@@ -262,7 +263,7 @@ def apply_channel(channel, p) -> np.ndarray:
 
 
 def compose_tv(deltas: Sequence[float]) -> float:
-    r"""Total variation after several releases, each possibly chosen after those before, by Theorem 2.2.
+    r"""Total variation after several releases, by Theorem 2.2. Each release may depend on earlier results.
 
     .. math:: \delta_1 + \delta_2 + \ldots
 
@@ -281,7 +282,7 @@ def compose_tv(deltas: Sequence[float]) -> float:
 
 
 def least_compose_tv(deltas: Sequence[float]) -> float:
-    r"""The least total variation that holds after several releases, each possibly chosen after those before.
+    r"""The least bound on the total variation after several releases. Each release may depend on earlier results.
 
     .. math:: 1 - (1 - \delta_1)(1 - \delta_2) \cdots
 
@@ -293,9 +294,9 @@ def least_compose_tv(deltas: Sequence[float]) -> float:
 
     Notes
     -----
-    Couple the first releases so that they agree with probability 1 - delta_1. If they agree, the second ones have the
-    same history, and a coupling exists under which they agree with probability 1 - delta_2. A release that reveals the
-    data with probability delta, and nothing otherwise, attains the bound.
+    Couple the first releases so that they agree with probability 1 - delta_1. If they agree, the second releases have
+    the same history. Then a coupling exists under which the second releases agree with probability 1 - delta_2. A
+    release that reveals the data with probability delta, and nothing otherwise, attains the bound.
 
     Examples
     --------
@@ -330,7 +331,7 @@ def compose_gaussian_tv(deltas: Sequence[float]) -> float:
 
 
 def least_compose_gaussian_tv(deltas: Sequence[float]) -> float:
-    r"""The least total variation that holds after several releases with the noise of Proposition 2.5.
+    r"""The least bound on the total variation after several releases with the noise of Proposition 2.5.
 
     .. math:: \operatorname{erf}\big(\sqrt{\delta_1^2 + \delta_2^2 + \ldots} / \sqrt2\big)
 
@@ -342,8 +343,8 @@ def least_compose_gaussian_tv(deltas: Sequence[float]) -> float:
 
     Notes
     -----
-    Releases whose means are mu_i noise stds apart are together one release with the distance sqrt(sum mu_i^2). Here
-    mu_i = 2 delta_i. Adaptive releases are not worse.
+    Let the means of release i be mu_i noise stds apart. Together, the releases are equivalent to one release with the
+    distance sqrt(sum mu_i^2). Here mu_i = 2 delta_i. Adaptive releases do not increase the total variation.
 
     Examples
     --------
@@ -354,7 +355,7 @@ def least_compose_gaussian_tv(deltas: Sequence[float]) -> float:
 
 
 def kl(p, q) -> float:
-    r"""Kullback-Leibler divergence of two discrete laws, in nats; inf if p has mass on an outcome without mass under q.
+    r"""Kullback-Leibler divergence of two discrete laws, in nats; inf if an outcome has mass under p but not under q.
 
     .. math:: KL(p \| q) = \sum_k p_k \log \frac{p_k}{q_k}
 

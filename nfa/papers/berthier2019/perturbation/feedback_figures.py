@@ -1,7 +1,7 @@
 """Figures 7 and 8 of Berthier (2019): the variance of SGD's iterates with and without noise feedback.
 
-The report's figures show which variable depends on which. Here we run the update and compare it with the recursions of
-Propositions 3.2 and 3.3, which the report prints next to the figures.
+The report's figures are graphs of the dependence between variables. Here we run the update and compare its variance
+with the recursions of Propositions 3.2 and 3.3, which the report prints next to the figures.
 """
 
 import tomllib
@@ -30,7 +30,7 @@ LONG = 40  # steps of the picture, where gamma alpha = 0.1 and sigma = 1
 
 
 def update(alphas: tuple[float, ...], noise: np.ndarray, *, gamma: float, feedback: bool) -> np.ndarray:
-    """The iterates theta_1 .. theta_T from 0 with gradients alpha_t theta; each path has its own noise.   (T, paths)
+    """The iterates theta_1 .. theta_T from 0 with gradients alpha_t theta. Each path has its own noise.   (T, paths)
 
     Parameters
     ----------
@@ -46,7 +46,10 @@ def update(alphas: tuple[float, ...], noise: np.ndarray, *, gamma: float, feedba
 
 
 def variances(alphas: tuple[float, ...], *, gamma: float, sigma: float, feedback: bool) -> np.ndarray:
-    """Variances of theta_1 .. theta_T. One run for each noise sets it to sigma and the others to 0; the squares add."""
+    """Variances of theta_1 .. theta_T.
+
+    One run for each noise sets this noise to sigma and the others to 0. The squares of the iterates add up.
+    """
     impulses = update(alphas, sigma * np.eye(len(alphas)), gamma=gamma, feedback=feedback)
     return np.square(impulses).sum(axis=1)
 
@@ -62,7 +65,7 @@ def feedback_rows(feedback: bool) -> list[dict[str, Any]]:
     rows = []
     for t, (paper, variance) in enumerate(zip(printed, ours, strict=True), start=1):
         row = compare(float(paper), [float(variance)], ROUNDING, digits=6)
-        row["difference"] += 0.0  # no -0
+        row["difference"] += 0.0  # turns -0 into 0
         rows.append({"t": t} | row)
     return rows
 

@@ -72,7 +72,10 @@ def random_pair(case: str, t: int, rng: np.random.Generator) -> tuple[Gradients,
 
 
 def bent(x: np.ndarray, y: np.ndarray) -> Gradients:
-    """Gradients of losses with hills, (L^2 / beta) cos(beta x^T theta / L +- pi / 4): norm <= L, curvature +-beta."""
+    """Gradients of non-convex losses with norms of at most L and curvatures from -beta to beta.
+
+    The losses are (L^2 / beta) cos(beta x^T theta / L +- pi / 4).
+    """
     beta = CASES["non-convex"].beta
 
     def gradient_of(record: np.ndarray, label: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -82,7 +85,7 @@ def bent(x: np.ndarray, y: np.ndarray) -> Gradients:
 
 
 def worst_pair(case: str, t: int) -> tuple[Gradients, Gradients]:
-    """A pair on a line whose gap is the largest: opposite gradients of norm L at step t, and then the same losses.
+    """A pair on a line with the largest possible gap: opposite gradients of norm L at step t, then the same losses.
 
     After step t, strongly convex losses curve by mu, convex losses are flat, and non-convex losses curve by -beta.
     """
@@ -125,7 +128,7 @@ def worst_gaps(case: str, t: int) -> np.ndarray:
 
 
 def gap_rows(case: str) -> list[dict[str, Any]]:
-    """For each place t: the bound on the last iterates' gap, the largest simulated gap, and the worst that exists."""
+    """For each place t: the bound on the last iterates' gap, the largest simulated gap, and the worst pair's gap."""
     rows = []
     for t in PLACES:
         bounds = np.array([gap_bound(case, t, k) for k in range(N + 1)])
@@ -160,7 +163,7 @@ def gap_summary(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
 
 
 def gap_notes(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
-    """A function that returns how to read the table and the picture, as lines of Markdown."""
+    """A function that returns an explanation of the table and the picture, as lines of Markdown."""
     text = _GAPS["guide"].format(**_GAPS["case"][case])
     return lambda rows: ["## How to read it", "", *text.splitlines(), ""]
 

@@ -167,8 +167,8 @@ def gradient_mechanism(problem: Problem, *, sigma: float) -> Mechanism:
 
     Source: [berthier2019:gradpert]
 
-    Raises ValueError if the gradients are not bounded or if sigma is out of range. A pass uses every record once, so a
-    whole pass costs as much as one step. This needs no convexity.
+    The function raises ValueError if the gradients are not bounded or if sigma is out of range. A pass uses every
+    record once, so a whole pass costs as much as one step. This guarantee needs no convexity.
     """
     if problem.L == math.inf:
         raise ValueError("the gradients of least squares are bounded only in a ball: give the problem a finite radius")

@@ -1,4 +1,4 @@
-"""Amplification by iteration: how much the last iterate of a pass of noisy SGD reveals about a record used before.
+"""Amplification by iteration: bounds on what the last iterate of a pass of noisy SGD reveals about an earlier record.
 
 Only the last iterate is released. The noise of the steps after the use of the record hides the record further. The
 shifted divergences of `nfa.papers.berthier2019.perturbation.shifted` measure how much. Epsilons are in nats.
@@ -53,7 +53,8 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
 
     Examples
     --------
-    Two steps, the first with another record, no contraction: each noise hides half of the shift, 2 * 2 (1/2)^2/2.
+    There are two steps without contraction, and the record differs in the first one. Each noise hides half of the
+    shift: 2 * 2 (1/2)^2/2.
 
     >>> z, epsilon = iteration_bound(2, C=1.0, s=[1.0, 0.0], a=[0.5, 0.5], sigma=1.0)
     >>> z, float(epsilon)
@@ -66,7 +67,7 @@ def iteration_bound(alpha, *, C: float, s, a, sigma):
     z, size, epsilon = 0.0, 0.0, 0 * check_alpha(alpha)
     for s_t, a_t, sigma_t in zip(s.tolist(), a.tolist(), sigmas.tolist(), strict=True):
         z, epsilon = after_step(z, epsilon, C=C, s=s_t)
-        size = C * size + s_t + a_t  # size of the terms whose difference is z
+        size = C * size + s_t + a_t  # size of the terms in the difference z
         if not a_t <= z + 1e-12 * size:
             raise ValueError(
                 f"each shift a_t must be at most the remaining distance z_t, got a_t = {a_t} and z_t = {z}"
@@ -176,7 +177,7 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
 
     Notes
     -----
-    Only the last iterate is released. The loss is beta-smooth in theta for every record. Then C is
+    Only the last iterate may be released. If the loss is beta-smooth in theta for every record, C is
 
     - 1 + gamma beta for any beta-smooth loss, as in the report. Clipping the gradient at L preserves this, because the
       projection on a ball does not expand.

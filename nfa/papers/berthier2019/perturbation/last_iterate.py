@@ -145,7 +145,7 @@ def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, metho
     alpha = check_alpha(alpha)
     require.positive(**{"the clip norm L": L}, sigma=sigma)
     check_position(n, n)
-    shares, release = noise_share(C, np.arange(1, n + 1)), shift_cost(alpha, a=2 * L, sigma=sigma)  # D_t: their product
+    shares, release = noise_share(C, np.arange(1, n + 1)), shift_cost(alpha, a=2 * L, sigma=sigma)  # product: D_t
     pairs = zip(alpha.ravel(), np.ravel(release), strict=True)
     return np.array([averages[method](order, one * shares) for order, one in pairs]).reshape(alpha.shape)
 
@@ -173,8 +173,9 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
 
     Notes
     -----
-    In a fixed order, the record may be the last, so the curve is that of one release. A pass that stops early costs at
-    most as much as a whole one: its steps are the last of a pass, and the records that it omits cost nothing.
+    In a fixed order, the record may be the last one, so the curve is that of one release. A pass that stops early costs
+    at most as much as a whole pass. We can regard its steps as the last steps of a pass. The records that it omits cost
+    nothing.
 
     Examples
     --------

@@ -83,17 +83,17 @@ def corrected_feedback_covariances(a: np.ndarray, *, gamma: float, sigma: float)
 
     Notes
     -----
-    Guarantee: Sigma_t - sigma^2 I is positive semidefinite for every t >= 1 and every gamma. The reason: theta_t =
-    y_t - eta_t, where y_t depends on eta_1 .. eta_{t-1} only. From t = 2 on, Sigma_t is at least sigma^2 (I + gamma^2
-    a_{t-1}^2).
+    Guarantee: Sigma_t - sigma^2 I is positive semidefinite for every t >= 1 and every gamma. The reason is that
+    theta_t = y_t - eta_t, and y_t depends on eta_1 .. eta_{t-1} only. From t = 2 on, Sigma_t is at least sigma^2 (I +
+    gamma^2 a_{t-1}^2).
 
     Examples
     --------
     >>> corrected_feedback_covariances(np.full((3, 1, 1), 0.5), gamma=1.0, sigma=1.0)[:, 0, 0].tolist()
     [0.0, 1.0, 1.25, 1.3125]
     """
-    # The first step subtracts no earlier noise. Each later step subtracts noise that theta_t contains: its covariance
-    # with eta_t is -sigma^2 I.
+    # The first step adds no earlier noise. Each later step adds eta_t, which theta_t contains: the covariance of
+    # theta_t with eta_t is -sigma^2 I.
     return _recursion(a, gamma, sigma, lambda a_t, t: np.eye(len(a_t)) if t == 0 else 2 * gamma * a_t)
 
 

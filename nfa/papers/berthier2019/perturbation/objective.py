@@ -31,7 +31,7 @@ def objective_perturbation(
     problem : Problem, strongly convex
     b : float > 0, scale of the noise
     law : "entries": every entry of eta is Laplace with scale b. "norm": the density is proportional to
-        exp(-|eta|_2 / b). The report does not say which law it means
+        exp(-|eta|_2 / b). The report does not specify the law
     rng : numpy.random.Generator
 
     Returns
@@ -45,7 +45,8 @@ def objective_perturbation(
 
     Notes
     -----
-    It has no epsilon, see `objective_mechanism`. The report gives neither the scale of the law nor conditions for one.
+    This method has no epsilon, see `objective_mechanism`. The report gives neither the scale of the law nor conditions
+    for a guarantee.
     """
     require.positive(**{"the scale b of the noise": b})
     require.one_of(LAWS, law=law)
@@ -106,8 +107,8 @@ def objective_descent(problem: Problem, *, eta: np.ndarray, gamma: float, steps:
 
     Source: [berthier2019:objpert]
 
-    Returns the iterates, (steps + 1, d). They have no guarantee, because differences cancel eta: see
-    `released_contraction`.
+    The result is the array of the iterates, (steps + 1, d). They have no guarantee, because their differences cancel
+    eta: see `released_contraction`.
     """
     iterates = [np.asarray(theta0, float)]
     for _ in range(steps):

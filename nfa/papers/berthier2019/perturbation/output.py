@@ -1,7 +1,6 @@
 """Noise on the output of one pass of SGD: the largest distance between two outputs, and the noise that hides it.
 
-This is Berthier (2019, Section 3.2.2), and the last iterate under noise feedback (Section 3.4), which has the same
-curve.
+This is Berthier (2019, Section 3.2.2). The last iterate under noise feedback (Section 3.4) has the same curve.
 """
 
 import math
@@ -76,11 +75,11 @@ def output_rdp(orders: np.ndarray, *, gaps: np.ndarray, sigma: float) -> np.ndar
     Notes
     -----
     The record that differs has every place with probability 1 / n, and Lemma 3.1 averages over the places. The
-    divergence of two Gaussians with one covariance is the same in both directions, so the curve covers both.
+    divergence of two Gaussians with the same covariance is the same in both directions, so the curve covers both.
     """
     orders = check_orders(orders)
     require.positive(sigma=sigma)
-    halves = np.square(np.asarray(gaps) / sigma) / 2  # times alpha, they are the curves of the n places   (n,)
+    halves = np.square(np.asarray(gaps) / sigma) / 2  # alpha times these are the curves of the places   (n,)
     return np.array([softmax_average(alpha, alpha * halves) for alpha in orders])
 
 
@@ -91,7 +90,7 @@ def corrected_output_variance(*, alpha: float, sensitivity: float, epsilon: floa
 
     Source: [berthier2019:outpert-var]
 
-    Raises ValueError if alpha is not above 1 or if another number is not positive.
+    The function raises ValueError if alpha is not above 1 or if another number is not positive.
 
     Examples
     --------
@@ -109,8 +108,8 @@ def claimed_output_variance(*, alpha: float, sensitivity: float, epsilon: float)
 
     Source: [berthier2019:outpert-var]
 
-    Raises ValueError if alpha is not above 1 or if another number is not positive. At this variance, the release is
-    exactly (alpha, epsilon^2)-RDP. `corrected_output_variance` gives the requested epsilon.
+    At this variance, the release is exactly (alpha, epsilon^2)-RDP. `corrected_output_variance` gives the requested
+    epsilon. The function raises ValueError if alpha is not above 1 or if another number is not positive.
     """
     _check_target(alpha, sensitivity, epsilon)
     return alpha * sensitivity**2 / (2 * epsilon**2)
@@ -131,7 +130,7 @@ def output_perturbation(
 
     Source: [berthier2019:outpert]
 
-    Raises ValueError as `output_release` does, which states the guarantee. theta0 is public.
+    `output_release` gives the guarantee and raises the same errors. theta0 is public.
     """
     output_release(problem, gamma=gamma, sigma=sigma)
     order = rng.permutation(problem.n)
@@ -172,7 +171,7 @@ def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
 
 
 def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
-    r"""The guarantee of the last iterate of one pass with noise feedback, which equals that of noise on the output.
+    r"""The guarantee of the last iterate of one pass with noise feedback. It equals that of noise on the output.
 
     .. math:: \theta_n = y_n - \eta_n, \qquad y_t = y_{t-1} - \gamma \nabla \ell(y_{t-1} - \eta_{t-1}, x_t)
 
@@ -190,11 +189,11 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
 
     Notes
     -----
-    This result is ours and unreviewed. The report has laws for affine gradients only. Write y_t = theta_t + eta_t.
-    Given eta_1 .. eta_{n-1}, which do not depend on the data, y_n is the output of a pass without noise on the shifted
-    losses u -> l(u - eta_{t-1}, x_t). These have the same mu, beta and L, so `output_gaps` bounds the gap of two y_n,
-    and eta_n is fresh noise on it. By joint convexity (Lemma 3.1), averaging over the other noise does not increase the
-    divergence. So the claim of the section is false.
+    This result is ours and unreviewed. The report has laws for affine gradients only. Write y_t = theta_t + eta_t. The
+    noises eta_1 .. eta_{n-1} do not depend on the data. Given them, y_n is the output of a pass without noise on the
+    shifted losses u -> l(u - eta_{t-1}, x_t). The shifted losses have the same mu, beta and L, so `output_gaps` bounds
+    the gap of two y_n. eta_n is fresh noise on y_n. By joint convexity (Lemma 3.1), averaging over the other noise does
+    not increase the divergence. So the claim of the section is false.
     """
     if problem.loss != "logistic":
         raise ValueError(

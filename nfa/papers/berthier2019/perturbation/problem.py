@@ -97,9 +97,9 @@ class Problem:
     def L(self) -> float:
         """Bound on phi' x, the part of a gradient that depends on the data, for parameters in the ball.
 
-        It does not include lambda theta, the gradient of the regulariser. This part is the same for all records, so it
-        cancels when gradients of two records are compared. No strongly convex loss, and so no loss with a regulariser,
-        has bounded gradients on all of R^d.
+        It does not include lambda theta, the gradient of the regulariser. lambda theta is the same for all records, so
+        it cancels in the difference of two records' gradients. No strongly convex loss, and so no loss with a
+        regulariser, has bounded gradients on all of R^d.
         """
         slope = 1.0 if self.loss == "logistic" else self.x_bound * self.radius + self.y_bound
         return self.x_bound * slope
@@ -191,7 +191,8 @@ def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: floa
         options={"gtol": tolerance / 2},
     )
     theta = found.x
-    for _ in range(5):  # rounding of the value can stop the search; Newton's steps from nearby need no value
+    # Rounding of the objective can stop the search too early. Newton's method does not use the objective's value.
+    for _ in range(5):
         gradient = problem.gradient(theta) + eta
         if np.linalg.norm(gradient) <= tolerance:
             return theta

@@ -38,11 +38,12 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
 
     Notes
     -----
-    The closed form is ours. The report gives only the definition. It is an upper bound: move the mean of mu by z
-    towards the mean of nu. It is also a lower bound. Let mu' be a law within z of mu. Projected on the line through the
-    means, mu' is stochastically at least N(d - z, sigma^2). For d > z the ratio r of that law to N(0, sigma^2)
-    increases. So by convexity E_nu[(dmu'/dnu)^alpha] >= E_nu[r^alpha] + alpha (E_mu'[r^(alpha - 1)] - E_r[r^(alpha -
-    1)]) >= E_nu[r^alpha].
+    The closed form is ours. The report gives only the definition. The closed form is an upper bound: move the mean of
+    mu by z towards the mean of nu. It is also a lower bound. Let mu' be a law within z of mu. Projected on the line
+    through the means, mu' is stochastically at least N(d - z, sigma^2). Let r be the ratio of the density of N(d - z,
+    sigma^2) to that of N(0, sigma^2). For d > z, r is increasing. So by convexity E_nu[(dmu'/dnu)^alpha] >=
+    E_nu[r^alpha] + alpha (E_mu'[r^(alpha - 1)] - E_r[r^(alpha - 1)]) >= E_nu[r^alpha]. E_r is the mean under N(d - z,
+    sigma^2).
 
     Examples
     --------
@@ -128,7 +129,7 @@ def after_noise(z: float, epsilon, *, alpha, a: float, sigma: float):
 
 
 def after_step(z: float, epsilon, *, C: float, s: float):
-    r"""Lemma 3.4: apply a C-Lipschitz step to mu, and to nu another step that is always within the distance s of it.
+    r"""Lemma 3.4: a C-Lipschitz step on X, and a step on X' that is within the distance s of the first step everywhere.
 
     .. math:: D_\alpha^{(C z + s)}(\psi(X) \| \psi'(X')) \le D_\alpha^{(z)}(X \| X')
 

@@ -1,7 +1,7 @@
-"""The masked ring sum of Berthier (2019), Section 5.4, Figure 13: what a mask on real numbers hides and what it loses.
+"""The masked ring sum of Berthier (2019), Section 5.4, Figure 13: secrecy and accuracy of a mask on real numbers.
 
-The report has "arbitrarily large noise". If the noise is larger, the next node learns less, but the sum loses more
-digits. Integers modulo m with a uniform mask have neither problem.
+The report uses "arbitrarily large noise". With larger noise, the next node learns less, but the sum loses more digits.
+Integers modulo m with a uniform mask have neither problem.
 """
 
 from pathlib import Path
@@ -14,13 +14,13 @@ from nfa.experiments.report import compare
 from nfa.papers.berthier2019.ring_sum.ring_sum import gaussian_mask_error, gaussian_mask_leak
 
 SIZES = [1e1, 1e3, 1e6, 1e9, 1e12, 1e15]  # standard deviations of the mask
-DELTA, VALUES = 1.0, 200  # distance of the two values; how many values in (0, 1) are masked and unmasked
+DELTA, VALUES = 1.0, 200  # distance of the two values; number of values in (0, 1] that are masked and unmasked
 
 Rows = list[dict[str, Any]]
 
 
 def lost(M: float) -> float:
-    """The largest error of `VALUES` numbers in (0, 1) after a mask M is added and subtracted in 64-bit floats.
+    """The largest error of `VALUES` numbers in (0, 1] after a mask M is added and subtracted in 64-bit floats.
 
     Source: [berthier2019:ring]
     """
@@ -56,7 +56,7 @@ def summary(found: Rows) -> list[str]:
 
 
 def notes(found: Rows) -> list[str]:
-    """How to read the table, as lines of Markdown."""
+    """An explanation of the table, as lines of Markdown."""
     return [
         "## How to read it",
         "",

@@ -1,7 +1,7 @@
 """A ring of n nodes computes the sum of their numbers, and no node learns more: Berthier (2019), Section 5.4.
 
-The report sketches it with "arbitrarily large noise". Here the numbers are integers modulo m and the noise is one
-uniform mask, so secrecy is exact. `gaussian_mask_leak` computes how much noise on real numbers reveals instead.
+The report sketches the protocol with "arbitrarily large noise". Here the numbers are integers modulo m and the noise is
+one uniform mask, so secrecy is exact. `gaussian_mask_leak` computes how much Gaussian noise on real numbers reveals.
 """
 
 import math
@@ -15,7 +15,7 @@ View = dict[str, np.ndarray]
 
 
 def ring_views(x: np.ndarray, mask: np.ndarray, modulus: int) -> tuple[np.ndarray, list[View]]:
-    r"""One round of the masked ring: the sum, and everything that each node has received.
+    r"""One round of the masked ring: the sum, and everything that each node holds and receives.
 
     .. math:: v_1 = r + x_1, \qquad v_i = v_{i-1} + x_i, \qquad S = v_n - r \pmod m
 
@@ -41,10 +41,10 @@ def ring_views(x: np.ndarray, mask: np.ndarray, modulus: int) -> tuple[np.ndarra
 
     Notes
     -----
-    Guarantee, for a uniform mask that only node 1 knows: given x_i and S, what node i receives has the same law for all
-    values of the others. Node 1 receives S + r, which it could compute from S. The guarantee does not cover collusion:
-    nodes i - 1 and i + 1 together know v_i - v_{i-1} = x_i. With n = 2, the sum itself reveals to each node the value
-    of the other.
+    Guarantee, for a uniform mask that only node 1 knows: given x_i and S, the value that node i receives has the same
+    law for all values of the other nodes. Node 1 receives S + r, which it could compute from S. The guarantee does not
+    cover collusion: nodes i - 1 and i + 1 together know v_i - v_{i-1} = x_i. With n = 2, the sum itself reveals to each
+    node the value of the other node.
 
     Examples
     --------
@@ -74,8 +74,9 @@ def ring_sum(x: np.ndarray, modulus: int, rng: np.random.Generator) -> tuple[np.
 
     Source: [berthier2019:ring]
 
-    Raises ValueError as `ring_views` does, and for n < 3, because each of two nodes can subtract its own number from
-    the sum. The mask is only as secret as rng: anyone who knows the seed of rng knows the mask.
+    The function raises the errors of `ring_views`. It also raises ValueError for n < 3, because each of two nodes can
+    subtract its own number from the sum. The mask is only as secret as rng: anyone who knows the seed of rng knows the
+    mask.
 
     Examples
     --------
@@ -93,10 +94,11 @@ def ring_sum(x: np.ndarray, modulus: int, rng: np.random.Generator) -> tuple[np.
 
 
 def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
-    """Real numbers as residues: the nearest multiples of the resolution. Negative ones become modulus minus a multiple.
+    """Real numbers as residues: the nearest multiples of the resolution. Negative multiples k become modulus + k.
 
-    Raises ValueError unless every value is finite and its multiple k lies in -m/2 < k < m/2. A sum must lie there too.
-    Otherwise `decode` returns it modulo m. So choose m larger than 2 n max abs(value) / resolution.
+    The function raises ValueError unless every value is finite and its multiple k lies in -m/2 < k < m/2. The multiple
+    of a sum must lie there too. Otherwise `decode` returns the sum modulo m. So choose m larger than 2 n max abs(value)
+    / resolution.
 
     Source: [berthier2019:ring]
 
@@ -119,7 +121,7 @@ def decode(residues: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
 
     Source: [berthier2019:ring]
 
-    Raises ValueError unless residues holds whole numbers in 0 .. modulus - 1.
+    The function raises ValueError unless residues contains whole numbers in 0 .. modulus - 1.
 
     Examples
     --------
@@ -138,7 +140,8 @@ def gaussian_mask_leak(Delta: float, M: float) -> float:
     Source: [berthier2019:ring]
 
     Node 2 distinguishes the two values with the advantage TV over guessing. The advantage vanishes only if M grows, and
-    a large M loses digits: see `gaussian_mask_error`. Raises ValueError unless Delta >= 0 and M > 0, both finite.
+    a large M loses digits: see `gaussian_mask_error`. The function raises ValueError unless Delta >= 0 and M > 0, both
+    finite.
 
     Examples
     --------
@@ -155,7 +158,7 @@ def gaussian_mask_error(value: float, mask: float) -> float:
 
     Source: [berthier2019:ring]
 
-    Raises ValueError if value, mask or their sum is not finite.
+    The function raises ValueError if value, mask or their sum is not finite.
 
     Examples
     --------

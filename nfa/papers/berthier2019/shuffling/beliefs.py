@@ -1,7 +1,7 @@
 """What the outputs of a shuffled pass reveal about the next record.
 
-phi[j][k] is the density of output j if record k was used for it, given the outputs so far. The functions compute in the
-type of their arguments: exactly in fractions, rounded in floats. Records and rows count from 0.
+phi[j][k] is the density of output j if record k was used for it, given the outputs before it. The functions compute
+exactly if the arguments are fractions, and with rounding if they are floats. Records and rows count from 0.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from math import comb, exp, inf, isfinite
 from typing import Any
 
 Number = Any  # Fraction, int (treated as a fraction) or float
-LARGEST = 20  # most records; there are 2^20 sets of them
+LARGEST = 20  # largest number of records, which have 2^20 subsets
 
 
 def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Number]:
@@ -72,9 +72,9 @@ def beliefs(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Numbe
 
     Notes
     -----
-    The outputs depend only on the records used. Given the set of these, the next record is uniform on the others. The
-    report's bound 1 / (n - t + 1) follows with u_k >= 0. The computation over sets of used records takes 2^n steps
-    instead of n! orders.
+    The outputs depend only on the records used. Given the set of used records, the next record is uniform on the
+    others. The report's bound 1 / (n - t + 1) follows with u_k >= 0. We enumerate 2^n sets of used records instead of
+    n! orders.
 
     Examples
     --------
@@ -194,13 +194,13 @@ def non_common_mass_of_batches(p: Mapping[frozenset[int], Number], q: Mapping[fr
 
     Notes
     -----
-    For batches of one, it is at most 1 / (n - m), by the proposition of `nfa.papers.berthier2019.shuffling.our_proof`.
-    For larger batches **it can exceed b / (n - m)**, and the proof does not cover them. Take n = 6 and b = 2, and an
-    output that is only possible for {0, 1} under D, and for {2, 3} under D'. It leaves 5/6, while b / (n - b) is 1/2.
-    If a second output identifies the batch, its total variation is this 5/6. Sums of clipped gradients with Gaussian
-    noise exceed b / (n - m) too, at least up to sigma = L / 2. But a small search over these found no Renyi divergence
-    above the bound at the weight b / (n - b). The search had n = 4 and 6, batches of two, sigma from L / 10 to 2 L, and
-    the orders 2 and 4.
+    For batches of one, c is at most 1 / (n - m), by the proposition of `nfa.papers.berthier2019.shuffling.our_proof`.
+    For larger batches, **c can exceed b / (n - m)**, and the proof does not cover them. For example, take n = 6 and
+    b = 2. Take an output that is only possible for {0, 1} under D, and only for {2, 3} under D'. Then c is 5/6, while
+    b / (n - b) is 1/2. If a second output identifies the batch, its total variation is this 5/6. For sums of clipped
+    gradients with Gaussian noise, c exceeds b / (n - m) too, at least up to sigma = L / 2. But a small search over such
+    sums found no Renyi divergence above the bound at the weight b / (n - b). The search covered n = 4 and 6, batches of
+    two, sigma from L / 10 to 2 L, and the orders 2 and 4.
 
     Examples
     --------
@@ -214,13 +214,15 @@ def non_common_mass_of_batches(p: Mapping[frozenset[int], Number], q: Mapping[fr
 
 
 def used_sets(phi: Sequence[Sequence[Number]]) -> dict[int, Number]:
-    """The weight of each set of used records, as a bit mask: the sum over the injective maps onto it. No row: {0: 1}.
+    """The weight of each set of used records: the sum over the injective maps of outputs onto this set.
+
+    Each set is a bit mask. Without rows, the result is {0: 1}.
 
     Source: [berthier2019:sec4.4.2-belief]
 
     Examples
     --------
-    Two outputs, records 0 and 1 in either order: 2 * 3 + 5 * 7.
+    Two outputs used the records 0 and 1 in either order: 2 * 3 + 5 * 7.
 
     >>> used_sets([[2, 5], [7, 3]])
     {3: 41}
@@ -237,7 +239,7 @@ def used_sets(phi: Sequence[Sequence[Number]]) -> dict[int, Number]:
 
 
 def table(phi: Iterable[Iterable[Number]], n: int | None) -> tuple[list[list[Number]], int]:
-    """The rows, with whole numbers as fractions. Each row is divided by its largest entry, which changes no belief."""
+    """The rows, with whole numbers as fractions, and n. Dividing each row by its largest entry changes no belief."""
     rows = [[Fraction(f) if isinstance(f, int) else f for f in row] for row in phi]
     n = len(rows[0]) if rows else n
     if n is None or any(len(row) != n for row in rows):

@@ -6,8 +6,8 @@ one record.
 
 The formulas here omit the O(...) of the conjectures. `nfa.papers.berthier2019.shuffling.our_bound` includes every term.
 Its proof is in `nfa.papers.berthier2019.shuffling.our_proof`. The proof is ours, and nobody else has reviewed it. No
-accountant calls either module: `nfa.privacy.accountant` counts a pass as one full release (berthier2019:lem3.1), which
-also holds for tau = 1.
+accountant calls one of these modules. `nfa.privacy.accountant` counts a pass as one full release (berthier2019:lem3.1).
+This count also holds for tau = 1.
 """
 
 import math
@@ -88,8 +88,9 @@ def conjectured_rdp(orders, *, n: int, e: float, tau: float, L: float, sigma: fl
 
     Notes
     -----
-    It follows from Conjecture 1 by e / tau sum_{j <= tau n} (n - j + 1)^-2 <= e / (n (1 - tau)). The bound 2 alpha L^2
-    / sigma^2 for each pass holds without any conjecture. With C = 16, the formula exceeds it if n (1 - tau) < 8 tau.
+    The formula follows from Conjecture 1 by e / tau sum_{j <= tau n} (n - j + 1)^-2 <= e / (n (1 - tau)). The bound
+    2 alpha L^2 / sigma^2 for each pass holds without any conjecture. With C = 16, the formula exceeds this bound if
+    n (1 - tau) < 8 tau.
 
     Examples
     --------
@@ -155,7 +156,7 @@ def conjectured_epsilon(
     .. math:: \epsilon = \min_{1 < \alpha \le A} R \alpha + \frac{\log(1/\delta)}{\alpha - 1},
               \qquad R = \frac{C e L^2}{n (1 - \tau) \sigma^2}
 
-    Without a largest order A, it is R + 2 (R log(1/delta))^(1/2), at alpha = 1 + (log(1/delta) / R)^(1/2).
+    Without a largest order A, epsilon is R + 2 (R log(1/delta))^(1/2), at alpha = 1 + (log(1/delta) / R)^(1/2).
 
     Source: [berthier2019:conj1] [berthier2019:conj2]
 
@@ -170,7 +171,7 @@ def conjectured_epsilon(
     Returns
     -------
     epsilon : float
-    order : float, the order that gives it
+    order : float, the order that gives this epsilon
 
     Raises
     ------
@@ -178,8 +179,8 @@ def conjectured_epsilon(
 
     Notes
     -----
-    For few epochs, the leading term is no bound at the order used: 49 at e = 1 and n = 1000, while 13 is the last order
-    at which it is a bound.
+    For few epochs, the leading term is not a bound at the order used. For example, at e = 1 and n = 1000 the order is
+    49, but the leading term is a bound only up to the order 13.
 
     Examples
     --------

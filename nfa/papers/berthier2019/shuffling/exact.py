@@ -86,12 +86,12 @@ def worst_pair(orders, *, c: float, x: float) -> np.ndarray:
 
     Notes
     -----
-    SGD with replacement attains it with c = 1 / n, so every bound for a step is at least this value. We have no proof
-    that no other centres are worse; searches at the orders 2, 4, 8 and 16 found none.
+    SGD with replacement attains this value with c = 1 / n, so every bound for a step is at least this value. We have no
+    proof that these centres are the worst. Searches at the orders 2, 4, 8 and 16 found no worse centres.
 
     Examples
     --------
-    At alpha = 2 it is log(1 + c^2 (e^x - 1)).
+    At alpha = 2 the divergence is log(1 + c^2 (e^x - 1)).
 
     >>> round(float(np.exp(worst_pair([2], c=0.5, x=np.log(5)))[0]), 12)
     2.0
@@ -129,7 +129,7 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
 
     Examples
     --------
-    One of two records, and one step, at sigma = 2: log(1 + (e - 1) / 4).
+    One step on one of two records, at sigma = 2, has the divergence log(1 + (e - 1) / 4).
 
     >>> d = pass_renyi([1.0, -1.0], -1.0, k=1, sigma=2.0, alpha=2)
     >>> bool(np.isclose(d, np.log(1 + (np.e - 1) / 4), rtol=1e-9))
@@ -142,7 +142,8 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
     require.positive(sigma=sigma)
     worlds = np.array([gradients, [replaced, *gradients[1:]]], float)
     middle, G = (worlds.max() + worlds.min()) / 2, max((worlds.max() - worlds.min()) / 2, 1e-9 * sigma)
-    # The densities have zeros pi sigma^2 / (2 G) off the real axis, so the error of this step width is near e^-59.
+    # The densities have zeros at the distance pi sigma^2 / (2 G) from the real axis, so the error of this step width is
+    # near e^-59.
     h = min(sigma / 3, sigma**2 / (6 * G))
     reach = (2 * alpha - 1) * G + 9 * sigma
     grid = middle + h * np.arange(-int(reach / h) - 1, int(reach / h) + 2)

@@ -82,7 +82,7 @@ def noisy_rows() -> list[dict[str, Any]]:
 
 
 def fig9_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """Sections of the report: how to read the table, and the same example with noise and quadratic losses."""
+    """Sections of the report that explain the table and show the same example with noise and quadratic losses."""
     tv = {}
     for name, replacement in REPLACEMENT.items():
         p, q = (list(toy((1, other), p=0.5, replacement=replacement).values()) for other in (1, 2))
@@ -122,7 +122,7 @@ FIG9 = Analytic.from_toml(
 
 
 def conj1_rows() -> list[dict[str, Any]]:
-    """One step of weight 1 / (n - t + 1): the leading term, an exact divergence, and the bound with every term."""
+    """A row for each order and number of records left: leading term, exact divergence, and bound with every term."""
     return [_step(left, alpha) for left in LEFT for alpha in ORDERS]
 
 
@@ -153,7 +153,7 @@ def conj1_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def conj1_notes(rows: list[dict[str, Any]]) -> list[str]:
-    """Sections of the report: what the columns mean, what is proved, and how to check it."""
+    """Sections of the report: the meaning of the columns, what is proved, and how to check the proof."""
     return _TOML["conj1"]["notes"].splitlines()
 
 

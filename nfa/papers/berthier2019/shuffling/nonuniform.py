@@ -39,10 +39,11 @@ def ternary_chi(p, q, r, *, j: float) -> float:
 
     Notes
     -----
-    The report does not define it. This is the definition of its source (from memory). The source calls a mechanism
-    zeta-ternary-|chi|^alpha private if D_{|chi|^j} <= zeta(j)^j for the laws on any three mutually adjacent data sets.
-    Lemma 4.1: if the mechanism runs on one record drawn with weights of at most c, it has this property with c zeta in
-    place of zeta. Adjacent means replace-one: three data sets of one size that differ in the same record.
+    The report does not define this divergence. We use the definition of the report's source, quoted from memory. The
+    source calls a mechanism zeta-ternary-|chi|^alpha private if D_{|chi|^j} <= zeta(j)^j for the laws on any three
+    mutually adjacent data sets. Lemma 4.1: if the mechanism runs on one record drawn with weights of at most c, it has
+    this property with c zeta in place of zeta. Adjacent means replace-one: three data sets of the same size that differ
+    in the same record.
 
     Examples
     --------
@@ -78,7 +79,8 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
     Returns
     -------
-    rdp : (k,) array, nats, under replace-one; inf where the curve is inf. It can exceed the curve, which also holds
+    rdp : (k,) array, nats, under replace-one; inf if the curve is inf at the order. It can exceed the curve, which is
+        also a bound
 
     Raises
     ------
@@ -87,8 +89,8 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
 
     Notes
     -----
-    The weights must not depend on the data. For shuffled batches, given the outputs so far, they do depend on them, so
-    the theorem does not cover a step of SGD with shuffling.
+    The weights must not depend on the data. In a shuffled pass, the weights given the outputs so far depend on the
+    data. So the theorem does not cover a step of SGD with shuffling.
 
     Examples
     --------
@@ -152,9 +154,9 @@ def high_noise_limit() -> float:
 
     Notes
     -----
-    The report's sentence, 4 (e^epsilon(2) - 1) <= 8 / sigma^2, has epsilon(2) = 1 / sigma^2, which is a
-    sensitivity of 1. With the report's own sensitivity 2 L, it becomes 4 (e^epsilon(2) - 1) <= 32 L^2 / sigma^2. The 16
-    of Conjecture 1 comes from this: 32 alpha (alpha - 1) / 2 over alpha - 1.
+    The report's sentence, 4 (e^epsilon(2) - 1) <= 8 / sigma^2, uses epsilon(2) = 1 / sigma^2, which belongs to a
+    sensitivity of 1. With the report's own sensitivity 2 L, it becomes 4 (e^epsilon(2) - 1) <= 32 L^2 / sigma^2. This
+    gives the 16 of Conjecture 1: 32 (alpha (alpha - 1) / 2) / (alpha - 1) = 16 alpha.
 
     Examples
     --------

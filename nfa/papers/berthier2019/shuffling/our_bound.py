@@ -1,10 +1,10 @@
 """Privacy of SGD with shuffling: the bound of Conjecture 1 with all its terms, by our own unreviewed proof.
 
-For the setting, see `nfa.papers.berthier2019.shuffling.conjectures`. x = 4 L^2 / sigma^2 is the square of the largest
-distance of two gradients of a step, 2 L, over the noise. **Nobody else has reviewed the proof.**
-`nfa.papers.berthier2019.shuffling.our_proof` has the proof with its hypotheses: batch size one, one record replaced,
-fresh noise in each step. So no accountant calls this module. You get its numbers only if you call it by name, and the
-result is called `Unreviewed`.
+For the setting, see `nfa.papers.berthier2019.shuffling.conjectures`. Two gradients of a step are at most 2 L apart, and
+x = 4 L^2 / sigma^2 is the square of this distance over the noise. `nfa.papers.berthier2019.shuffling.our_proof` has the
+proof with its hypotheses: batch size one, one record replaced, fresh noise in each step. **Nobody else has reviewed the
+proof.** So no accountant calls this module. You get its numbers only if you call it by name, and the result is called
+`Unreviewed`.
 """
 
 import math
@@ -21,13 +21,13 @@ from nfa.privacy.rdp import INTEGER_ORDERS, check_orders, to_dp
 from nfa.privacy.subsampling_sums import log_binomials, log_expm1
 from nfa.sampling import pass_length
 
-ROUNDING = 1e-14  # relative rounding error of e / tau: it may be above a whole number of steps by this much
+ROUNDING = 1e-14  # relative rounding error of e / tau, which must not add a step
 UNREVIEWED = "our own proof of Conjecture 1, unreviewed (nfa.papers.berthier2019.shuffling.our_proof)"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Unreviewed:
-    """What a run of Algorithm 1 spends by our unreviewed proof. It is not a `Guarantee` of the accountant.
+    """The epsilon of a run of Algorithm 1 by our unreviewed proof. It is not a `Guarantee` of the accountant.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
     orders : (k,) array of integers >= 2
     c : float in (0, 1], or an array (m,) of them: 1 / (number of records not yet used before the step)
     L : float > 0, clip norm
-    sigma : float > 0, noise std on each coordinate of the gradient; the report has sigma >= 2 L, our proof needs no
-        such bound
+    sigma : float > 0, noise std on each coordinate of the gradient. The report assumes sigma >= 2 L. Our proof does not
+        need this condition
     cap : whether to take the two minima
 
     Returns
@@ -87,13 +87,14 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
 
     Notes
     -----
-    The formula is that of `nfa.privacy.subsampling.without_replacement_berthier` (with the cap: `without_replacement`)
-    at the rate c. The proof shows that it holds for a shuffled pass, where the weights depend on the data. See
-    `nfa.papers.berthier2019.shuffling.our_proof` for its hypotheses (batch size one among them).
+    The formula is the one of `nfa.privacy.subsampling.without_replacement_berthier` (with the cap:
+    `without_replacement`) at the rate c. The proof shows that the formula holds for a shuffled pass, in which the
+    weights depend on the data. `nfa.papers.berthier2019.shuffling.our_proof` lists its hypotheses, such as batch size
+    one.
 
     Examples
     --------
-    At alpha = 2 and x = log 5 it is log(1 + 16 c^2).
+    At alpha = 2 and x = log 5 the bound is log(1 + 16 c^2).
 
     >>> rdp = corrected_step_rdp([2], c=0.5, L=1.0, sigma=2 / np.sqrt(np.log(5)), cap=False)
     >>> round(float(np.exp(rdp[0])), 9)
@@ -142,7 +143,7 @@ def remainder_constant(alpha: int, *, L: float, sigma: float) -> float:
 
     Examples
     --------
-    It depends strongly on the order. At alpha = 3 and x = 1 it is e^3; at alpha = 14 it exceeds 10^38.
+    The constant depends strongly on the order. At x = 1, it is e^3 for alpha = 3, and above 10^38 for alpha = 14.
 
     >>> round(math.log(remainder_constant(3, L=1.0, sigma=2.0)), 12)
     3.0
@@ -162,7 +163,7 @@ def corrected_pass_rdp(orders, *, n: int, k: int, L: float, sigma: float, cap: b
 
     .. math:: \sum_{t=1}^k B\Big(\frac{1}{n - t + 1}, \alpha, x\Big)
 
-    With the cap, it is at most 2 alpha L^2 / sigma^2, the value of the pass if its permutation is known.
+    With the cap, the curve is at most 2 alpha L^2 / sigma^2, the value of the pass if its permutation is known.
 
     Source: [berthier2019:conj1] [berthier2019:conj2]
 
@@ -211,7 +212,7 @@ def corrected_epsilon(
     orders=None,
     conversion: str = "mironov2017",
 ) -> Unreviewed:
-    r"""What a run of Algorithm 1 spends by our proof of Conjecture 1, with every term. Unreviewed; replace-one.
+    r"""The epsilon of a run of Algorithm 1 by our proof of Conjecture 1, with every term. Unreviewed; replace-one.
 
     .. math:: \epsilon(\alpha) = w P(k) + P(r), \qquad P(j) = \sum_{t=1}^j B\Big(\frac{1}{n-t+1}, \alpha, x\Big),
               \qquad k = \lfloor \tau n \rfloor,\ \lceil k e / \tau \rceil = w k + r,\ 0 \le r < k
@@ -243,12 +244,14 @@ def corrected_epsilon(
 
     Notes
     -----
-    Guarantee, if the proof is right: at least the Renyi divergence of all iterates of the run, wherever the run stops.
-    Each B holds given all outputs before its step, and so does the cap of a pass. So w passes and r steps add up.
+    If the proof is right, the curve is at least the Renyi divergence of all iterates of the run, wherever the run
+    stops. Each B holds given all outputs before its step. The cap of a pass holds given all outputs before the pass. So
+    w passes and r steps add up.
 
-    A pass that stops early costs more than its share. Without the cap, the share would be enough, because each step
-    costs more than the one before. With the cap, few steps can cost nearly as much as the capped whole pass. At n = 2,
-    sigma = L and delta = 1e-5, the first step of a whole pass has epsilon 8.98, but half of the capped pass gives 7.84.
+    With the cap, a pass that stops early can cost more than its share of the whole pass, because few steps can cost
+    nearly as much as the capped pass. For example, take n = 2, sigma = L and delta = 1e-5. The first step of a whole
+    pass has epsilon 8.98, but half of the capped pass gives 7.84. Without the cap, the share would be enough, because
+    each step costs more than the step before.
 
     Examples
     --------
@@ -262,7 +265,7 @@ def corrected_epsilon(
     k = pass_length(tau, n)
     steps = math.ceil(e / tau * k * (1 - ROUNDING))
     passes, rest = divmod(steps, k)
-    parts = [(passes, k), (min(rest, 1), rest)]  # (how often, number of steps): whole passes, and one that stops early
+    parts = [(passes, k), (min(rest, 1), rest)]  # (how often, number of steps): whole passes, and a shorter last pass
     curves = [uses * corrected_pass_rdp(orders, n=n, k=j, L=L, sigma=sigma, cap=cap) for uses, j in parts if uses]
     rdp = np.sum(curves, axis=0)
     epsilon, order = to_dp(orders, rdp, delta=delta, conversion=conversion)

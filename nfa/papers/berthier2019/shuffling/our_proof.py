@@ -34,8 +34,8 @@ the components do too. A second exchange undoes the first. The exchange flips th
 ends, so those contributions cancel. In all other places the difference is 0. What is left is b_k - a_k = P(the path
 from j ends at k) >= 0. QED
 
-**Proposition (decomposition).** There are probability vectors pi, pi' on the records other than 0, and a law O that is
-the same for D and D'. With N_k for kappa_t(. ; h, x_k) and N'_0 for that of x'_0, they satisfy
+**Proposition (decomposition).** Write N_k for kappa_t(. ; h, x_k) and N'_0 for kappa_t(. ; h, x'_0). There are
+probability vectors pi, pi' on the records other than 0, and a law O that is the same for D and D', such that
 
     p = (1 - c) O + c A,  A = (1 - u_0)  N_0  + u_0  sum_k pi_k  N_k,
     q = (1 - c) O + c B,  B = (1 - u'_0) N'_0 + u'_0 sum_k pi'_k N_k.
@@ -44,13 +44,13 @@ the same for D and D'. With N_k for kappa_t(. ; h, x_k) and N'_0 for that of x'_
 Distinguish whether record 0 was used, and at which step j. Let Q_j = P(used at j | used). Then u_k = (1 - u_0) b_k +
 u_0 sum_j Q_j a_k^(j) = b_k - u_0 pi_k, where pi_k = sum_j Q_j (b_k - a_k^(j)) is a probability vector by Lemma 2.
 Insert this into Lemma 1: p = [(1 - u_0) N_0 + u_0 sum_k pi_k N_k] / (n - m) + sum_k (1 - b_k) N_k / (n - m). Also
-sum_{k != 0} (1 - b_k) = n - 1 - m. So O = sum_k (1 - b_k) N_k / (n - 1 - m). It is absent if m = n - 1, where c = 1.
+sum_{k != 0} (1 - b_k) = n - 1 - m. So O = sum_k (1 - b_k) N_k / (n - 1 - m). If m = n - 1, then c = 1 and O is absent.
 The b_k do not depend on record 0, so O is common. QED (`decomposition`)
 
 **Corollary 1.** Take a jointly convex divergence (e^{(a-1) D_a} for a > 1, or hockey stick). Its value for p from q is
 at most the largest value, over centres o, r, s among the N's, for (1 - c) N_o + c N_r from (1 - c) N_o + c N_s.
 *Proof.* Write both sides as mixtures over (o, r, s) with product weights, and use joint convexity. QED
-There is no term for the belief. The bound holds for each history, so condition only on released outputs and compose.
+The bound has no term for the belief. It holds for each history, so condition only on released outputs and compose.
 
 **Corollary 2 (Gaussian step, whole order a >= 2).** Under (H7), for every c in (0, 1], D_a(p||q) <= B(c, a, x)
 <= 2 a c^2 (e^x - 1) + K_a(x) c^3 (`nfa.papers.berthier2019.shuffling.our_bound.corrected_step_rdp`,
@@ -76,16 +76,16 @@ sigma^2. Compose the passes. QED P_r may be more than r / k of P_k, because the 
 (`nfa.papers.berthier2019.shuffling.our_bound.corrected_epsilon`).
 
 **Remarks.** 1. Zeros: if a history is possible under both D and D', make the phi positive and take the limit along a
-subsequence, because O, A and B are in compact simplices. 2. If record 0 is deleted instead, q = O and p = (1 - c) O +
-c A for m <= n - 2. 3. **The proof fails for batches of more than one.** Lemma 2 needs one record for each output, and
-the part that is not common can exceed b / (n - m)
+subsequence. The limit exists because O, A and B are in compact simplices. 2. If record 0 is deleted instead, q = O and
+p = (1 - c) O + c A for m <= n - 2. 3. **The proof fails for batches of more than one.** Lemma 2 needs one record for
+each output, and the part that is not common can exceed b / (n - m)
 (`nfa.papers.berthier2019.shuffling.beliefs.non_common_mass_of_batches`). 4. The permutation must be uniform, and
-momentum must be a function of released outputs. 5. K_a is not small: at n = 1000 and x = 1, the terms from j = 3 on
-exceed the leading one from a = 14 on, so the conjecture is false uniformly in a. 6. The sum over steps is loose. With
-all of n = 3 records and a = 2, the exact bounds of the steps add up to 1.532, and the pass is at .453. At tau = 1 the
-sum of the c^2 tends to pi^2 / 6, which is no amplification. 7. In our searches, the worst centres are o = s at one end,
-and r at the other (`nfa.papers.berthier2019.shuffling.exact.worst_pair`). We have no proof of this, so only B is
-proved.
+momentum must be a function of released outputs. 5. K_a is not small. At n = 1000 and x = 1, the terms from j = 3 on
+exceed the leading term from a = 14 on, so the conjecture is false uniformly in a. 6. The sum over steps is loose. For
+all of n = 3 records and a = 2, the exact bounds of the steps add up to 1.532, but the divergence of the pass is .453.
+At tau = 1 the sum of the c^2 tends to pi^2 / 6, which is no amplification. 7. In our searches, the worst centres are
+o = s at one end and r at the other (`nfa.papers.berthier2019.shuffling.exact.worst_pair`). We have no proof of this, so
+only B is proved.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -136,7 +136,7 @@ def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n
 
     Examples
     --------
-    Three records and one output, whose density is twice as large under record 0. Under D' record 0 cannot give it.
+    Three records and one output. Its density is twice as large under record 0. Under D' record 0 cannot give it.
 
     >>> parts = decomposition([[2, 1, 1]], [0])
     >>> [str(weight) for weight in parts.A], [str(weight) for weight in parts.B], [str(w) for w in parts.O]
@@ -206,7 +206,7 @@ def path_end(M: Mapping[Row, Record], without: Mapping[Row, Record], j: Row) -> 
 def exchange(
     M: Mapping[Row, Record], without: Mapping[Row, Record], record: Record
 ) -> tuple[dict[Row, Record], dict[Row, Record]]:
-    """Swap two injective maps on a path: from a record that only one of them covers to the other end of the path.
+    """Swap two injective maps on a path. The path starts at a record that only one of the maps covers.
 
     Source: [berthier2019:conj1] [ours:conjecture-1]
 

@@ -81,7 +81,7 @@ def asymptotic_mean_share(n: int, *, rate: str) -> float:
 
 
 def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str):
-    r"""Proposition 3.1 as printed, where we can prove it: a pass over shuffled records with gamma = rate / beta.
+    r"""Proposition 3.1 as printed, for a pass over shuffled records with gamma = rate / beta, if we can prove it.
 
     .. math:: \epsilon(\alpha) = \frac{4 \alpha L^2}{\sigma^2} \frac{\log n}{\sqrt n} \text{ for } \gamma
               = \frac{1}{\beta \sqrt n}, \qquad \frac{4 \alpha L^2}{\sigma^2} \frac{\log n}{n} \text{ for } \gamma
@@ -104,8 +104,8 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
     Raises
     ------
     ValueError : if an argument is out of range
-    NoGuarantee : if n is smaller, or if sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders. Without this
-        condition both bounds hold for n large enough, but at a given n Lemma 3.1 may exceed the second
+    NoGuarantee : if n is smaller, or if sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders. For smaller sigma,
+        both bounds hold if n is large enough, but at a given n Lemma 3.1 may exceed the second bound
 
     Notes
     -----
@@ -117,8 +117,8 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
     - For 1/n: e^w - 1 <= w + 0.72 w^2, and the sums of w and w^2 are at most log(n) + 3 and pi^2 / 6 + (4 log(n) + 8) /
       n. So n times the mean is at most 2 log(n) from n = 100 on.
 
-    For smaller n, we computed both at y = 1, where the ratio is largest. The report's own proof does not give the
-    second bound, because the sum that it bounds is larger than log(n) / n.
+    For smaller n, we computed both sides at y = 1, where their ratio is largest. The report's own proof does not give
+    the second bound, because its sum is larger than log(n) / n.
 
     Examples
     --------

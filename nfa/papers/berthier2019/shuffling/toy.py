@@ -15,8 +15,8 @@ STEPS = {1: {0: 1, 1: 0, -1: -2}, 2: {0: -1, -1: 0, 1: 2}}
 def toy(losses: tuple[int, int], *, p: Fraction | float, replacement: bool) -> dict[int, Fraction]:
     r"""The law of the output of the toy example of section 4.5, in exact fractions.
 
-    From theta = 0 two steps are made, each with the loss of one record. Then theta is released with probability p, and
-    otherwise one of -2, 0 and 2 at random.
+    The algorithm makes two steps from theta = 0, each with the loss of one record. Then it releases theta with
+    probability p, and otherwise one of -2, 0 and 2 at random.
 
     Source: [berthier2019:sec4.5]
 

@@ -3,11 +3,11 @@
 Claim: other methods add noise "to parameters with dimensions significantly higher than logits—often exceeding 100
 times", which costs more and varies more. "DP-ULR operates directly on logits".
 
-The reading refuted: the claim is about convolutions too. (It is true for dense layers. For each of its outputs, such a
-layer has as many parameters as it has inputs, and one for the bias.)
+The reading refuted: the claim is about convolutions too. (It is true for dense layers. For each output, a dense layer
+has one parameter per input, and one for the bias.)
 
-Counterexample: the first layer of the paper's ResNet-5 on CIFAR-10 (section 4.3), a convolution with stride 1. Without
-padding it has fewer outputs, so we count the logits of this case, which is the smallest possible number.
+Counterexample: the first layer of the paper's ResNet-5 on CIFAR-10 (section 4.3), a convolution with stride 1. The
+number of outputs is smallest without padding, so we count the logits of this case.
 
 Arithmetic: whole numbers and fractions.
 """

@@ -1,19 +1,19 @@
 """Forward Learning with Differential Privacy (DP-ULR), Appendix B, equation (32): dpulr2024:eq32, dpulr2024:eq32b.
 
-Claim: let f_0 and f_1 be the densities of the release without and with example N+1, in batches drawn with rejection,
-and f-bar_1 = (c_1/c_0) ((1-q) f_0 + q g), where g is f_0 with the normal law of that example added. Then for λ > 0
-E_{f_0}[(f_0/f-bar_1)^λ] <= (c_0/c_1)^λ E_{f_0}[(f_0/((1-q) f_0 + q Γ f_0))^λ], where Γ is the translation by its mean,
-of norm at most 1. Hypotheses as in Theorem 4: every batch of N_B or more has variance σ² or more. By this step, the
-display below (32) ends with the same result for every Σ_{N+1}.
+Claim: let f_0 and f_1 be the densities of the release without and with example N+1, in batches drawn with rejection.
+Let f-bar_1 = (c_1/c_0) ((1-q) f_0 + q g). Here g is the law of f_0 plus the normal vector of example N+1. Then for
+every λ > 0, E_{f_0}[(f_0/f-bar_1)^λ] <= (c_0/c_1)^λ E_{f_0}[(f_0/((1-q) f_0 + q Γ f_0))^λ]. Here Γ is the translation
+by the mean of example N+1, of norm at most 1. Hypotheses as in Theorem 4: every batch of N_B or more has variance σ² or
+more. With this step, the display below (32) ends with the same result for every Σ_{N+1}.
 
-Counterexample, on the line, λ = 1: N examples have N(0, EACH), the other one has N(1, WIDE). Without the common factor
-c_0/c_1 the left side is at least P²/((1-q) P + q G). Here P and G are the probabilities of the event |x| <= REACH
-under f_0 and under g. The right side is at most 1 + q²(e^{1/σ²} - 1)/(1-q) for two reasons. First, f²/h is jointly
-convex, so one batch is the worst case, a normal law μ of variance σ² or more. Second, 1/(1+y) <= 1 - y + y²/(1-q) for y
-= q(μ(· - 1)/μ - 1) >= -q, whose mean is 0.
+Counterexample, on the line, λ = 1: N examples have N(0, EACH), and example N+1 has N(1, WIDE). Without the common
+factor c_0/c_1 the left side is at least P²/((1-q) P + q G). Here P and G are the probabilities of the event |x| <=
+REACH under f_0 and under g. The right side is at most 1 + q²(e^{1/σ²} - 1)/(1-q) for two reasons. First, f²/h is
+jointly convex, so the worst case is a single batch, a normal law μ of variance σ² or more. Second, y = q(μ(· - 1)/μ -
+1) >= -q has mean 0, and 1/(1+y) <= 1 - y + y²/(1-q).
 
-Arithmetic: fractions. The decimal module rounds exp correctly, and we then move it one unit further up. A normal law of
-variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
+Arithmetic: fractions. The decimal module rounds exp correctly. We then move the value up by one unit in the last place.
+A normal law of variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context

@@ -1,8 +1,9 @@
 """Forward Learning with Differential Privacy (DP-ULR), section 3.2, equation (8), and section 3.4, Noise redundancy.
 
 dpulr2024:eq8, dpulr2024:noise-redundancy. Claim: choosing the noise σ by (8) is "to bound the minimum eigenvalue of the
-covariance matrix of the estimated gradient", "the minimum variance of the output, the estimated gradient in each step",
-from below. The bound is C² σ_0² for the sum over the batch, since (8) is σ² K C² σ_0² <= min λ(sum of L_0² (D v)ᵀ D v).
+covariance matrix of the estimated gradient" from below. This is "the minimum variance of the output, the estimated
+gradient in each step". The bound is C² σ_0² for the sum over the batch, since (8) is σ² K C² σ_0² <= min λ(sum of L_0²
+(D v)ᵀ D v).
 So DP-ULR "provides privacy protection by ensuring the variance of the estimated gradient in an arbitrary direction no
 less than a pre-defined level".
 
@@ -10,8 +11,8 @@ The reading refuted: the output is the sum of the estimates as released, each cl
 Algorithm 1). (The claim is true for the estimates before the clip, to leading order in σ.)
 
 Counterexample: the first layer of the paper's MLP on MNIST and its largest batch. Estimates of different examples are
-independent. A vector of norm at most C has a covariance whose trace is at most C². So the trace for the sum over n
-examples is at most n C², and the least eigenvalue is at most n C² over the number of parameters, for every σ.
+independent. The covariance of a vector of norm at most C has a trace of at most C². So the trace for the sum over n
+examples is at most n C². The least eigenvalue is at most n C² over the number of parameters, for every σ.
 
 Arithmetic: fractions.
 """

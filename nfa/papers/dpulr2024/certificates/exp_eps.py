@@ -3,16 +3,16 @@
 Claim: "To present a fair comparison, we compute the ε of DP-SGD using the RDP bound from Mironov et al. (2019)".
 Section 3.4 states this bound as (α, 2Tq²α/σ²)-RDP. Figure 3 has q = 1/1000, 1/300, 1/120 and σ = 1, 4, 8.
 
-The reading refuted: the formula is a bound for each of these. (The cited theorem requires σ >= 4, among other
+The reading refuted: the formula is a bound for each of these settings. (The cited theorem requires σ >= 4, among other
 conditions.)
 
 Counterexample: the least noise of the figure and its smallest batch, 25 epochs. The order is the whole α at which the
 claimed ε, 2Tq²α/σ² + ln(1/δ)/(α-1), is least. The target's gradient has norm C = 1 and all others are 0. So one
 coordinate of one step is P = N(0, σ²) without the target and Q = (1-q) P + q N(1, σ²) with it. E_P (dQ/dP)^α is the sum
-over k of binom(α, k) (1-q)^(α-k) q^k e^(k(k-1)/(2σ²)), and D_α(Q ‖ P) is its logarithm over α - 1.
+over k of binom(α, k) (1-q)^(α-k) q^k e^(k(k-1)/(2σ²)). D_α(Q ‖ P) is the logarithm of this sum over α - 1.
 
-Arithmetic: fractions. For e^x we take the power of 2.718, or for a fraction x the power with the whole part of x. ln(x)
->= 0.693 times the number of doublings from 1. We bound ln(1/δ) from both sides.
+Arithmetic: fractions. A lower bound on e^x is 2.718 to the power of the whole part of x. ln(x) is at least 0.693 times
+the number of doublings from 1. We bound ln(1/δ) from both sides.
 """
 
 from decimal import ROUND_FLOOR, Context
@@ -33,7 +33,7 @@ need(Q in (Fraction(1, 1000), Fraction(1, 300), Fraction(1, 120)), "q must be 1/
 need(SIGMA in (1, 4, 8), "sigma must be 1, 4 or 8, as in the figure")
 need(EPOCHS == 25 and Fraction(1, 100_000) == DELTA, "EPOCHS must be 25 and delta 1e-5, as in the paper")
 need(2 <= ALPHA <= 64, "alpha must be a whole number from 2 to 64")
-price = 2 * EPOCHS * Q / SIGMA**2  # T = EPOCHS / q steps, so the claimed cost is price times alpha
+price = 2 * EPOCHS * Q / SIGMA**2  # T = EPOCHS / q steps, so the claimed Rényi epsilon is price times alpha
 log = (Fraction("11.512"), Fraction("11.513"))  # ln(100 000) = 11.51292...
 for other in range(2, 65):
     most = price * ALPHA + log[1] / (ALPHA - 1)

@@ -1,19 +1,21 @@
 """Forward Learning with Differential Privacy (DP-ULR), section 3.2 and Appendix A.4: dpulr2024:extra-noise.
 
 Claim: suppose Assumption 1 fails. Add noise of covariance Σ_extra = σ_0² C² I - diag(Λ)/K along the eigenvectors of the
-batch's Σ_B = sum of L_0²/σ² (D v)ᵀ D v (26), with Λ its eigenvalues. This keeps the privacy cost of Theorem 2. For T =
-1 and the conditions below, this cost is γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ_0² (11), so that ε =
-γ + ln(1/δ)/(α-1).
+batch's Σ_B = sum of L_0²/σ² (D v)ᵀ D v (26). Λ are the eigenvalues of Σ_B. This keeps the privacy cost of Theorem 2.
+For T = 1 and the conditions below, this cost is γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ_0² (11), so
+that ε = γ + ln(1/δ)/(α-1).
 
-The reading: an entry of Σ_extra below 0, which no covariance has, is set to 0.
+The reading: an entry of Σ_extra below 0 is set to 0, because no covariance has such an entry.
 
-Counterexample: one dense layer of two inputs and M outputs at parameters 0, softmax loss, so every L_0 is ln M. All N
-examples have [h; 1] = OTHERS. D' has one more, TARGET. Σ_B is L_0²/σ² times the sum of [h; 1][h; 1]ᵀ, M times. TARGET
-is orthogonal to the others, so along TARGET there is only the extra noise. The sum over a batch of D is normal there,
-N(0, σ_0² C² I) in M dimensions. With TARGET in the batch, the extra noise there is 0, and the sum is the clipped
-estimate of TARGET, of norm at most C. The event is a norm of at most C. P[χ²_M <= u] <= (u/2)^(M/2)/(M/2)! for even M.
+Counterexample: one dense layer of two inputs and M outputs at parameters 0, with the softmax loss, so every L_0 is
+ln M. All N examples have [h; 1] = OTHERS. D' has one more example, TARGET. Σ_B has M equal blocks, L_0²/σ² times the
+sum of [h; 1][h; 1]ᵀ. TARGET is orthogonal to the others. So for a batch of D, the sum along TARGET has only the extra
+noise: it is normal, N(0, σ_0² C² I) in M dimensions. With TARGET in the batch, the extra noise along TARGET is 0. The
+sum along TARGET is then the clipped estimate of TARGET, of norm at most C. The event is a norm of at most C. For even
+M, P[χ²_M <= u] <= (u/2)^(M/2)/(M/2)!.
 
-Arithmetic: fractions. The decimal module rounds log correctly, and we then move it one unit further outwards.
+Arithmetic: fractions. The decimal module rounds log correctly. We then move the value outwards by one unit in the last
+place.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -66,7 +68,7 @@ need(own / K >= SIGMA_0**2 * C**2, "the eigenvalue along TARGET must be so large
 
 p, bar = sizes(N), sizes(N_BAR)
 there = Q * sum(p[N_B - 1 :]) / (sum(p[N_B:]) + Q * p[N_B - 1])  # probability that an accepted batch of D' has TARGET
-chance = Fraction(1, 2 * SIGMA_0**2) ** (M // 2) / factorial(M // 2)  # at least that of the event under D
+chance = Fraction(1, 2 * SIGMA_0**2) ** (M // 2) / factorial(M // 2)  # at least the probability of the event under D
 gamma = Q * bar[N_B - 1] / sum(bar[N_B:]) + 2 * Q**2 * ALPHA / SIGMA_0**2
 claimed = gamma + ln(1 / DELTA, UP) / (ALPHA - 1)
 shown = ln((there - DELTA) / chance, DOWN) if there > DELTA else Fraction(0)

@@ -2,7 +2,7 @@
 
 Claim: with α = 1.1 and σ_0 = 4, "when the dataset size N >= 10³ and the rejection threshold N_B is slightly less than
 the mean batch size qN, the ratio of the first impairment term to the second term [of (11)] is less than 10⁻³". The
-terms are q p(N_B-1; N, q)/(1 - P(N_B-1; N, q)) and 2q²α/σ_0², where p and P belong to the binomial law of N and q.
+terms are q p(N_B-1; N, q)/(1 - P(N_B-1; N, q)) and 2q²α/σ_0². Here p and P belong to the binomial law of N and q.
 
 Counterexample: the N and q below. (The paper does not give the q of the figure; Theorem 2 requires q <= 1/5.) To cover
 every meaning of "slightly less", the file computes the ratio for every N_B below qN.

@@ -5,11 +5,11 @@ example sensitivity becomes challenging for standard backpropagation. In DP-ULR,
 enabling independent gradient computation".
 
 The reading refuted: for such a loss, too, clipping each example's estimate to norm C bounds the change of the sum by 2C
-if one example is replaced. (It is true that the estimates can be computed so.)
+if one example is replaced. (It is true that the estimates can be computed in this way.)
 
-Counterexample: the loss (v_1 + ... + v_n)² of the outputs of n examples. If its repeats grow and its noise falls, the
-estimate for example i tends to the derivative by v_i. For a quadratic loss, this derivative is half the difference of
-the losses at v_i + 1 and v_i - 1.
+Counterexample: the loss (v_1 + ... + v_n)² of the outputs of n examples. As the number of repeats grows and the noise
+falls, the estimate for example i tends to the derivative by v_i. For a quadratic loss, this derivative is half the
+difference of the losses at v_i + 1 and v_i - 1.
 
 Arithmetic: fractions.
 """

@@ -3,11 +3,11 @@
 Claim: "while the proxy leads to a certain precision loss in the gradient estimation, we can control it by selecting
 noise with a distribution close to 0, substantiating the utility".
 
-The reading refuted: "precision" is that of the estimate, the mean of K proxies z L/σ² with z ~ N(0, σ²). (The claim is
-true for the bias of the estimate.)
+The reading refuted: "precision" is the precision of the estimate, the mean of K proxies z L/σ² with z ~ N(0, σ²). (The
+claim is true for the bias of the estimate.)
 
-Counterexample: the loss (v + z)² at v = V, whose gradient is 2 V. The mean square of the estimate's distance from the
-gradient is the squared bias plus the proxy's variance over K. Both are polynomials in the moments of z, E z^(2j) =
+Counterexample: the loss (v + z)² at v = V. Its gradient is 2 V. The mean square of the estimate's distance from the
+gradient is the squared bias plus the proxy's variance over K. Both are polynomials in the moments of z: E z^(2j) =
 σ^(2j) 1 · 3 ··· (2j - 1), and E z^(2j+1) = 0.
 
 Arithmetic: fractions.

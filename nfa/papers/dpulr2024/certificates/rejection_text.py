@@ -2,7 +2,7 @@
 
 dpulr2024:rejection-text, dpulr2024:impairment-text. Claim: with rejection the cost γ "diminishes quadratically with the
 subsampling rate but adds a very small term that is not related to α" (section 3.2, "Batch subsampling with rejection").
-This term is "extremely small to be ignored compared to the latter term" (section 3.4). The terms are those of (10):
+This term is "extremely small to be ignored compared to the latter term" (section 3.4). By (10), the two terms are
 q p(N_B-1; N, q)/(1 - P(N_B-1; N, q)) and 2q²α/σ².
 
 The reading refuted: q = N_B/N, as in line 195 of Algorithm 1. (For thresholds well below qN the claim is true.)

@@ -12,7 +12,7 @@ Arithmetic: decimals, exactly.
 
 from fractions import Fraction
 
-# The counterexample: σ_0 = 8, the last row of B = 500 and that of B = 64.
+# The counterexample: σ_0 = 8, the last row for B = 500 and the last row for B = 64.
 ULR_500, SGD_500 = Fraction("84.53"), Fraction("88.16")
 ULR_64, SGD_64 = Fraction("58.65"), Fraction("32.07")
 

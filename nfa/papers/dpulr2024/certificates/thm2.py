@@ -3,19 +3,20 @@
 dpulr2024:thm2, dpulr2024:alg1.L209, dpulr2024:A5-claims, dpulr2024:claims, dpulr2024:asm1. Claim: if the noise of the
 estimates satisfies (8), Algorithm 1 is (α, γ)-RDP with γ as in (11), T = 1 here, under the conditions checked below. So
 it is (γ + ln(1/δ)/(α-1), δ)-DP. Line 209 outputs this cost, Appendix A.5 calls it independent of K, and the abstract
-and section 5 promise it. Section 3.2 concludes this bound from Assumption 1, which holds here with N_0 = 1: no loss is
+and section 5 promise it. Section 3.2 concludes this bound from Assumption 1, which holds here with N_0 = 1. No loss is
 0, so the covariance of one example has full rank. Neighbours differ by one more example.
 
-Counterexample: noise z on D_THETA parameters (section 3.2: Jacobian I), all losses L_0 = 1 at θ_0. Those of the N
-examples are constant. That of the target, only in D', is 1 + G θ_1. (8) with equality gives σ² = n/(K C² σ_0²) for a
-batch of n. Estimates of constant losses are N(0, C² σ_0²/n I). Clipped, each is a norm of at most C times a direction u
-uniform on the sphere, and E exp(t u_1) <= exp(t²/(2 D_THETA)). So P[first entry >= s] <= exp(-s² D_THETA/(2nC²)) for a
-sum of n of them, likewise below -s. The target's estimate has a first entry a of mean G and variance V = C²σ_0²/n +
-2G²/K, and the rest r has E|r|² = (D_THETA - 1)(C²σ_0²/n + G²/K). If a >= SAFE G and |r| <= a SLOPE, its clip has a
-first entry >= C/sqrt(1 + SLOPE²), provided SAFE G >= C. Chebyshev and Markov bound the probabilities. The event: the
-sum over the batch, N_B times the update, has a first entry of TAU or more.
+Counterexample: noise z on D_THETA parameters (section 3.2: Jacobian I), and all losses L_0 = 1 at θ_0. The losses of
+the N examples are constant. The target is only in D' and has the loss 1 + G θ_1. (8) with equality gives σ² = n/(K C²
+σ_0²) for a batch of n. Estimates of constant losses are N(0, C² σ_0²/n I). After the clip, each is a norm of at most C
+times a uniform direction u on the sphere, and E exp(t u_1) <= exp(t²/(2 D_THETA)). So for a sum of n such estimates,
+P[first entry >= s] <= exp(-s² D_THETA/(2nC²)), and the same bound holds for <= -s. The first entry a of the target's
+estimate has mean G and variance V = C²σ_0²/n + 2G²/K. The rest r has E|r|² = (D_THETA - 1)(C²σ_0²/n + G²/K). If a >=
+SAFE G, |r| <= a SLOPE and SAFE G >= C, the first entry of the clipped estimate is at least C/sqrt(1 + SLOPE²).
+Chebyshev and Markov bound the probabilities. The event: the sum over the batch, N_B times the update, has a first entry
+of TAU or more.
 
-Arithmetic: fractions. The decimal module rounds log, exp and sqrt correctly; we move each one unit further outwards.
+Arithmetic: fractions. The decimal module rounds log, exp and sqrt correctly. We then move each value one unit outwards.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context

@@ -1,18 +1,19 @@
 """Forward Learning with Differential Privacy (DP-ULR), Appendix B, Theorem 4.
 
-dpulr2024:thm4, dpulr2024:eq33, dpulr2024:eq41. Claim (the text is damaged in the middle of the hypothesis; we read it
-off the sentence before and the proof): for every example, let f(d) be normal with mean of norm at most 1 and covariance
-Σ_d. Let M(D) be the sum of f over a batch that has each example with probability q, drawn anew while it has fewer than
-N_B. Let min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. If 1 <= N_B <= q N-bar, q <= 1/5, σ >= 4 and, with A =
-ln(1 + 1/(q(α-1))), α <= σ²A/2 - 2 ln σ and α <= (σ²A²/2 - ln 5 - 2 ln σ)/(A + ln(qα) + 1/(2σ²)), then M is (α, γ)-RDP,
-neighbours differing by one example, for γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ². (33) and (41)
-bound D_α(M(D) ‖ M(D')) so, where D' is the larger.
+dpulr2024:thm4, dpulr2024:eq33, dpulr2024:eq41. The text is damaged in the middle of the hypothesis, so we reconstruct
+the hypothesis from the sentence before and from the proof.
+Claim: for every example, let f(d) be normal with mean of norm at most 1 and covariance Σ_d. A batch has each example
+with probability q, and is drawn anew as long as it has fewer than N_B examples. Let M(D) be the sum of f over the
+batch. Let min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. Suppose 1 <= N_B <= q N-bar, q <= 1/5 and σ >= 4. With A
+= ln(1 + 1/(q(α-1))), suppose α <= σ²A/2 - 2 ln σ and α <= (σ²A²/2 - ln 5 - 2 ln σ)/(A + ln(qα) + 1/(2σ²)). Then M is
+(α, γ)-RDP for neighbours that differ by one example, with γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ².
+(33) and (41) state this bound for D_α(M(D) ‖ M(D')), if D' is the larger data set.
 
-Counterexample, on the line: N examples with N(0, EACH) and, only in D', one with N(MEAN, WIDE), which nothing forbids.
-The event is |M| >= REACH, and its complement: every divergence is at least that of the probabilities of these events.
+Counterexample, on the line: N examples have N(0, EACH). One more, only in D', has N(MEAN, WIDE), as the claim allows.
+The event is |M| >= REACH. Every divergence of the two laws is at least the divergence of this event's probabilities.
 
-Arithmetic: fractions. The decimal module rounds log and exp correctly; we move each one unit further outwards. A normal
-law of variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
+Arithmetic: fractions. The decimal module rounds log and exp correctly. We then move each value one unit outwards. A
+normal law of variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
@@ -65,10 +66,10 @@ def sizes(n):
 p, bar = sizes(N), sizes(N_BAR)
 accepted = sum(p[N_B:])
 gamma = Q * bar[N_B - 1] / sum(bar[N_B:]) + 2 * Q**2 * ALPHA / SIGMA**2
-there = Q * (accepted + p[N_B - 1]) / (accepted + Q * p[N_B - 1])  # probability that D's batch has the wide example
+there = Q * (accepted + p[N_B - 1]) / (accepted + Q * p[N_B - 1])  # P[a batch of D' has the example with WIDE]
 far = sum(p[n] * min(1, 2 * bound("exp", -(REACH**2) / (2 * n * EACH), UP)) for n in range(N_B, N + 1)) / accepted
-wide = Fraction(isqrt(int(628 * WIDE * 10**8)), 10**5)  # at most sqrt(2 pi WIDE), the others' variances only add to it
-near = (1 - there) + there * min(1, 2 * REACH / wide)  # the most that D' has within REACH
+wide = Fraction(isqrt(int(628 * WIDE * 10**8)), 10**5)  # at most sqrt(2 pi WIDE); other examples only add variance
+near = (1 - there) + there * min(1, 2 * REACH / wide)  # at least P[|M| < REACH] under D'
 if far >= 1 or near >= 1:
     raise SystemExit("not refuted: the bounds on the probabilities of the event are too weak to separate the two laws")
 to, back = (1 - far) ** 2 / near, (1 - near) ** 2 / far  # D_2(P ‖ Q) >= ln(P(E)²/Q(E)) for every event E

@@ -1,16 +1,16 @@
 """Forward Learning with Differential Privacy (DP-ULR), section 3.2, "Generalization of DP-ULR", and Appendix A.4.
 
-dpulr2024:virtual-linear. Claim: add a virtual linear layer, whose noise is added to the parameters. Then "the Jacobian
-matrix would be the identity matrix I, ensuring the full rank" of the sum of the covariance matrices of the gradient
-proxies.
+dpulr2024:virtual-linear. Claim: add a virtual linear layer, so that the noise is added to the parameters. Then "the
+Jacobian matrix would be the identity matrix I, ensuring the full rank" of the sum of the covariance matrices of the
+gradient proxies.
 
 The case refuted: every loss of the batch is 0. (If one loss is not 0, the sum has full rank.)
 
 Counterexample: a batch of records with input x and label y. The parameters v of the virtual layer are the weights of
 one linear unit. The output is A (v · x) + B and the loss is (A (v · x) + B - y)². For a noise z on v and σ > 0, the
 proxy (4) is z times the loss, divided by σ². If A x and B - y are 0, the loss is 0 for every v and every z. Then each
-proxy is 0 with probability 1. Its covariance is the zero matrix, and so is the matrix of (8), the sum of the squared
-losses times I.
+proxy is 0 with probability 1, and its covariance is the zero matrix. The matrix of (8), the sum of the squared losses
+times I, is also the zero matrix.
 
 Arithmetic: whole numbers.
 """

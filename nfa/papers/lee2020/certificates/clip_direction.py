@@ -6,7 +6,8 @@ longer points in the same direction as the true mini-batch gradient".
 The reading refuted: the claim is about every batch in which the clip reaches the gradients. (If the clip shrinks some
 gradients more than others, the claim is true except in special cases.)
 
-Counterexample: gradients of two parameters. All have the same norm, above C, so that all shrink by one factor.
+Counterexample: gradients of two parameters. All gradients have the same norm, above C, so the clip multiplies all of
+them by the same factor.
 
 Arithmetic: fractions. The norms are whole numbers.
 """

@@ -1,17 +1,18 @@
 """Lee & Kifer, Differentially Private Deep Learning with Direct Feedback Alignment, section 5: lee2020:same-privacy.
 
-Claim: τ_h is "set so that the overall sensitivity matched that of DP BP", which "ensures that each iteration and each
-epoch of DP BP has the same privacy impact as DP DFA". Section 4.2 has that sensitivity. We write S for m times it: S =
-2 γ β τ_e sqrt((1 + τ_h²) L). DP BP, which clips gradients to S/2, moves by at most S/m.
+Claim: τ_h is "set so that the overall sensitivity matched that of DP BP". This "ensures that each iteration and each
+epoch of DP BP has the same privacy impact as DP DFA". The overall sensitivity is from section 4.2. We write S for m
+times this sensitivity: S = 2 γ β τ_e sqrt((1 + τ_h²) L). DP BP clips gradients to S/2, so its update moves by at most
+S/m.
 
 The reading refuted: τ_h is from this formula, γ = 1/4 for the sigmoid, and the output layer learns from e itself
 (section 3.2, Figure 1). (If τ_h is from a sensitivity that holds, the claim is true.)
 
 Counterexample: the network for Fashion-MNIST of section 5.2, 784-128-256-10, β = 0.9, τ_e = 0.1, S = 2. The weights of
-the last two layers are 0. Their biases make each of the 256 sigmoids give OUTPUT and each class get ŷ = 1/10. One
-record has one label or another. The direction of the output layer alone is (e hᵀ, e), with either error e clipped to
-τ_e. It moves by more than S: |e - e'|² (|h|² + 1). For two normal laws with one variance, the divergence of every order
-is proportional to the square of this distance.
+the last two layers are 0. With their biases, each of the 256 sigmoids has the output OUTPUT, and each class has ŷ =
+1/10. One record has one label or another. The direction of the output layer alone is (e hᵀ, e), with the error e
+clipped to τ_e. The squared distance of the two directions is |e - e'|² (|h|² + 1), which is more than S². For two
+normal laws with the same variance, the divergence of every order is proportional to this squared distance.
 
 Arithmetic: fractions, by squares of norms. |ŷ - y| is the same for each label, so e · e' is a fraction.
 """

@@ -1,16 +1,16 @@
 """Lee & Kifer, Differentially Private Deep Learning with Direct Feedback Alignment, section 4.2: lee2020:sens-total.
 
 Claim: if one record changes, the updates of Algorithm 1 move in l2 norm by at most Δ = 2 γ β τ_e sqrt((1 + τ_h²) L) /
-m, all layers together and before the noise. Hypotheses: |φ'| <= γ, the feedback matrices have spectral norm β, errors
-are clipped to τ_e and activations to τ_h, and batches have m records.
+m, for all layers together and before the noise. Hypotheses: |φ'| <= γ, the feedback matrices have spectral norm β,
+errors are clipped to τ_e and activations to τ_h, and batches have m records.
 
-The readings refuted: section 3.2 and Figure 1 let the output layer learn from e itself. We also refute two other
-readings, with sigmoid units. In one, this layer learns from β e. In the other, it learns from e times the derivative of
-the softmax, e ⊙ ŷ(1 - ŷ).
+The readings refuted: in section 3.2 and Figure 1, the output layer learns from e itself. We also refute two other
+readings, with sigmoid units. In one reading, the output layer learns from β e. In the other reading, it learns from e
+times the derivative of the softmax, e ⊙ ŷ(1 - ŷ).
 
-Counterexample: one record x = 1 with one label or the other, m = 1, one hidden layer. All weights are 0. The biases
-make each hidden unit give the output OUTPUT and both classes get ŷ = 1/2. B = β u (1, -1)/sqrt 2, where the n entries
-of u are equal and |u| = 1. The two labels have the errors ∓(1, -1)/2, clipped to τ_e.
+Counterexample: one record x = 1 with one label or the other, m = 1, one hidden layer. All weights are 0. With the
+biases, each hidden unit has the output of SIGMOID or TANH, and both classes have ŷ = 1/2. The feedback is B = β u (1,
+-1)/sqrt 2. Here the n entries of u are equal and |u| = 1. The two labels have the errors ∓(1, -1)/2, clipped to τ_e.
 
 Arithmetic: fractions, by squares of norms: |v xᵀ|² = |v|² |x|², and B e = ∓τ_e β u has |B e| = τ_e β.
 """

@@ -1,13 +1,13 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 3.3: ohana2021:eq14.
 
-Claim: sqrt(m/n) γ^min τ_h^min <= a_j, where a_j² = Σ_i (φ'_ij h_ik)² over the m records, for each column k (14). This
-is "using the clipping of the quantities of interest": c = τ_h^max/sqrt(n), nu = τ_h^min/sqrt(n), derivatives of at
+Claim: sqrt(m/n) γ^min τ_h^min <= a_j for each column k (14). Here a_j² = Σ_i (φ'_ij h_ik)², summed over the m records.
+This is "using the clipping of the quantities of interest": c = τ_h^max/sqrt(n), nu = τ_h^min/sqrt(n), derivatives of at
 least γ^min.
 
-The reading refuted: the floor is that of section 3.1, ‖clip_c(offset_nu(h))‖ >= τ_h^min for each record. (With the
+The reading refuted: the floor is the one of section 3.1, ‖clip_c(offset_nu(h))‖ >= τ_h^min for each record. (With the
 floor |h_ik| >= nu for every entry, the claim is true.)
 
-Counterexample: records of signed activations, as tanh gives them, and one unit above them with derivatives 1.
+Counterexample: records of signed activations, as from tanh, and one unit above them with derivatives 1.
 
 Arithmetic: fractions, by squares. sqrt(n) is a whole number.
 """

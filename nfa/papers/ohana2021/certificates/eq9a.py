@@ -4,7 +4,7 @@ ohana2021:eq9a and ohana2021:exp-clip. Claim: with c = τ_h^max/sqrt(n) and nu =
 choices ensure that τ_h^min <= ‖clip_c(offset_nu(h))‖ <= τ_h^max". Here h are the activations of n units, offset_nu(v) =
 (v_k + nu)_k and clip_c(v) = (sign(v_k) min(c, |v_k|))_k.
 
-Counterexample: tanh units, the activation of section 4, whose outputs can be any number in (-1, 1).
+Counterexample: tanh units, as in section 4. Their outputs can be any number in (-1, 1).
 
 Arithmetic: fractions. sqrt(n) is a whole number.
 """

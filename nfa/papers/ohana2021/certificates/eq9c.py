@@ -4,13 +4,13 @@ ohana2021:eq9c, ohana2021:alg1-require. Claim: for sigmoid, tanh and ReLU it is 
 |φ'(t)| <= γ^max for all scalars t. Algorithm 1 asks only for "bounded derivatives". The bounds (14) and (17) divide by
 γ^min, so it must be positive. At τ_h^min = τ_h^max, (17) has a value only for (m+1) (γ^min)² > (γ^max)².
 
-Counterexample: for the positive γ below, each function has a smaller derivative at the point t below. This γ is the
-least that (17) allows for the batches of section 4, m = 256, and γ^max = 1 for tanh and ReLU, 1/4 for the sigmoid. A
-smaller γ fails too: t = 2/γ works for any γ in (0, 1], since for t >= 0 the derivatives are at most 4 e^{-2t} and
-e^{-t}, and e^{-u} <= 1/(1 + u).
+Counterexample: at the point t below, each function has a smaller derivative than the least γ that (17) allows. This γ
+is for the batches of section 4, m = 256, and for γ^max = 1 (tanh, ReLU) or 1/4 (sigmoid). A smaller γ fails too: t =
+2/γ works for any γ in (0, 1], since for t >= 0 the derivatives are at most 4 e^{-2t} and e^{-t}, and e^{-u} <= 1/(1 +
+u).
 
 Arithmetic: fractions. tanh'(t) = 4/(e^t + e^{-t})² <= 4 e^{-2t} and sigmoid'(t) = 1/(e^{t/2} + e^{-t/2})² <= e^{-t}.
-For u >= 0, the first terms of its series bound e^u from below.
+For u >= 0, the first terms of the series of e^u are a lower bound.
 """
 
 from decimal import ROUND_FLOOR, Context

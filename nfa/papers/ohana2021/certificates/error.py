@@ -1,7 +1,7 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 2.1, DFA update: ohana2021:error.
 
-Claim: "For losses commonly used in classification and regression, such as the squared loss or the cross-entropy loss",
-the derivative of the loss by the pre-activations z of the last layer is the error e ∝ ŷ - y.
+Claim: the derivative of the loss by the pre-activations z of the last layer is the error e ∝ ŷ - y. This is "For losses
+commonly used in classification and regression, such as the squared loss or the cross-entropy loss".
 
 The reading refuted: the output also uses the paper's activation, tanh, as equation (2) allows. (The claim is true for
 the squared loss with the identity, and for cross-entropy with a softmax or sigmoids.)

@@ -3,10 +3,10 @@
 Claim: "At σ = 0.01, this means that the noise is roughly 10 % of the norm of the DFA learning signal. This is in line
 with differentially-private setup using backpropagation, and is in fact more demanding".
 
-Counterexample: DP-SGD on the network of section 4 with its batches and the noise multiplier MULTIPLIER. Its gradients
-are clipped to norm 1, so that their sum has a norm of at most BATCH. The noise on this sum is N(0, MULTIPLIER² I), with
-one entry for each parameter. The noise of the paper is N(0, σ² I) on each projected error of norm 1, before a mean over
-the batch makes it smaller.
+Counterexample: DP-SGD on the network and batches of section 4, with the noise multiplier MULTIPLIER. Gradients are
+clipped to norm 1, so the norm of their sum is at most BATCH. The noise on this sum is N(0, MULTIPLIER² I), with one
+entry for each parameter. The noise of the paper is N(0, σ² I) on each projected error of norm 1. The mean over the
+batch then makes it smaller.
 
 Arithmetic: fractions, by squares. For n entries of standard deviation s, s² (n-1) <= (E‖noise‖)² <= s² n.
 """
@@ -31,7 +31,7 @@ need(SIZES == (784, 512, 512, 10), "SIZES must be 784, 512, 512 and 10, as in se
 need(BATCH == 256, "BATCH must be 256, as in section 4")
 need(0 < MULTIPLIER <= 8, "MULTIPLIER must be in (0, 8], as noise multipliers usually are")
 parameters = sum((SIZES[l - 1] + 1) * SIZES[l] for l in range(1, len(SIZES)))
-theirs = SIGMA**2 * max(SIZES[1:])  # in every layer (E‖g‖)² is at most this, and the signal 1
+theirs = SIGMA**2 * max(SIZES[1:])  # in every layer, (E‖g‖)² is at most this, and the signal is 1
 usual = Fraction(MULTIPLIER**2 * (parameters - 1), BATCH**2)  # (E‖noise‖)² is at least this, the signal at most 1
 if usual <= 4 * theirs:
     raise SystemExit("not refuted: the lower bound on the noise of DP-SGD is at most twice the noise of the paper")

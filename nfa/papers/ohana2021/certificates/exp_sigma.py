@@ -1,14 +1,14 @@
 """Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 4: ohana2021:exp-sigma.
 
-Claim: "we fix τ_f = 1 such that σ = 0.1 implies ‖g‖ ≃ ‖B e‖", where g ~ N(0, σ² I) has as many dimensions as the layer
-has units and ‖B e‖ <= τ_f. At σ = 0.01 "the noise is roughly 10 % of the norm of the DFA learning signal", which the
-setup makes "a lower bound on the noise".
+Claim: "we fix τ_f = 1 such that σ = 0.1 implies ‖g‖ ≃ ‖B e‖". Here g ~ N(0, σ² I) has as many dimensions as the layer
+has units, and ‖B e‖ <= τ_f. At σ = 0.01 "the noise is roughly 10 % of the norm of the DFA learning signal". The setup
+makes this "a lower bound on the noise".
 
 Counterexample: two kinds of layers in section 4. In the hidden layers, of 512 units, the noise at ‖B e‖ = 1 is far more
 than stated. In the output layer, of 10 units, the noise is far less, so the statement is no lower bound.
 
-Arithmetic: fractions, by squares. E‖g‖ = σ sqrt 2 Γ((n+1)/2)/Γ(n/2) grows with n, and the product of its values for n
-and n+1 is σ² n. So σ² (n-1) <= (E‖g‖)² <= σ² n.
+Arithmetic: fractions, by squares. E‖g‖ = σ sqrt 2 Γ((n+1)/2)/Γ(n/2) grows with n. The product of its values for n and
+n+1 is σ² n. So σ² (n-1) <= (E‖g‖)² <= σ² n.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context

@@ -5,14 +5,14 @@ ohana2021:prop3-T. Claim: let P and Q be the laws of one column of an update und
 every α > 1, D_α(P ‖ Q) <= ε_PDFA = 2α/(mσ²) r τ_B² + n α/(2(α-1)) log[m/(m+1-r)], r = (γ^max τ_h^max/(γ^min τ_h^min))²
 (17), with n units. The preprint has n times the first term, which is the same here, because n = 1. The alternative of
 Appendix A.1 has log[(m-1)/m + r/m]. Hypotheses: entries of h, offset and clipped, are between τ_h^min/sqrt(n) and
-τ_h^max/sqrt(n), derivatives are between γ^min and γ^max, |B e| <= τ_B, noise N(0, σ² I) on B e.
+τ_h^max/sqrt(n). Derivatives are between γ^min and γ^max, |B e| <= τ_B, and the noise on B e is N(0, σ² I).
 
 The proof chooses D and D' so that the new record has the larger term, but a guarantee must hold for all neighbours.
 
 Counterexample: one unit, the identity as activation, one input. D' has a smaller last record. B e is the same for all.
 
-Arithmetic: fractions for the closed form (7) of two normal laws. The decimal module rounds log correctly, and we then
-move it one unit further outwards.
+Arithmetic: fractions for the closed form (7) of two normal laws. The decimal module rounds log correctly. We then move
+the value outwards by one unit in the last place.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context

@@ -3,12 +3,13 @@
 ohana2021:prop3-cols and ohana2021:prop3-layers. Claim about one update, T = 1: the update of a whole weight matrix with
 n_{l-1} columns is (α, n_{l-1} ε_PDFA)-RDP. The update of a network of L layers is (α, L n_{l-1} ε_PDFA)-RDP. Here, by
 (17), ε_PDFA = 2α/(mσ²) r τ_B² + n_l α/(2(α-1)) log[m/(m+1-r)], r = (γ^max τ_h^max/(γ^min τ_h^min))². Hypotheses: h is
-offset and clipped as in (9), derivatives are between γ^min and γ^max, |B e| <= τ_B, and the noise N(0, σ² I) on B e is
-the same in all columns.
+offset and clipped as in (9), derivatives are between γ^min and γ^max, and |B e| <= τ_B. All columns have the same noise
+N(0, σ² I) on B e.
 
-Counterexample: the first layer, of one unit with derivative 1, reads the inputs x below, offset and clipped. D' has
+Counterexample: the first layer has one unit with derivative 1 and reads the inputs x below, offset and clipped. D' has
 another last record. (1/m) Σ (B e_i + g_i) h_i is normal with covariance (σ²/m²) Σ h_i h_iᵀ. For the claim about the
-network, take LAYERS layers of at most as many columns. Publishing their updates too can only reveal more.
+network, take LAYERS layers with at most as many columns. Publishing the updates of the other layers can only reveal
+more.
 
 Arithmetic: fractions for (7), at α = 3/2: -log(det(3/2 Σ' - 1/2 Σ)/sqrt(det Σ'³/det Σ)). We omit the part of the means,
 which is not negative, and use -log x >= 1 - x. τ = τ_h^min = τ_h^max, so r = 1 and the logarithm in (17) is 0.

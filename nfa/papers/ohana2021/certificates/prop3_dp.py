@@ -8,7 +8,7 @@ clipped as in (9), derivatives are between γ^min and γ^max, |B e| <= τ_B, noi
 Counterexample: T = 1, L = 1, one unit with derivative 1, two records of three inputs at their bounds. D' has another
 second record. The update (1/m) Σ (B e_i + g_i) h_i is in the span of the h_i. NORMAL is orthogonal to the span of D, so
 NORMAL · update is 0 with probability 1 under D. Under D' it is a normal variable with a variance above 0, so it is 0
-with probability 0. For this event, privacy requires 1 <= e^ε · 0 + δ, whatever ε is.
+with probability 0. For this event, privacy requires 1 <= e^ε · 0 + δ for every ε.
 
 Arithmetic: whole numbers and fractions. log(1/δ) is within -log2(δ) whole steps of log 2 < 0.7.
 """
@@ -49,7 +49,7 @@ claimed = len(NORMAL) * Fraction(2 * ALPHA * TAU_B**2, m * SIGMA**2) + Fraction(
 
 need(all(along(h) == 0 for h in H_D), "NORMAL must be orthogonal to the records of D")
 variance = Fraction(SIGMA**2, m**2) * sum(along(h) ** 2 for h in H_OTHER)
-probability, other = 1, 0 if variance > 0 else 1  # that NORMAL · update = 0 under D and D'
+probability, other = 1, 0 if variance > 0 else 1  # of NORMAL · update = 0 under D and D'
 least = probability if other == 0 else 0  # the δ that every finite ε needs
 if least <= DELTA:
     raise SystemExit("not refuted: the event has probability 1 under D' too")

@@ -6,9 +6,9 @@ covariance matrices depend on the output of the neurons".
 
 Counterexample: at α = 2 a bound from the same constants is far below (17). It covers the worst case: all columns within
 the floors and all replacements of a record, in both orders. Write x = (r-1)/m. Let q be the least square of an entry
-times a derivative. With v = a²/a'², a row's logarithm is -log(1 - (v-1)²)/2, and 1/(1+x) <= v <= 1+x. So it is at most
--log(1 - x²)/2 <= x²/(2(1-x²)). Its variance in (7) is 2a'² - a² >= (m-1)q + 2q - rq = mq(1-x). The means differ by at
-most 4 τ_B² rq/m² in squared norm (Proposition 2), so they add at most 4r τ_B²/(mσ²(1-x)).
+times a derivative. Write v = a²/a'². A row's logarithm is -log(1 - (v-1)²)/2, and 1/(1+x) <= v <= 1+x. So the logarithm
+is at most -log(1 - x²)/2 <= x²/(2(1-x²)). The row's variance in (7) is 2a'² - a² >= (m-1)q + 2q - rq = mq(1-x). The
+means differ by at most 4 τ_B² rq/m² in squared norm (Proposition 2). So they add at most 4r τ_B²/(mσ²(1-x)).
 
 Arithmetic: fractions; log(1/(1-x)) >= x in (17).
 """

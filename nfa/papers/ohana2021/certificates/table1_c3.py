@@ -6,8 +6,8 @@ a limited effect."
 The reading refuted: the claim holds at every σ of Table 1. (By the table it is true for DFA, TDFA and PDFA up to σ =
 0.1.)
 
-Counterexample: the row of PDFA in Table 1. We compare three test accuracies in percent: not private, with the clips and
-σ = 0, and with the clips and σ = 0.2.
+Counterexample: the row of PDFA in Table 1. We compare three test accuracies in percent: without privacy, with the clips
+and σ = 0, and with the clips and σ = 0.2.
 
 Arithmetic: fractions, exactly.
 """
