@@ -206,7 +206,7 @@ def renyi_density(
     if math.inf in values:
         return math.inf
     # Far from 0, the exponent is a small difference of huge numbers. So the ends of the range are tested at points with
-    # # negligible rounding errors.
+    # negligible rounding errors.
     sizes = np.array(
         [abs(log_p(x)) + abs(log_q(x)) if v > -math.inf else 0.0 for x, v in zip(probes, values, strict=True)]
     )

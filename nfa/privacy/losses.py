@@ -140,8 +140,7 @@ def merge(pair: DominatingPair, start: float, h: float, cells: int) -> Losses:
 def first_corner(pair: DominatingPair, h: float, back: float, forth: float) -> float:
     r"""The first grid point of `merge`. All smaller losses and all losses in the interval above it move to this point.
 
-    Two lines are below the profile: 1 - e^epsilon, and the tangent one interval above the point. They meet at the
-    point.
+    The line 1 - e^epsilon and the tangent one interval above the point are below the profile. They meet at the point.
 
     Parameters
     ----------
@@ -394,8 +393,7 @@ def _in_order(spent: list[tuple[DominatingPair, int]], delta: float, gap: float,
 
 
 def gaussian_limit(spent: Iterable[tuple[tuple[DominatingPair, ...], int]], delta: float) -> float:
-    r"""The epsilon of the steps if the sum of their losses were Gaussian. It is accurate for many steps, but not
-    proved.
+    r"""The epsilon of the steps if the sum of their losses were Gaussian. It is accurate for many steps but not proved.
 
     .. math:: \delta(\epsilon) = \Phi\Big(\frac{M - \epsilon}{s}\Big)
               - e^{\epsilon - M + s^2 / 2}\, \Phi\Big(\frac{M - \epsilon - s^2}{s}\Big)
