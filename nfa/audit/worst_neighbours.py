@@ -57,7 +57,7 @@ class NeighbourPair:
 
     @property
     def records(self) -> list[np.ndarray]:
-        """The inputs of the record that differs, in world 0 if it has its own, and in world 1. An ascent changes them."""
+        """The inputs of the record that differs, in world 0 if they differ, and in world 1. An ascent changes them."""
         return [self.x[0][-1], self.x[1][-1]] if self.adjacency == "replace-one" else [self.x[1][-1]]
 
     @property
