@@ -12,8 +12,8 @@ has the name ``kind`` that a user types, and the form ``form`` of the setting.
 import re
 from importlib.resources import files
 
-# The form of each kind in the setting `features`, for help texts. The forms are read from the source of the modules,
-# because importing the modules is slow.
+# The form of each kind in the setting `features`, for help texts. The forms are read from the source of the modules.
+# The modules are not imported.
 FORMS = tuple(
     found[1]
     for module in sorted(files(__name__).iterdir(), key=lambda module: module.name)
