@@ -41,8 +41,8 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
     if k.size and not ((k >= 0) & (k <= n)).all():
         raise ValueError(f"hits must be between 0 and the {n} trials, got {k[~((k >= 0) & (k <= n))].flat[0]}")
     require.within("(0, 1)", error=error)
-    # As a function of p, P(X >= k) is the distribution function of Beta(k, n - k + 1). This law does not exist for k =
-    # 0 # and k = n + 1.
+    # As a function of p, P(X >= k) is the distribution function of Beta(k, n - k + 1). This law does not exist for
+    # k = 0 and k = n + 1.
     low = np.where(k == 0, 0.0, stats.beta.ppf(error, np.maximum(k, 1), n - np.maximum(k, 1) + 1))
     high = np.where(k == n, 1.0, stats.beta.isf(error, np.minimum(k, n - 1) + 1, n - np.minimum(k, n - 1)))
     return low[()], high[()]

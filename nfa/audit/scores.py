@@ -1,4 +1,4 @@
-"""Scores that distinguish two worlds not only by their means: also by spread, correlation, missing or reused noise.
+"""Scores that distinguish two worlds by means, spread and correlation, and by missing or reused noise.
 
 A score is learnt from separate runs and may be any function. The event is fixed before the counted runs. So the bounds
 of `nfa.audit.bounds` hold for every learnt score.
@@ -80,7 +80,7 @@ def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: n
     - spread and correlation: the logarithm of the likelihood ratio of two normal laws with the measured means and
       covariances. The covariances differ only along the leading lines, from one line to all lines.
     - spread of each number: the same logarithm without the covariances between entries.
-    - spread of all numbers: the sum of the squares of all entries, minus the mean.
+    - spread of all numbers: the sum of the squares of all entries, after subtracting the mean.
     - nearness: the distances of the output from f1 and from f0. This score detects rare runs with little noise.
     - coincidences: `Ends.coincidences`. This score detects rare runs without noise on some entry, or with noise that is
       used twice.

@@ -18,7 +18,7 @@ from nfa.network import Net
 from nfa.network.ops import squared_error
 
 LEAST_STEP = 1e-9  # smallest relative gain of an accepted random step
-# Under these adjacencies, a record is missing in world 0. Under zero-out, the number of records is the same in both #
+# Under these adjacencies, a record is missing in world 0. Under zero-out, the number of records is the same in both
 # worlds. But a batch with the zero record releases the same as the batch without it, so the game leaves this record
 # out.
 LEFT_OUT = ("add-remove", "zero-out")

@@ -112,7 +112,7 @@ def judge(task: Task, function: Callable, path: Path | None = None) -> Judgement
             hold(value, case.want, case.what, case.rtol)
         except Wrong as wrong:
             # All cases of the stage distinguish slips best. But after the first failure, the function may have a second
-            # # mistake.
+            # mistake.
             later = [one for one in judged[at + 1 :] if one.stage == case.stage]
             for more in (later, []) if wrong.why != "time" else ():
                 slips = recognised(task, function, judged[: at + 1] + more + probes)

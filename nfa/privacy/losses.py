@@ -1,8 +1,7 @@
 r"""Epsilon by privacy loss distributions: the epsilon of composed dominating pairs, bounded from both sides.
 
 The privacy loss of a pair (P, Q) is L = log(dP / dQ) at an outcome drawn from P. The losses of the steps
-add up. For one step or for the sum of the losses,
-
+add up. One step, and the sum L of the losses of all steps, have the delta
 
 .. math:: \delta(\epsilon) = \mathbb E\, \max(1 - e^{\epsilon - L}, 0).
 

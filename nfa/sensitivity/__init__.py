@@ -8,8 +8,9 @@ from nfa import require
 
 # The sums on two neighbours differ by at most k times the bound on one record's term. If a record is replaced, one term
 # is subtracted and another term is added, so k = 2. If a record is added or removed, one term is added or subtracted,
-# so k = 1. A new label can change a term into its opposite, so k = 2. A record that is zeroed out has the term 0, so k
-# = 1. Source: [ours:zero-out]
+# so k = 1. A new label can change a term into its opposite, so k = 2. A record that is zeroed out has the term 0, so
+# k = 1.
+# Source: [ours:zero-out]
 BOUNDS_APART = {"replace-one": 2, "add-remove": 1, "zero-out": 1, "replace-label": 2}
 
 
