@@ -99,8 +99,8 @@ def test_the_command_names_what_is_wrong(given, capsys):
 def test_a_right_notebook_and_json(given, capsys):
     path = given("ps2_dfa", "loops")
     assert main.main(["course", "check", path.name, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["set"], document["right"], len(document["checks"])) == ("ps2_dfa", True, len(problem_set("ps2_dfa").tests))
+    document, checks = json.loads(capsys.readouterr().out), len(problem_set("ps2_dfa").tests)
+    assert (document["set"], document["right"], len(document["checks"])) == ("ps2_dfa", True, checks)
 
 
 def test_a_blank_notebook_is_not_written_yet(given, capsys):
