@@ -61,7 +61,7 @@ def dp_sgd(
     Raises
     ------
     ValueError : if m or C is not positive, if C is too small for the dtype, if sigma is negative, or if clip is neither
-        of them
+        "joint" nor "layer"
 
     Notes
     -----
@@ -97,9 +97,9 @@ def dp_sgd(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        # We divide by the public m, because with len(x) one record would change the weight of all others. float(m),
-        # because a NumPy number would turn float32 into float64. The noise is added once, to the clipped mean: it must
-        # cover C / m.
+        # We divide by the public m, because with len(x) one record would change the weight of all others. We use
+        # float(m), because a NumPy number would turn float32 into float64. We add the noise once, to the clipped mean.
+        # It must cover C / m.
         dW[l], db[l] = own[l].outer(factor[l] / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)

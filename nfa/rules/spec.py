@@ -23,12 +23,12 @@ from nfa.network.own import from_outside, imported
 
 # Arguments that a run provides if a rule has a keyword with this name, as in the contract.
 FUNCTIONS = ("project", "clip_l2", "clip_offset", "add_normal", "add_normal_each", "weigh")
-# Those of them that can draw randomness for single examples, such as a camera's noise.
+# The functions above that can draw randomness for single examples, such as a camera's noise.
 DRAW_BY_EXAMPLE = ("project", "weigh", "add_normal_each")
 GIVEN = ("B", "V", "at", *FUNCTIONS, "rng", "state")
 # Settings that a run provides if nobody sets them, and their values.
 GIVEN_IF_UNSET = {"m": "the batch size", "N_B": "--n-b"}
-# Old names of rules, which records contain. The guarantee of pdfa is per label.
+# Old names of rules that records of runs contain. The guarantee of pdfa is per label.
 ALIASES = {"pdfa_label": "pdfa"}
 UNSET = inspect.Parameter.empty
 ID = re.compile(r"\[(\w+:[\w.+-]+)\]")  # id of a statement in a docstring
@@ -55,7 +55,7 @@ class OwnSetting:
 
     @property
     def given_if_unset(self) -> str:
-        """What a run provides if nobody gives a value, as text; "" for nothing."""
+        """The value that a run provides if nobody sets it, as text; "" if the run provides none."""
         return GIVEN_IF_UNSET.get(self.name, "") if self.required else ""
 
     @property
@@ -127,8 +127,8 @@ class RuleSpec:
     def refuse_insecure(self) -> None:
         """Raise NoGuarantee or ValueError if, by its declarations, a secure run can never use this rule.
 
-        For a rule of nfa, rounding is counted only for sums over examples, and exact noise is added only to their sum.
-        For a rule from outside, no rounding is counted, but it must take its noise from the run too.
+        For a rule of nfa, rounding is counted only for sums over examples, and exact noise is added only to such a sum.
+        For a rule from outside, rounding is not counted, but the rule must also take its noise from the run.
         """
         if self.refusal and not self.from_outside:
             raise NoGuarantee(self.refusal.id, self.refusal.why)
@@ -181,8 +181,8 @@ class RuleSpec:
         Parameters
         ----------
         adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the default of the mechanism
-        known : the bound settings of the rule, its net, and how its batches are sampled. The mechanism receives those
-            of its arguments that are among them, the adjacency and the rule's own defaults
+        known : the bound settings of the rule, its net, and how its batches are sampled. The mechanism receives the
+            values that are among its arguments, the adjacency and the rule's own defaults
 
         Raises
         ------
