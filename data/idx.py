@@ -39,8 +39,8 @@ def read_idx(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" = N
 
     Notes
     -----
-    Guarantees: at most one byte more than the header declares is unpacked. A header that declares more bytes than a
-    file of this size can have is refused before memory is allocated.
+    Guarantees: the function unpacks at most one byte more than the header declares. It refuses a header that declares
+    more bytes than a file of this size can have, before it allocates memory.
     """
     path = Path(path)
     with open_content(path) as stream:
