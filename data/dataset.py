@@ -44,7 +44,8 @@ class Dataset:
     class_names : meanings of the labels
     source : the place of the files in words, without a path of this machine
     note : a caveat for all results from these data; empty for the published bytes of a whole data set
-    unsplit : whether these data have no test set, so that x_test and y_test are empty. Only your own file may lack one
+    unsplit : whether these data have no test set, so that x_test and y_test are empty. Only your own file may lack a
+        test set
     records : number of training records in the registry; None for your own file
     columns : names of the features, in order; None if they have no names
 
@@ -157,10 +158,10 @@ def load(
 
     Raises
     ------
-    ValueError : if the name is not known, if data_dir is not a folder, if a file is damaged or is not the published
-        file, if a file has no test set and unsplit is false, if a file has a test set and ``test`` names another, if a
-        label is not a declared class, if classes or ``test`` are given for a data set of the registry, or if the
-        registry has an unknown layout or other sizes than the files
+    ValueError : if the name is not known, if data_dir is not a folder, or if a file is damaged or is not the published
+        file. ValueError also if a file has no test set and unsplit is false, or if a file has a test set and ``test``
+        names another. ValueError also if a label is not a declared class, if classes or ``test`` are given for a data
+        set of the registry, or if the registry has an unknown layout or other sizes than the files
     DataUnavailable : if the files are not found and cannot be downloaded, or cannot be read. If your own file is
         missing or cannot be read, the exception is also a ValueError
 

@@ -250,8 +250,9 @@ def in_classes(
 
     Raises
     ------
-    ValueError : if the labels have another form, if y_test has a label that y_train does not have, if there is only one
-        class, or if integers should be 0 .. classes - 1 and one of these numbers does not occur in y_train
+    ValueError : if the labels have another form, if y_test has a label that y_train does not have, or if there is only
+        one class. ValueError also if integers should be 0 .. classes - 1 and one of these numbers does not occur in
+        y_train
     """
     check_row(y_train, "y" if unsplit else "y_train")
     check_row(y_test, "y_test")

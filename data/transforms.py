@@ -82,8 +82,8 @@ def scale_pixels(
     Raises
     ------
     ValueError : if `how` is unknown, if dtype is not a float, if the shapes of an example differ, if x_train is empty,
-        if a value is NaN or infinite, if the training pixels (of a channel) or all features are constant, so that s =
-        0, or if a scaled value does not fit into dtype
+        or if a value is NaN or infinite. ValueError also if the training pixels (of a channel) or all features are
+        constant, so that s = 0, or if a scaled value does not fit into dtype
 
     Notes
     -----

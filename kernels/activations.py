@@ -4,8 +4,8 @@ Each result is a function of its own entry, bitwise identical at any place, with
 relative error of tanh, sigmoid and their derivatives is at most 2.1e-7 in float32, over all floats, and at most 1e-15
 in float64. If the value is tiny, the error is at most two of the smallest floats. NaN stays NaN. phi(-z) = -phi(z) for
 tanh, and |phi| <= 1. A derivative is at least 0 and at most `gamma_max`. Rounding cannot exceed this bound, because a
-larger result is set to the bound. Guarantees depend on this bound. phi increases, but the computed values need not
-increase. For a < b, the computed phi(a) can be larger than phi(b) by the two errors.
+larger result is set to the bound. Guarantees depend on this bound. phi never decreases, but the computed values can
+decrease by rounding. For a < b, the computed phi(a) can be larger than phi(b) by the two errors.
 """
 
 import numpy as np

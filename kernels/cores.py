@@ -1,7 +1,7 @@
 """Sharing work among the cores with one pool of threads: whole parts of a step, or pieces of one kernel's work.
 
 The result of a part or a piece depends only on its arguments. While a part or a piece runs, the linear algebra library
-has one thread, whatever its setting in this process is.
+has one thread, for every setting of this process.
 """
 
 import ctypes

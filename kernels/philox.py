@@ -45,8 +45,8 @@ def _add_tiles(out, std, key, tile, skip, words, g):
 def normals(words, size, key, example, tile):
     """Fill words[:size], and up to three more, with the bits of standard normals for key, example, tile and place.
 
-    The method of Box and Muller (1958) computes a radius from -2 log of one uniform value, and an angle from another.
-    Every result is below 6.77 in absolute value. A normal exceeds this bound with probability 1.3e-11.
+    The method of Box and Muller (1958) computes a radius from -2 log of one uniform value, and an angle from another
+    uniform value. Every result is below 6.77 in absolute value. A normal exceeds this bound with probability 1.3e-11.
     """
     n = -(-size // 4)
     w0, w1, w2, w3 = words[:n], words[n : 2 * n], words[2 * n : 3 * n], words[3 * n : 4 * n]

@@ -1,5 +1,4 @@
-"""Kernel for `nfa.rules.ulr.weigh`. It computes the repeats of a few examples at a time, from noise to sum, in the
-cache.
+"""Kernel for `nfa.rules.ulr.weigh`: the repeats of a few examples at a time, from noise to sum, within the cache.
 
 The kernel is for float32 networks of dense layers. A tile has units in rows and repeats in columns, so that every loop
 follows the memory and the compiler processes many columns at once. A thread has three arrays of a tile, for any chunk.

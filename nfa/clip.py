@@ -99,10 +99,10 @@ def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
     """Set a record's rows to 0 in all arrays if they are not finite in one array. So no record adds NaN.
 
-    A record's contribution to a sum is bounded only if it is a number. 0 times infinity is NaN, and every comparison
-    with NaN is false, so NaN passes every clip. A private rule therefore applies this function to the rows of dz and h
-    before any product of the two. The function treats each record separately, so a removed record adds 0 and changes no
-    other record.
+    A record's contribution to a sum is bounded only if it is a number. The product of 0 and infinity is NaN, and every
+    comparison with NaN is false, so NaN passes every clip. A private rule therefore applies this function to the rows
+    of dz and h before any product of the two. The function treats each record separately, so a removed record adds 0
+    and changes no other record.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """A step in parts. If a rule's direction is a sum over examples, nfa calls it on parts of the batch and adds the sums.
 
-One thread processes each part, from its forward pass to its directions. So the cores are busy for the whole step, the
-memory of a step does not grow with the batch, and no result depends on the number of threads.
+One thread processes each part, from its forward pass to its directions. So the cores are busy for the whole step, and
+the memory of a step does not grow with the batch. No result depends on the number of threads.
 """
 
 import math
@@ -29,7 +29,7 @@ def part_size(net: Net, m: int) -> int:
     """The number of examples in a part, as a function of the network's shapes and of the public batch size m.
 
     The size is the largest power of 2 for which the layers' arrays fit into a core's cache. If half a batch is less,
-    the size is half a batch, so that two threads have work. It is at least `LEAST`.
+    the size is half a batch, so that two threads have work. The size is at least `LEAST`.
     """
     entries = sum(math.prod(shape) for shape in (*net.shape_z[1:], *net.shape_h))
     in_cache = 1 << max(1, ENTRIES // entries).bit_length() - 1
@@ -95,7 +95,7 @@ class InParts:
     def __call__(
         self, net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Generator | None, **more: Any
     ) -> tuple[list, list]:
-        """The direction of a batch. ``more`` are keyword arguments that replace the bound ones.
+        """The direction of a batch. ``more`` are keyword arguments that replace bound arguments.
 
         ``x`` and ``y`` may be `nfa.sampling.Rows`, which have not been copied yet.
         """

@@ -281,8 +281,9 @@ def quick(words: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
     7. With two more products, the error is scale r (8.3 + 4.8 + 2) e + scale 2^-49.9 (1 + r). This is below 2^-48.5
        scale (1 + r).
 
-    ERROR is 2^-45, more than ten times 2^-48.5. So k is certain if no half-integer is nearer to z than ERROR scale (1 +
-    r). The share of values that are not certain is about 2^-18 + 2^-42.8 scale. For a scale of 2^23, it is 5e-6.
+    ERROR is 2^-45, more than ten times 2^-48.5. So k is certain if the distance of z from every half-integer is at
+    least ERROR scale (1 + r). The share of values that are not certain is about 2^-18 + 2^-42.8 scale. For a scale of
+    2^23, it is 5e-6.
     """
     a, b, c, d = words.reshape(4, 4, -1)  # (4, 4, n)
     u = a * 2.0**-32 + b * 2.0**-64

@@ -1,4 +1,4 @@
-"""The one training loop."""
+"""The training loop."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -54,8 +54,8 @@ def train(
 
     Raises
     ------
-    ValueError : at the first step, if the scheme or rate of the batches differs from that of the mechanism, or if the
-        bound rule states another mechanism than the given one
+    ValueError : at the first step, if the scheme or rate of the batches is not that of the mechanism, or if the bound
+        rule states another mechanism
     NoGuarantee : at the first step, if a mechanism is given and the rule has no guarantee
     Diverged : if the direction of a step contains NaN or infinity. net keeps the parameters from before this step
 

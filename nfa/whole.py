@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file so that any reader, even after a crash, sees the old file or the new file, but no part of one.
+    """Write a file so that any reader, even after a crash, sees the old file or the new file, but no part of a file.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 
 class Listing(typer.core.TyperCommand):
-    """A command whose help includes names from a module, for example ``{nfa.sampling.SCHEMES}``.
+    """A command with names from a module in its help, for example ``{nfa.sampling.SCHEMES}``.
 
     The module is loaded when the help is printed, and not at every start.
     """

@@ -32,8 +32,8 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
 
     Raises
     ------
-    ValueError : for a network with skips, because an error returns by several paths there, for a network without a
-        hidden layer, or if B has nothing for a hidden layer
+    ValueError : for a network with skips, because an error returns by several paths there, or for a network without a
+        hidden layer. ValueError also if B has nothing for a hidden layer
 
     Notes
     -----

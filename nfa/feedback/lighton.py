@@ -28,7 +28,8 @@ class LightOnOPU:
 
     Attributes
     ----------
-    B : (n_out, n_in) float32 array, the simulated device's matrix; None with the hardware, whose matrix is not known
+    B : (n_out, n_in) float32 array, the simulated device's matrix; None with the hardware, because its matrix is not
+        known
 
     Raises
     ------
@@ -39,8 +40,8 @@ class LightOnOPU:
     Notes
     -----
     lightonml computes in float32. Results have the dtype of the input if it is a float. The linear mode of the
-    simulated device is Re(R x), without any intensity. With the hardware, the scale is the one that lightonml documents
-    for its "variance" rescaling. We have not compared this scale with a device.
+    simulated device is Re(R x), without any intensity. With the hardware, the scale is that of the "variance" rescaling
+    in lightonml's documentation. We have not compared this scale with a device.
     """
 
     def __init__(

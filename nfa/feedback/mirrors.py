@@ -8,8 +8,7 @@ from nfa.noise import normals_each
 
 
 def ternarize(e: np.ndarray, t: float) -> np.ndarray:
-    """+1 for entries above t, -1 for entries below -t, otherwise 0, in e's dtype. Two binary images can show this
-    error.
+    """Entries of +1 above t, -1 below -t and otherwise 0, in e's dtype. Two binary images can show such an error.
 
     Source: [ohana2021:exp-ternary]
 

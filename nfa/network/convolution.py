@@ -1,6 +1,6 @@
 """The operations of the convolution for a whole batch, by patches in columns and matrix products.
 
-`Conv2d` calls these functions through its attribute ``ops``. `nfa.kernels.conv` has numba versions of them. In all of
+`Conv2d` calls these functions through its attribute ``ops``. `nfa.kernels.conv` has faster versions of them. In all of
 them, W is (c_out, c, k_0, k_1), h is (m, c, H, W) and dz is (m, c_out, H', W'). The sizes k and stride are (rows,
 columns), each at least 1. The argument pad has the numbers of zeros (above, below, left, right). U is the matrix of the
 patches of an example, one patch in each column. The example's term is dz U^T.

@@ -208,8 +208,8 @@ def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.ran
 
     Raises
     ------
-    ValueError : if the function fails, does not return a `Net`, returns a `Net` with another loss or dtype than the
-        given ones, or returns other weights for an equal generator
+    ValueError : if the function fails or does not return a `Net` with the given loss and dtype, or if it returns other
+        weights for an equal generator
     """
     try:
         nets = [build(rng=rng(), **given) for _ in range(2)]

@@ -25,7 +25,7 @@ class _Pool:
         return cast(tuple[int, int], self.k), cast(tuple[int, int], self.stride)
 
     def out_shape(self, in_shape: Shape) -> Shape:
-        """Shape (c, H', W') after pooling one (c, H, W). Rows and columns that fill no window are dropped."""
+        """Shape (c, H', W') after pooling an image (c, H, W). Rows and columns that fill no window are dropped."""
         if len(in_shape) != 3:
             raise ValueError(f"pooling needs an input of shape (channels, rows, columns), got {in_shape}")
         k, stride = self._sizes
@@ -74,8 +74,7 @@ class MaxPool(_Pool):
 
     @property
     def gain(self) -> float:
-        """The smallest g with ||backward(a, v)|| <= g ||v||. It is the root of the largest number of overlapping
-        windows.
+        """The smallest g with ||backward(a, v)|| <= g ||v||, the root of the largest number of overlapping windows.
 
         Source: [ours:pooling-gains]
 

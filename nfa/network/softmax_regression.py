@@ -104,8 +104,8 @@ def minimise(
 
     Examples
     --------
-    One record is 1/2 with the first class, and the other is -1/2 with the second class. The minimiser is theta = (t,
-    -t) with 1 / (1 + e^t) = 2 lam t.
+    One record is 1/2 with the first class, and the other is -1/2 with the second class. The minimiser is (t, -t) with 1
+    / (1 + e^t) = 2 lam t.
 
     >>> lam = 1 / (1 + np.e) / 2
     >>> minimise(np.array([[0.5], [-0.5]]), np.eye(2), m=2, lam=lam, tolerance=1e-12).round(12).tolist()

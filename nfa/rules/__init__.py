@@ -1,5 +1,4 @@
-"""Update rules, one in each file. This page is their contract. `nfa.rules.spec` reads each rule according to this
-contract.
+"""Update rules, one in each file. This page is their contract, which `nfa.rules.spec` applies to each rule.
 
 A rule is a plain function in a module of the same name. It has no base class and is in no registry::
 
@@ -46,10 +45,10 @@ returns only its noise.
   rounding from that bound, so the clips must be those that `nfa.sensitivity.rounding` covers.
   A function that always raises is annotated ``-> NoReturn``. A function that protects only labels annotates its
   adjacency as ``Literal["replace-label"]``, so that ``nfa rules`` can print this
-- ``NOISE``: the setting to which the noise of the mechanism is proportional if the other settings are fixed, such as a
-  standard deviation or a noise multiplier; "sigma" if it is not declared
-- ``SUM_OVER_EXAMPLES``: True if the direction is a sum over examples, including the clips of each example. Then, with m
-  given and without noise, the direction of a batch is the sum of the directions of its parts, and `nfa.parts` calls the
+- ``NOISE``: the setting to which the noise of the mechanism is proportional if the other settings are fixed, "sigma" if
+  it is not declared. It is for example a standard deviation or a noise multiplier
+- ``SUM_OVER_EXAMPLES``: True if the direction is a sum over examples, including the clips of each example. Then, for a
+  given m and without noise, the direction of a batch is the sum of the directions of its parts. `nfa.parts` calls the
   rule on parts. The noise is then the same for every batch, also for a batch without examples. A rule that reads the
   whole batch, for example to set its noise, is no such sum. A rule that reads from its state what an earlier batch has
   written there is no such sum either, unless it reads only its own noise

@@ -73,7 +73,7 @@ def dp_dfa_joint(
     project : function (c, B[l], rng=...) -> (k, n_l)
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, all projections before the noise, W before b
-    state : dict whose entry "clipped" gets a list with the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets a list with the share of examples that the clip scales down
 
     Returns
     -------
@@ -81,14 +81,14 @@ def dp_dfa_joint(
 
     Raises
     ------
-    ValueError : if m or C is not positive, if C is too small for the dtype, if sigma is negative, if t is out of range
-        (for every carries), if carries is none of the three, or if B has nothing for a hidden layer
+    ValueError : if m or C is not positive, if C is too small for the dtype, or if sigma is negative. ValueError also if
+        t is out of range (for every carries), if carries is none of the three, or if B has nothing for a hidden layer
 
     Notes
     -----
     The rule forms no example's direction. Each layer computes the norm of each example's own term
     (`nfa.network.per_example`). To clip a direction, the rule multiplies its dz by min(1, C / norm) in every layer. A
-    direction whose norm is not finite, because its pass has overflowed, is omitted. The device shows the ternary error
+    direction is omitted if its norm is not finite because its pass has overflowed. The device shows the ternary error
     without its norm. The norm multiplies the result after the camera, so examples that the network has learnt hardly
     move the hidden layers.
     """
@@ -158,7 +158,7 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     For two classes, more is true if the feedback carries the error or its ternary form. The two labels of every record
     give opposite directions for every B, all weights and all activations. If the feedback carries the label, this is
     false, because B y does not change its sign with the error. Then the directions of the two labels can be closer.
-    Over random networks, their distance lies between almost 0 and 2C.
+    Over random networks, their distance is between almost 0 and 2C.
 
     The proof has one condition on a projection. The result for an example may depend only on what the device shows for
     this example, and on randomness that does not depend on any example. This randomness can be shot noise, the camera's

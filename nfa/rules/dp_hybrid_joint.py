@@ -59,7 +59,7 @@ def dp_hybrid_joint(
     ell : int in 0..L-1, number of layers that learn by backpropagation; by default the convolutions
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict whose entry "clipped" gets a list with the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets a list with the share of examples that the clip scales down
 
     Returns
     -------
@@ -72,8 +72,8 @@ def dp_hybrid_joint(
 
     Notes
     -----
-    With ell = 0, it is `nfa.rules.dp_dfa_joint` at h; with ell = L-1, it is DP-SGD. A direction whose norm is not
-    finite, because its pass has overflowed, is omitted.
+    With ell = 0, it is `nfa.rules.dp_dfa_joint` at h; with ell = L-1, it is DP-SGD. A direction is omitted if its norm
+    is not finite because its pass has overflowed.
     """
     ell = convolutions(net) if ell is None else ell
     require.normaliser(m, rule="dp_hybrid_joint")

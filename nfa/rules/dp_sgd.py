@@ -52,7 +52,7 @@ def dp_sgd(
     clip : "joint" clips the gradient of all layers as one vector; "layer" clips that of each layer to C / sqrt(L)
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
+    state : dict. Its entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -67,7 +67,7 @@ def dp_sgd(
     -----
     A dense layer forms no example's gradient. It computes the norm of each example's own term
     (`nfa.network.per_example`). To clip a gradient, the rule multiplies its dz by the same factor min(1, C / norm). A
-    gradient whose norm is not finite, because its pass has overflowed, is omitted.
+    gradient is omitted if its norm is not finite because its pass has overflowed.
     """
     require.normaliser(m, rule="dp_sgd")
     require.positive_or_infinite(**{"the clipping bound C": C})

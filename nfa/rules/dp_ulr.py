@@ -61,7 +61,7 @@ def dp_ulr(
         it
     chunk, weigh : as in `nfa.rules.ulr.proxy`
     rng : numpy.random.Generator; layers draw from the top down
-    state : dict whose entry "sigma" gets the list of the layers' noise, and "clipped" the share that each clip scales
+    state : dict. Its entry "sigma" gets the list of the layers' noise, and "clipped" the share that each clip scales
         down
 
     Returns
@@ -70,8 +70,8 @@ def dp_ulr(
 
     Raises
     ------
-    ValueError : if a number or the remedy is out of range, if a batch is empty, or if the controller finds no noise,
-        because a layer's matrix is singular, or because the losses are all 0 or not all finite
+    ValueError : if a number or the remedy is out of range, or if a batch is empty. ValueError also if the controller
+        finds no noise, because a layer's matrix is singular, or because the losses are all 0 or not all finite
 
     Notes
     -----
@@ -180,8 +180,8 @@ def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target:
     else:
         own, V = np.linalg.eigh(rows.T @ rows)
     xi = rng.standard_normal((net.map[l].shape_W[0], rows.shape[1]))  # one row for each output
-    # xi gives the full variance in every direction. The second term reduces it along each eigenvector to what is
-    # missing.
+    # xi gives the full variance in every direction. The second term reduces it along each eigenvector to the missing
+    # variance.
     noise = target * xi + (xi @ V) * (np.sqrt(np.maximum(0, target**2 - own)) - target) @ V.T
     return _apart(net, l, noise.astype(net.W[l].dtype))
 

@@ -59,7 +59,7 @@ def dp_ulr_sound(
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator with a seed that is not published; estimates from the top layer down, then noise from
         the top down
-    state : dict whose entry "clipped" gets the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -71,7 +71,7 @@ def dp_ulr_sound(
 
     Notes
     -----
-    An example whose estimate is not finite, because its loss has overflowed, counts as 0. A NaN would pass every
+    An example counts as 0 if its estimate is not finite because its loss has overflowed. A NaN would pass every
     comparison. For the guarantee, its proof and its conditions, see `mechanism`.
     """
     require.normaliser(m, rule="dp_ulr_sound")
@@ -89,7 +89,7 @@ def dp_ulr_sound(
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2 = norm2 + sum(own[l].norms2())  # ||g_i||^2   (k,)
     shares: list = []  # share of the batch that the clip scales down
-    factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||g_i||), or 0 to omit what is not finite   (k,)
+    factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||g_i||), or 0 for a norm that is not finite   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -112,7 +112,7 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
     Parameters
     ----------
     sigma_0, C, m : as in `dp_ulr_sound`
-    adjacency : "add-remove" or "zero-out" (sensitivity C / m), "replace-one" or "replace-label" (twice that)
+    adjacency : "add-remove" or "zero-out" (sensitivity C / m), "replace-one" or "replace-label" (2 C / m)
     sampling, sampling_rate : of the batches
 
     Raises

@@ -66,7 +66,7 @@ def noisy_bp(
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal_each : function (out, std, rng) that adds noise in place, a row for each example; it draws g at std 1
     rng : numpy.random.Generator that draws g
-    state : dict whose entry "clipped" gets the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------

@@ -58,7 +58,7 @@ def objective_perturbation(
     tolerance : float in [1e-12, 1); at the computed minimiser, the norm of the gradient is at most tolerance R
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; draws eta, one class per row with its bias last, and then the noise on theta
-    state : dict whose entry "clipped" gets the share of examples that the clip scales down
+    state : dict. Its entry "clipped" gets the share of examples that the clip scales down
 
     Returns
     -------
@@ -71,7 +71,8 @@ def objective_perturbation(
 
     Notes
     -----
-    The minimiser is computed in float64. A record whose input is not finite counts as the input 0, which has no effect.
+    The minimiser is computed in float64. If the input of a record is not finite, it counts as the input 0, which has no
+    effect.
     """
     check_softmax_regression(net, rule="objective_perturbation")
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="objective_perturbation")
@@ -220,9 +221,9 @@ def mechanism(
     So the minimiser has the density phi(B(theta)) det(H / m + lam I). Here phi is the density of N(0, sigma^2 I). With
     the record, B' = B - g / m and H' = H + h with h = (diag(p) - p p^T) (x) x x^T.
 
-    *Volumes.* det(H' / m + lam I) / det(H / m + lam I) = det(I + (H + m lam I)^-1 h) lies between 1 and det(I + h / (m
-    lam)), since H >= 0. One eigenvalue of diag(p) - p p^T is 0. The others add up to 1 - ||p||^2 <= 1 - 1/K. So by the
-    inequality of the means, the determinant is at most (1 + R^2 / (K m lam))^(K - 1) = e^c.
+    *Volumes.* det(H' / m + lam I) / det(H / m + lam I) = det(I + (H + m lam I)^-1 h) is between 1 and det(I + h / (m
+    lam)), because H >= 0. One eigenvalue of diag(p) - p p^T is 0. The others add up to 1 - ||p||^2 <= 1 - 1/K. So by
+    the inequality of the means, the determinant is at most (1 + R^2 / (K m lam))^(K - 1) = e^c.
 
     *Noise, a record added.* Let theta come from D', so that eta' = B'(theta) is N(0, sigma^2 I). The log of the ratio
     of the two densities at theta is at most
@@ -232,9 +233,9 @@ def mechanism(
 
     theta depends on eta', so p depends on eta' too. For fixed p and x, this bound without c is a function of eta'
     alone, and it is convex in p. So it is at most the largest of its values Q_k at the K corners of the simplex. At
-    corner k, p is the unit vector of class k. Q_y = 0. At every other corner, e does not depend on eta'. So Q_k ~
-    N(s_x^2 / 2, s_x^2) with s_x = sqrt(2) ||x|| / (m sigma) <= s. This is the privacy loss of Gaussian noise shifted by
-    s_x standard deviations.
+    corner k, p is the unit vector of class k. Q_y = 0. At every other corner, e does not depend on eta'. So Q_k has the
+    law N(s_x^2 / 2, s_x^2) with s_x = sqrt(2) ||x|| / (m sigma) <= s. This is the privacy loss of Gaussian noise
+    shifted by s_x standard deviations.
 
     *A record removed.* Let theta come from D, so that eta = B(theta) is N(0, sigma^2 I). The log of the other ratio is
     at most (||eta - g / m||^2 - ||eta||^2) / (2 sigma^2), because the ratio of the volumes is at least 1. This bound

@@ -86,7 +86,7 @@ def pdfa(
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal_each : function (out, std, rng) that adds the noise in place, a row for each example
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
-    state : dict whose entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
+    state : dict. Its entry "clipped" gets the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -115,8 +115,8 @@ def pdfa(
     for l in range(L, 0, -1):
         if l < L:
             # Nothing bounds B, so we clip the projection. The clip comes before the noise, so a label moves the
-            # projection by at most 2 tau_B, and the noise covers this. phi' multiplies the noise too, so the size of
-            # the noise differs from unit to unit, and it is 0 for units with phi' = 0.
+            # projection by at most 2 tau_B, and the noise covers this. The derivative phi' multiplies the noise too. So
+            # the size of the noise differs from unit to unit, and it is 0 for units with phi' = 0.
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B, shares)  # scale(B e)   (k, n_l)
             _add_noise(p, sigma, add_normal_each, rng)  # scale(B e) + g
             dz = net.pull(l, z, p)  # (scale(B e) + g) * phi'(z)   (k, n_l)
@@ -246,8 +246,8 @@ def mechanism(
     Proof. Given the inputs and the weights, which are public, the direction is a function of the vectors u_i^l + g_i^l
     of all records and layers. The reason is that h, phi' and the clips do not depend on labels. These vectors are a
     Gaussian release, and a label moves only those of its own record. This holds for every network, including
-    convolutions and poolings, and for OPUs, whose own noise does not count. The targets y are one-hot. The number of
-    records in a batch does not enter. The clips of the inputs, the floor and clip_x do not enter either, so you can
+    convolutions and poolings, and for OPUs. The noise of an OPU does not count. The targets y are one-hot. The number
+    of records in a batch does not enter. The clips of the inputs, the floor and clip_x do not enter either, so you can
     choose them freely.
     """
     if adjacency is None:

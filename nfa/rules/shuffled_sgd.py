@@ -124,7 +124,7 @@ def shuffled_sgd(
     ridge_clipped : whether the term 2 ridge theta is part of the clipped gradient, or is added after the clip
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the bottom up, W before b
-    state : dict whose entry "clipped" gets 1 if the clip scales down the gradient, and otherwise 0
+    state : dict. Its entry "clipped" gets 1 if the clip scales down the gradient, and otherwise 0
 
     Returns
     -------

@@ -79,7 +79,7 @@ class RuleSpec:
     mechanism : the function ``mechanism`` of its module; None if there is none
     mechanism_defaults : the keywords of the mechanism, with their defaults or `UNSET`
     returns : the annotation of the mechanism's result; `UNSET` if there is none
-    refusal : the error of a mechanism that always raises one; None for any other mechanism
+    refusal : the error of a mechanism that always raises an error; None for any other mechanism
     noise : the setting to which the mechanism's noise is proportional
     sum_over_examples : whether the module declares that the direction is a sum over examples
     ids : the statements that its docstrings cite
@@ -222,9 +222,9 @@ def spec(name: str) -> RuleSpec:
 
     Raises
     ------
-    ValueError : if there is no such rule (your own module is also searched in the current folder), for a function that
-        wraps another, for one that cannot be called as a rule, for a ``mechanism`` that is no function, or for a rule
-        of nfa that other code in this process has replaced
+    ValueError : if there is no such rule, or for a function that wraps another function or cannot be called as a rule.
+        ValueError also for a ``mechanism`` that is no function, or for a rule of nfa that other code in this process
+        has replaced. Your own module is also searched in the current folder
 
     Examples
     --------
@@ -357,7 +357,7 @@ def _parameters(function: Callable) -> dict[str, inspect.Parameter] | None:
             return dict(inspect.signature(function, eval_str=evaluated).parameters)
         except ValueError:
             return None
-        except Exception:  # an annotation in quotes whose name does not exist
+        except Exception:  # an annotation in quotes with an unknown name
             continue
     return None
 
@@ -415,11 +415,11 @@ def _in_json(default: Any) -> Any:
 
 
 def _refusal(mechanism: Callable, stating: Mapping[str, inspect.Parameter]) -> NoGuarantee | None:
-    """The error of a mechanism that always raises one, for all arguments."""
+    """The error of a mechanism that raises an error for all arguments."""
     try:
         mechanism(**{one.name: None for one in stating.values() if one.kind is one.KEYWORD_ONLY})
     except NoGuarantee as refused:
         return refused
-    except Exception:  # from a mechanism from outside whose annotation is wrong
+    except Exception:  # from a mechanism from outside with a wrong annotation
         pass
     return None

@@ -1,4 +1,4 @@
-"""TDFA without privacy: direct feedback alignment whose hidden layers learn from a ternary error.
+"""TDFA without privacy: direct feedback alignment in which hidden layers learn from a ternary error.
 
 This rule is in Ohana et al. (2021), Section 4 and the non-private cells of Table 1. With OPUs for B
 (`nfa.feedback.opu`), it is their photonic DFA. With clips and noise, both are `nfa.rules.pdfa`. B^l feeds layer l, as

@@ -119,8 +119,7 @@ def proxy(
         variance falls
     antithetic : if True, take the losses in pairs at zeta and -zeta; K must be even
     chunk : int >= 1, approximate largest number of entries in an array; repeats are split accordingly
-    weigh : function that draws the noise and sums it with the losses: the function of this module, or a faster one with
-        the same result
+    weigh : function that draws the noise and sums it with the losses: the function of this module, or a faster version
     rng : numpy.random.Generator; with `nfa.noise.OfExamples`, an example's noise depends on its place in the batch
 
     Returns

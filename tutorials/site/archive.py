@@ -21,8 +21,7 @@ def add(archive: zipfile.ZipFile, name: str, content: str | bytes) -> None:
 
 
 def pack(folder: Path, archive: Path, inside: str) -> None:
-    """Write an archive with the files of a folder, without hidden files. ``inside`` is the folder's name in the
-    archive.
+    """Write an archive of a folder without hidden files. ``inside`` is the folder's name in the archive.
 
     A reader sees the old archive or the whole new archive, but never a part.
 

@@ -112,7 +112,7 @@ def said(item: Item) -> list[str]:
 
 
 def _first_sentences(text: str) -> tuple[str, str]:
-    """The first sentences of a text, and the rest. The first part has 80 characters, or ends with a formula or list."""
+    """The first sentences of a text, of at least 80 characters or up to a formula or list, and the rest."""
     ends = list(SENTENCE.finditer(text))
     for end, after in zip(ends, [*ends[1:], None], strict=False):
         sentence = text[end.start() : after.start() if after else None]

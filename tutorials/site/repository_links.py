@@ -1,5 +1,4 @@
-"""A Sphinx extension for links in pages. In the repository they lead to a file, and on the site to the page of the
-file.
+"""A Sphinx extension for links that lead to a file in the repository and to the page of this file on the site.
 
 A page is Markdown that a forge shows unchanged, so its links name files and folders of the repository, such as
 ``../nfa/papers``. The site has pages that are made from such files and folders.

@@ -1,9 +1,9 @@
 """The delta of Gaussian noise [berthier2019:def2.1]
 
 One record moves a query by at most S, and the query gets Gaussian noise of standard deviation sigma. Take an epsilon.
-The smallest delta is the largest value of P(output in A without the record) - exp(epsilon) P(output in A with the
-record) over all sets A. With mu = S / sigma, this delta is Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 -
-epsilon/mu). Phi is the distribution function of the standard normal.
+The smallest delta is the largest value over all sets A of
+P(output in A without the record) - exp(epsilon) P(output in A with the record). With mu = S / sigma, this delta is
+Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu). Phi is the distribution function of the standard normal.
 
 Hint: statistics.NormalDist().cdf is Phi.
 """

@@ -1,8 +1,8 @@
 """A gradient from losses alone [dpulr2024:eq4] [dpulr2024:alg1.L200-202] [dpulr2024:alg1.L204]
 
-Add noise zeta_k to the pre-activation z of an example and compute the loss, for k = 1..K. The average of zeta_k loss(z
-+ zeta_k) / sigma^2 is an estimate of the derivative of the loss by z. No backward pass is needed. Compute this estimate
-for given draws of the noise.
+Add noise zeta_k to the pre-activation z of an example and compute the loss, for k = 1..K. The average of
+zeta_k loss(z + zeta_k) / sigma^2 is an estimate of the derivative of the loss by z. No backward pass is needed. Compute
+this estimate for given draws of the noise.
 
 Hint: loss(z + zeta[k]) has one number for each example, and zeta[k] has a row for each example. Multiply row by row.
 """

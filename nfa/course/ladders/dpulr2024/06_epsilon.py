@@ -1,9 +1,9 @@
 """Epsilon of Poisson batches [dpulr2024:dpsgd-gamma] [dpulr2024:rdp-comp] [dpulr2024:prop1]
 
-Each step takes every record with probability q and adds noise with the noise multiplier sigma. For a whole order alpha
->= 2, the Renyi value of a step is log(A) / (alpha - 1). A is the sum over k = 0..alpha of binomial(alpha, k) (1 -
-q)^(alpha - k) q^k exp(k (k - 1) / (2 sigma^2)). The values of all steps add up to a total gamma. This total gives
-epsilon = gamma + log(1/delta) / (alpha - 1). Return the smallest epsilon over alpha = 2..20.
+Each step takes every record with probability q and adds noise with the noise multiplier sigma. For a whole order
+alpha >= 2, the Renyi value of a step is log(A) / (alpha - 1). A is the sum over k = 0..alpha of
+binomial(alpha, k) (1 - q)^(alpha - k) q^k exp(k (k - 1) / (2 sigma^2)). The values of all steps add up to a total
+gamma. This total gives epsilon = gamma + log(1/delta) / (alpha - 1). Return the smallest epsilon over alpha = 2..20.
 
 Hint: math.comb gives the binomials. For k = 0 and k = 1 the exponential is 1.
 """

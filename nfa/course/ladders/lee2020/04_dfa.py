@@ -1,8 +1,8 @@
 """Direct feedback alignment [lee2020:eq5] [lee2020:dfa-update]
 
-This task is task 3 with one change. In every hidden layer, dz[l] is B[l] e, multiplied entry by entry by 1 -
-tanh(z[l])^2. Here e is the error h[L] - y, which is the same for all layers. In the top layer, dz[L] is e itself. The
-paper prints B^{l+1} for B[l].
+This task is task 3 with one change. In every hidden layer, dz[l] is B[l] e, multiplied entry by entry by
+1 - tanh(z[l])^2. Here e is the error h[L] - y, which is the same for all layers. In the top layer, dz[L] is e itself.
+The paper prints B^{l+1} for B[l].
 
 Hint: With rows as examples, B e is e @ B.T. No layer waits for the layer above, so the order does not matter.
 """

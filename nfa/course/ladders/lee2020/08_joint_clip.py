@@ -1,9 +1,9 @@
 """The joint clip [ours:joint-clip] [lee2020:A10-A11]
 
-For each layer, the direction of example i has the outer product of dz[l][i] and h[l-1][i] for W[l], and dz[l][i] for
-b[l]. Clip the whole direction of every example to norm C. To do this, multiply it by min(1, C / norm), with the norm of
-task 6. Then sum over the examples and divide by m. If noise is added to this mean, the rule is DP-SGD for the dz of
-backpropagation, and joint-clip DFA for the dz of DFA.
+Each example i has a direction over all layers. Its part for W[l] is the outer product of dz[l][i] and h[l-1][i], and
+its part for b[l] is dz[l][i]. Clip the whole direction of every example to norm C. To do this, multiply it by min(1, C
+/ norm), with the norm of task 6. Then sum over the examples and divide by m. If noise is added to this mean, the rule
+is DP-SGD for the dz of backpropagation, and joint-clip DFA for the dz of DFA.
 
 Hint: An example has one factor for all its layers. It is enough to multiply row i of dz[l] by this factor, because the
 directions of W[l] and b[l] are linear in dz[l].

@@ -6,8 +6,8 @@ is at least log((p_1 - delta) / p_0). Counts are random, so take a lower bound f
 lower bound is the p at which k_1 or more hits in n have probability (1 - confidence) / 2. The upper bound is the p at
 which k_0 or fewer hits have that probability. Return the lower bound on epsilon, at least 0.
 
-Hint: These are the Clopper-Pearson bounds, scipy.stats.beta.ppf(error, k, n - k + 1) and scipy.stats.beta.ppf(1 -
-error, k + 1, n - k). Without a hit, the lower bound is 0. With n hits, the upper bound is 1.
+Hint: These are the Clopper-Pearson bounds, scipy.stats.beta.ppf(error, k, n - k + 1) and
+scipy.stats.beta.ppf(1 - error, k + 1, n - k). Without a hit, the lower bound is 0. With n hits, the upper bound is 1.
 """
 
 # %% task

@@ -1,11 +1,11 @@
 """The Renyi divergence of two Gaussians [ohana2021:prop1]
 
 If the noise depends on the data, two neighbours give Gaussians with different means and different variances. Compute
-the Renyi divergence of order alpha of N(mean_1, var_1) from N(mean_2, var_2), by Equation 7 in one dimension. If s =
-alpha var_2 + (1 - alpha) var_1 is not positive, the divergence is infinite.
+the Renyi divergence of order alpha of N(mean_1, var_1) from N(mean_2, var_2), by Equation 7 in one dimension. If
+s = alpha var_2 + (1 - alpha) var_1 is not positive, the divergence is infinite.
 
-Hint: In one dimension, the determinants are the variances. The equation has the logarithm of s / (var_1^(1 - alpha)
-var_2^alpha).
+Hint: In one dimension, the determinants are the variances. The equation has the logarithm of
+s / (var_1^(1 - alpha) var_2^alpha).
 """
 
 # %% task
