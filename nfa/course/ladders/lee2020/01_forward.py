@@ -3,8 +3,8 @@
 h[0] is x. Every layer computes z[l] = W[l] h[l-1] + b[l]. A hidden layer has h[l] = tanh(z[l]), and h[L] is the softmax
 of z[L]. A row of x is one example, so z[l] has a row for each example.
 
-Hint: With rows as examples, W h is h @ W.T. Subtract the largest entry of each row before the exponential. Then the
-softmax stays the same, and large numbers do not overflow.
+Hint: With rows as examples, W h is h @ W.T. Subtract the largest entry of each row before the exponential: the softmax
+stays the same, and large numbers do not overflow.
 """
 
 # %% task
