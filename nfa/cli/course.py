@@ -15,7 +15,7 @@ Sets = Annotated[
     list[str] | None, argument(metavar="SET", help="Problem sets. Without a SET, the command uses all problem sets.")
 ]
 Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="Folder of the course.")]
-SHOWN = 8  # functions that `nfa course check` has a line for before the one that is wrong
+SHOWN = 8  # largest number of right functions for which `nfa course check` prints a line
 Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of processes that run at the same time.")]
 
 
@@ -147,7 +147,7 @@ def grade(
             raise ValueError("there is no submission: put notebooks at submitted/STUDENT/SET/SET.ipynb")
     ready = submissions.built(course)
     lacking = [] if sets else [problems.name for problems in chosen if problems.name not in ready]
-    if len(lacking) < len(chosen):  # what is not built keeps no other set from being graded
+    if len(lacking) < len(chosen):  # sets that are not built do not stop the grading of the other sets
         chosen = [problems for problems in chosen if problems.name not in lacking]
     for lack in cage.missing():
         tell(f"this system does not limit everything: {lack}. The README of the course describes a container")
