@@ -74,7 +74,7 @@ def _choose(unknown: str, known: Collection[str]) -> str:
 
 def _chosen(names: Sequence[str], known: Collection[str], told: str) -> list[str]:
     """The sets of these names, each once. A name with an older number means the set with the same word."""
-    found = {}
+    found: dict[str, None] = {}
     for name in names:
         found[one := name if name in known else renamed(name, known)] = None
         if not one:
