@@ -9,9 +9,7 @@ from nfa.rules.dfa import dfa
 
 
 def remembers(net, x, y, *, sigma, state, rng):
-    """BP with noise. The noise is a running sum in the state, so a run resumes correctly only if its checkpoint has the
-    sum.
-    """
+    """BP with noise. The noise is a running sum in the state, so a resumed run needs this sum from its checkpoint."""
     dW, db = bp(net, x, y)
     for l in range(1, net.L + 1):
         walk = state.get(f"walk{l}", 0.0) + sigma * rng.standard_normal(dW[l].shape)

@@ -1,6 +1,4 @@
-"""The mean of the last weights equals a mean over a list of all weights, for interrupted runs, threads and each
-optimizer.
-"""
+"""The mean of the last weights equals the mean of a list of all weights, also with interruptions and threads."""
 
 from dataclasses import replace
 

@@ -1,5 +1,4 @@
-"""In a secure run, the pass of an example is bitwise identical in any batch, at any position, next to any other
-examples.
+"""In a secure run, the pass of an example is bitwise identical in any batch, at any position, for any other examples.
 
 Shapes, dtypes, activations, feedback and batches are random. We compare an example's values in one batch with those in
 other batches. The other batches have all sizes from 1 on, permuted rows, and other examples in place of the rest.
@@ -54,8 +53,7 @@ def convolutions(rng, c, k, phi):
 
 
 def conv_net(rng, widest, dtype):
-    """A network of one or two convolutions with random strides, paddings and poolings, and with a skip if the shapes
-    allow it.
+    """A network of one or two convolutions with random strides, paddings, poolings, and a skip if the shapes allow it.
     """
     image = (int(rng.integers(1, 4)), int(rng.integers(6, 13)), int(rng.integers(6, 13)))
     c, k, phi = between(rng, 1, min(widest, 40)), int(rng.integers(1, 6)), PHIS[rng.integers(len(PHIS))]
@@ -180,9 +178,7 @@ def test_feedback_is_tried_too():
 
 @pytest.fixture
 def told(monkeypatch):
-    """The arrays that enter sums over examples, one row per example: the factors of dz h^T, and the weights of the
-    terms.
-    """
+    """The arrays with one row per example that enter sums over examples: the factors of dz h^T, and the weights."""
     told = []
 
     def noted(whole):

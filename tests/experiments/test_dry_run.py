@@ -76,8 +76,7 @@ def test_a_part_of_a_long_step_is_timed_and_scaled(images):
 
 
 def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
-    """A dry run does not scale the time that all examples share. Here a step takes about 0.1 s for any number of
-    examples.
+    """A dry run does not scale the time that all examples share. Here each step takes about 0.1 s.
 
     If this time were scaled from 8 examples to 400, a step would take 5 s. The upper tolerance is larger because a busy
     machine ends sleeps late, and the dry run scales this delay.

@@ -148,9 +148,7 @@ def other(value, rng):
 
 @pytest.mark.parametrize("edits", [150, pytest.param(1500, marks=pytest.mark.slow)])
 def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
-    """No edit of one to four values lowers the epsilon: the record is refused, or its epsilon is at least the true
-    epsilon.
-    """
+    """No edit of one to four values lowers epsilon: nfa refuses the record, or its epsilon is at least the true one."""
     folder, record = finished
     truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(7)
     places = list(leaves(record))
@@ -169,8 +167,7 @@ def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
 
 @pytest.mark.parametrize("edits", [100])
 def test_not_even_who_has_the_key_lowers_one_number(edits, settings, finished):
-    """Even an editor with the key cannot lower epsilon by changing one value, because other values contradict the
-    change.
+    """Even an editor with the key cannot lower epsilon by changing one value: other values contradict the change.
 
     The settings and the data imply these other values. The editor computes a new seal after the edit.
     """
@@ -214,9 +211,7 @@ def change_header(folder, change):
 
 
 def seal_again(folder, settings, sessions):
-    """Compute the seal of the checkpoint as it is, and write a note of these sessions. An editor with the key can do
-    this.
-    """
+    """Seal the checkpoint as it is, and write a note of these sessions, as an editor with the key can do."""
     path = folder / f"{CELL}.ckpt.npz"
     with np.load(path) as file:
         arrays = dict(file)
@@ -235,8 +230,7 @@ def change_note(folder, sessions):
 def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_refused(
     settings, tmp_path, monkeypatch
 ):
-    """If a note and a checkpoint both report a run without interruption, their seals show the edit, and nfa refuses
-    them.
+    """If a note and a checkpoint both report a run without interruption, nfa refuses them because of their seals.
 
     Both report nine steps in one session, and no other value contradicts them.
     """

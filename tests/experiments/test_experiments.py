@@ -176,9 +176,7 @@ def test_the_scales_of_table_1():
 
 @pytest.mark.verifies("ohana2021:table1-c1", "ohana2021:table1-c2", "ohana2021:table1-c3")
 def test_claims_about_the_printed_table():
-    """The claims about the printed table have the ledger's numbers, which do not come from our transcription of the
-    table.
-    """
+    """The claims about the printed table have the ledger's numbers, which do not come from our transcription."""
     printed = ohana2021.PRINTED
     assert list(ohana2021.gaps_to_dfa(printed).values()) == [0.95, 0.20, 0.25, 0.46, 0.34, 0.43, 0.72]
     lost = ohana2021.drops(printed)

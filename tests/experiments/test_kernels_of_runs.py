@@ -44,7 +44,7 @@ def test_every_kernel_that_fits_is_bound_by_default(rule):
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
     names |= {"clip.clip_offset", "shot.poisson"} if rule == "pdfa" else set()
     names |= {"projection.tile"} if rule == "dp_dfa_joint" else set()
-    names -= {"clip.clip_l2"} if rule in ("dp_sgd", "dp_dfa_joint", "dp_hybrid_joint") else set()  # they clip by weights
+    names -= {"clip.clip_l2"} if rule in ("dp_sgd", "dp_dfa_joint", "dp_hybrid_joint") else set()  # they use weights
     assert set(prepare(settings_of(rule)).kernels) == {f"nfa.kernels.{name}" for name in names}
     assert prepare(settings_of(rule, kernels=False)).kernels == []
 
@@ -99,8 +99,7 @@ def test_photons_are_counted_by_the_choice_that_the_record_names():
 
 @pytest.mark.parametrize("phi", [ops.tanh, ops.sigmoid, ops.relu, ops.gelu, replace(ops.tanh, gamma_max=0.5)])
 def test_an_activation_of_nfa_has_its_kernels_and_no_other_has(phi, monkeypatch):
-    """An activation of nfa uses its kernels, and no other activation does. All other properties of the activation are
-    unchanged.
+    """An activation of nfa uses its kernels, and no other activation does. All its other properties are unchanged.
 
     The properties that a guarantee depends on come from NumPy's version.
     """
@@ -152,8 +151,7 @@ def test_without_noise_kernels_and_numpy_agree(rule):
 
 
 def test_the_noise_of_either_choice_has_the_std_that_is_asked_for():
-    """With kernels and with NumPy, the noise has the requested std: 669,706 normals, with a tolerance of 5 standard
-    errors.
+    """The noise has the requested std, with kernels and with NumPy: 669,706 normals, to 5 standard errors.
 
     Correct code fails with probability 6e-7 for each. A std that is off by 1 % or more is missed with probability 1e-8.
     """

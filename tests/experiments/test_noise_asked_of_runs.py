@@ -113,9 +113,7 @@ def test_the_noise_of_dp_dfa_follows_from_its_corrected_sensitivity(tiny):
 
 @pytest.mark.parametrize("rule", [rule for rule in names() if rule != CURVE])
 def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
-    """Every rule's mechanism has the requested multiplier under some adjacency, or the refusal has an id with the
-    reason.
-    """
+    """Every rule's mechanism has the requested multiplier under some adjacency, or a refusal has an id."""
     found, refused = [], []
     for adjacency in ADJACENCIES:
         sampling = "poisson" if adjacency == "add-remove" else "epoch-partition"

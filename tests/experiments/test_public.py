@@ -129,9 +129,7 @@ def labels_in(settings):
 
 
 def test_what_is_counted_here_is_what_has_a_theorem(pairs):
-    """Every case that has a theorem is counted here. If all cases were refused, the tests below would pass without
-    testing.
-    """
+    """Every case that has a theorem is counted here. If all were refused, the tests below would test nothing."""
     counted = {(s, a) for s in SAMPLERS for a in ADJACENCIES if list(pairs(s, a))}
     expected = {(s, a) for s, one in COVERAGE.items() for a in ADJACENCIES if a not in one.refused}
     whole_shuffles = {("partial-passes", a) for a in ADJACENCIES if a not in COVERAGE["epoch-partition"].refused}
@@ -184,8 +182,7 @@ def test_a_split_is_by_place_where_neighbours_have_the_same_number(scheme, adjac
 @EVERY
 @UNDER
 def test_a_record_shows_neighbours_alike(scheme, adjacency, secure, pairs, tmp_path):
-    """The record of a run is the same for neighbours, except for the released results and the codes with the user's
-    key.
+    """The record of a run is the same for neighbours, except for released results and codes with the user's key.
 
     In a seeded run, the training accuracy may also differ.
     """
@@ -221,8 +218,7 @@ def typed(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("how", ["", "--secure"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_a_run_that_promises_something_wants_its_classes_declared(adjacency, how, typed, tmp_path):
-    """A run with a guarantee needs declared classes. Otherwise a changed record could change the columns of all later
-    classes.
+    """A run with a guarantee needs declared classes, because a changed record could change all later columns.
 
     The counterexample is a data set in which one `emu` becomes an `ant`.
     """
@@ -371,8 +367,7 @@ def test_an_estimate_is_of_the_public_number(tmp_path):
 
 @pytest.mark.parametrize("sampling", ["none", "poisson"])
 def test_a_rule_that_states_an_adjacency_of_its_own_wants_it_named(sampling, tmp_path, monkeypatch):
-    """If a rule states its own adjacency, the settings must name it. Otherwise the number of records would come from
-    the file.
+    """A rule with its own adjacency needs it in the settings; otherwise the file would give the number of records.
 
     These settings name no adjacency.
     """

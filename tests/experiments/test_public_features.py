@@ -91,9 +91,7 @@ def test_the_head_learns_as_the_last_layer_of_the_whole_network(tiny):
 
 
 def test_the_draws_have_their_own_stream(tiny):
-    """The draws of the features have their own stream, so the first weights of the head are the same as without
-    features.
-    """
+    """The draws of the features have their own stream, so the head's first weights are those without features."""
     settings = tiny_settings(tiny, features="random:6", architecture="6-3")
     with_features, without = prepare(settings), prepare(replace(settings, features=None))
     assert np.array_equal(with_features.net.W[1], without.net.W[1])

@@ -198,8 +198,7 @@ def test_no_neighbours_are_further_apart_than_stated(name, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ALLOWED)
 def test_no_neighbours_of_ten_thousand_are_further_apart_than_stated(name, adjacency):
-    """In ten thousand pairs of neighbours, no sum changes by more than stated, and some change by over 0.2 of the
-    stated change.
+    """In ten thousand pairs, no sum changes by more than stated, and some change by over 0.2 of the stated change.
 
     The search has 11,000 cases, because the rules refuse some networks. The 0.2 shows that the search is effective.
     """
@@ -248,8 +247,7 @@ def at_the_kink():
 
 @pytest.mark.verifies("ours:rounding")
 def test_a_record_more_moves_no_other_record_s_ternary_error():
-    """An additional record does not change another record's ternary error: 30 pairs of images, with and without the
-    first image.
+    """An additional record changes no other record's ternary error, for one image alone and with another.
 
     With the library's products, 8 of the 30 sums change by 1.9 times the stated change.
     """

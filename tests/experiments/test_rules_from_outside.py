@@ -130,9 +130,7 @@ def test_a_seeded_record_says_who_states_it(settings, tmp_path, outside):
 
 
 def test_the_mechanism_is_that_of_the_module_named(settings, outside):
-    """The mechanism comes from the module that the settings name, even if the function claims to come from another
-    module.
-    """
+    """The mechanism comes from the module in the settings, even if the function claims another module."""
     prepared = prepare(replace(settings, rule=outside(POSES)))
     assert prepared.privacy.known["statement"].endswith("states no mechanism")
     assert prepared.mechanism is None
@@ -285,8 +283,7 @@ FLAT = Activation("flat", np.tanh, lambda z: 100 * np.ones_like(z), 0.0, 0.01)
 
 @pytest.mark.parametrize("part, told", [("layer", "a layer Short"), ("phi", "an activation 'flat'")])
 def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, part, told):
-    """A run with a network from outside has no guarantee of nfa, because the guarantee would depend on the network's
-    own bounds.
+    """A network from outside has no guarantee of nfa, because the guarantee would depend on the network's own bounds.
 
     These are the bounds on its derivatives and norms.
     """

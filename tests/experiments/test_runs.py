@@ -89,8 +89,7 @@ def test_the_training_accuracy_is_of_all_training_examples_at_the_end(tiny, tmp_
 
 
 def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_path):
-    """If a private rule uses all the data in each step, it divides by the number of examples. The batch size changes
-    nothing.
+    """If a private rule uses all data in each step, it divides by their number, and the batch size changes nothing.
 
     The record of such a run contains no batch size.
     """

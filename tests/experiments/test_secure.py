@@ -246,9 +246,7 @@ def test_no_record_says_more(settings, tmp_path):
 
 
 def test_no_secure_rule_of_nfa_draws_noise_for_single_examples():
-    """No secure rule of nfa draws noise for single examples. Rules that draw such noise use its kernel only in seeded
-    runs.
-    """
+    """No secure rule of nfa draws noise for single examples. Such noise has its kernel only in seeded runs."""
     assert {name for name in names() if "add_normal_each" in spec(name).given} >= {"pdfa", "noisy_bp"}
     assert not [name for name in ALLOWED if "add_normal_each" in spec(name).given]
 
@@ -348,8 +346,7 @@ def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch
 
 
 def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, capsys):
-    """The command counts the uses of a record after interruptions: with Ctrl-C in steps 1, 3 and 5, they are 1 + 2 + 2
-    + 1.
+    """The command counts the uses of a record: with Ctrl-C in steps 1, 3 and 5, they are 1 + 2 + 2 + 1.
 
     There are six steps, two per epoch. Without interruptions, a record has 3 uses.
     """

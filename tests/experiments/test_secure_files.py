@@ -173,9 +173,7 @@ def test_the_difference_would_be_seen(tmp_path):
 
 
 def test_all_that_a_secure_record_holds(tmp_path):
-    """The names of all entries of a secure record. Before you add a name, check whether its value comes from training
-    examples.
-    """
+    """The names of all entries of a secure record. Before you add one, check if it comes from training examples."""
     settings = tiny_settings(neighbours(tmp_path / "one", None), **PRIVATE)
     record = run(settings, tmp_path / "out")
     assert set(record) == {*records.FIELDS, "kernels", "seal"}
