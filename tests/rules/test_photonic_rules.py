@@ -690,9 +690,7 @@ def test_with_fewer_records_than_inputs_all_rows_of_the_noise_lie_in_the_span_of
 @pytest.mark.verifies("ohana2021:eq12")
 @every_net
 def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
-    """The noise is linear in g: with the same draws, 2 sigma doubles the change of the direction, and -sigma reverses
-    it.
-    """
+    """The noise is linear in g: with the same draws, 2 sigma doubles the change, and -sigma reverses it."""
     net = make()
     x, y = batch(net, 3)
     g = draws(net, 3, 1.0, "noisy", seed=14)[:0:-1]  # draws from the top layer down
@@ -714,8 +712,7 @@ def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
 
 @pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.13-15")
 def test_noise_comes_after_the_scaling():
-    """Noise is added after the scaling. With tau_B = 1e-3 and sigma = 1, scaling the sum would give a norm of at most
-    1e-3.
+    """Noise is added after the scaling. With tau_B = 1e-3 and sigma = 1, a scaled sum would have norm 1e-3 or less.
 
     ||g||^2 is chi2. A variance that is 70 % off is missed with probability 1e-6.
     """

@@ -251,9 +251,7 @@ def test_dp_sgd_with_a_huge_bound_is_bp(make, clip):
 @EVERY
 @pytest.mark.verifies("lee2020:clip")
 def test_no_record_adds_more_than_the_bound(make):
-    """A record that is clipped to C adds a vector of norm C. If each layer is clipped separately, every layer adds C /
-    sqrt(L).
-    """
+    """A record adds a vector of norm at most C. If each layer is clipped, every layer adds at most C / sqrt(L)."""
     net, x, y, _ = case(make, 6)
     C = middle_clip(net, x, y)
     together = [norm(entries(noiseless(dp_sgd, C=C, m=1)(net, x[i : i + 1], y[i : i + 1]))) for i in range(6)]

@@ -350,9 +350,7 @@ def test_prop_3_is_the_leading_term():
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 @pytest.mark.parametrize("sigma, want", [(0.5, 2.17732421580727), (1.0, 0.192450089729875)])
 def test_a_bump_has_less_variance_than_the_leading_term(sigma, want):
-    """For exp(-z^2 / 2), the leading term is larger than the variance, by factors of 1 / 0.544 and 1 / 0.192 (TV20,
-    E8).
-    """
+    """For exp(-z^2 / 2), the leading term exceeds the variance, by factors of 1 / 0.544 and 1 / 0.192 (TV20, E8)."""
     net = one_layer([0.0], loss_of(lambda z, y: np.exp(-(z[:, 0] ** 2) / 2)))
     nodes, weights = hermite(120, 1)
     _, cov = moments(proxy_at(net, 1, np.zeros((1, 1)), np.zeros((1, 1)), nodes, sigma), weights)
@@ -362,9 +360,7 @@ def test_a_bump_has_less_variance_than_the_leading_term(sigma, want):
 
 @pytest.mark.verifies("dpulr2024:prop3", "dpulr2024:eq8")
 def test_a_convex_loss_has_more_variance_than_the_leading_term():
-    """For cross-entropy, the least eigenvalue is always above that of the leading term, by factors of 1.004 to 9.26
-    (E8).
-    """
+    """For cross-entropy, the least eigenvalue is above that of the leading term, by factors of 1.004 to 9.26 (E8)."""
     net, x, y = three_logits()
     nodes, weights = hermite(40, 3)
     loss = net.loss.value(forward(net, x)[0][1], y)[0]
@@ -486,8 +482,8 @@ def test_memory_is_bounded_by_the_chunk(rule):
 def test_a_net_of_step_activations_learns():
     """ULR with a fixed sigma trains a net of step activations, for which backpropagation has no gradient in layer 1.
 
-    The task is exclusive or with eight steps. In 40 steps, the loss falls below a tenth of its first value. In the
-    worst of 200 runs, 5.7 % of the loss was left.
+    The task is exclusive or, with eight step units. In 40 steps, the loss falls below a tenth of its first value. In
+    the worst of 200 runs, 5.7 % of the loss was left.
     """
     x = np.array([[-1.0, -1], [-1, 1], [1, -1], [1, 1]])
     y = np.eye(2)[[0, 1, 1, 0]]
