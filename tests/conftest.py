@@ -15,7 +15,8 @@ from pathlib import Path
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 os.environ["MPLBACKEND"] = "Agg"
-# If a shell starts a process in the background, the process ignores Ctrl-C. Some tests send Ctrl-C, so we restore it.
+# If a shell starts a process in the background, the process ignores Ctrl-C. Some tests send Ctrl-C and need the default
+# handler.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -82,7 +83,7 @@ EXERCISES = pytest.StashKey[list]()
 
 
 def pytest_report_header(config):
-    """Print the name of the file with the functions under test."""
+    """The line of the report's header that names the file with the functions under test."""
     codes = [one.code for one in config.stash[EXERCISES]]
     return f"in place of nfa's own, from {config.getoption('--stub')}: {', '.join(codes)}" if codes else None
 

@@ -156,9 +156,10 @@ def test_the_rows_of_parts_are_those_of_the_whole(name, step):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ROWS if name.startswith("kernels.")])
 def test_the_threads_change_no_row(name):
-    """The number of threads changes no row, if a part begins within a kernel's tile and has one or many pieces.
+    """The number of threads changes no row.
 
-    There are at most as many pieces as the part has tiles.
+    The part begins within a tile of the kernel, and is computed in one or in many pieces. There are at most as many
+    pieces as tiles.
     """
     rows, _ = ROWS[name]
     found = []

@@ -91,9 +91,10 @@ def exact_pair(u, v):
 
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_double_precision_keeps_its_bound():
-    """Double precision has the proved error bound. With a scale of 2^200, errors of single bits are visible.
+    """Double precision has the proved error bound.
 
-    The proof gives 2^-48.5 for the worst case.
+    With a scale of 2^200, all floats are integers, so their errors are visible. The proof gives 2^-48.5 for the worst
+    case.
     """
     u, v = hard_bits(2000)
     k, _ = rounded.quick(words_of(u, v), 2.0**200)
@@ -371,7 +372,7 @@ def test_the_tail_has_its_law(zeros, trials):
 
 
 def blocks_with_zeros(words):
-    """The cipher, except that the first words of u, in this number, are 0 in every block."""
+    """The cipher, with this number of first words of u set to 0 in every block."""
 
     def blocks(key, first, n):
         block = chacha20(key, first, n)

@@ -1,4 +1,7 @@
-"""The mean of the last weights equals the mean of a list of all weights, also with interruptions and threads."""
+"""The mean of the last weights equals the mean of a list of all weights.
+
+We test interrupted runs, runs on threads, and each optimizer.
+"""
 
 from dataclasses import replace
 

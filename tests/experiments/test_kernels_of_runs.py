@@ -81,7 +81,7 @@ def test_a_secure_run_that_needs_kernels_names_what_keeps_them_away(uncompiled):
 
 
 def test_photons_are_counted_by_the_choice_that_the_record_names():
-    """Photons are counted as the record says: by the kernel, or by NumPy with --no-kernels.
+    """The choice in the record determines what counts photons: the kernel, or NumPy with --no-kernels.
 
     A camera without shot noise uses neither of them.
     """

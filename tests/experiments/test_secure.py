@@ -134,9 +134,8 @@ def test_the_laws_of_the_draws():
     """The draws have their laws, and steps, purposes and draws are uncorrelated.
 
     We use KS tests for uniforms and normals, a chi-square test for bytes, and correlations of neighbouring steps,
-    purposes and draws. The keys are new in each run, and correct code fails once in 10^9 runs. Some wrong laws are
-    missed once in 10^6 runs: a distribution 0.06 off, and a correlation of 0.09 of normals. For first draws, such a
-    correlation is 0.4 or 0.7.
+    purposes and draws. The keys are new in each run, and correct code fails once in 10^9 runs. These errors are missed
+    once in 10^6 runs: a law 0.06 off, a correlation of 0.09 of normals, and one of 0.4 or 0.7 of first draws.
     """
     streams = noise.secure()
     firsts = {purpose: np.array([streams(purpose, t).random() for t in range(300)]) for purpose in noise.SECRET}
