@@ -125,7 +125,7 @@ def test_nothing_is_certain_beyond_the_edges():
 def test_the_bits_that_follow_move_it_by_less():
     """The bits after the first 64 bits of u change the normal by less than the proof's 2^-49.9 (1 + r).
 
-    We test small u, small 1 - u, and u near 3/4.
+    We test small u, small 1 - u, and u = 3/4.
     """
     edge = int(rounded.EDGE * 2**64)
     with mpmath.workdps(50):

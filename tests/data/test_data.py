@@ -46,7 +46,7 @@ def test_embedded_subset():
     assert "600 training and 100 test images a class" in small.note
     for labels, per_class in ((small.y_train, 600), (small.y_test, 100)):
         assert np.bincount(labels).tolist() == [per_class] * 10
-        assert (np.sort(labels.reshape(-1, 10), axis=1) == np.arange(10)).all()  # each ten labels are balanced
+        assert (np.sort(labels.reshape(-1, 10), axis=1) == np.arange(10)).all()  # every ten labels are balanced
         assert not (labels.reshape(-1, 10) == labels[:10]).all()  # the groups of ten have different orders
     assert small.digest == "679f7df2ccb178b2935b8f3b99028998521f164a26dec6e44026d936f90513f0"
 

@@ -123,7 +123,7 @@ def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, 
 @pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, stride):
-    """Average pooling never exceeds its gain and nearly attains it: we compute the spectral norm of its matrix.
+    """Average pooling never exceeds its gain and nearly attains it, by the spectral norm of its matrix.
 
     We build the matrix column by column. On 15 x 15, at least 0.8 of the gain is attained. Without overlap, the gain is
     attained.

@@ -94,7 +94,7 @@ def test_other_paddings_by_hand():
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")  # a warning about a copy
 @pytest.mark.parametrize("k", [1, 2, 3, 4, (3, 2), (2, 5)])
 def test_same_padding_equals_torch(torch, k):
-    """"same" padding equals torch's, which supports only stride 1: the additional zero is below and on the right."""
+    """Padding "same" equals torch's, which supports only stride 1: the additional zero is below and on the right."""
     map_, W, b, h, _ = bound_case(Conv2d(2, k, padding="same"), (3, 6, 5))
     t = torch.as_tensor
     want = torch.nn.functional.conv2d(t(h), t(W), t(b), padding="same")
