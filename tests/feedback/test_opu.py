@@ -546,7 +546,7 @@ def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_
 
 
 def test_the_hardware_is_asked_by_the_same_calls(lightonml, monkeypatch):
-    """The adapter makes the same calls for real hardware. We replace lightonml's class to record them.
+    """The adapter makes the same calls for real hardware. We replace lightonml's class by one that checks them.
 
     The unit is that of its "variance" rescaling, and the matrix is unknown.
     """

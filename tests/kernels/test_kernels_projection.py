@@ -159,7 +159,7 @@ def test_the_medium_of_an_opu_takes_no_memory():
 
 @slow
 def test_memory_stays_bounded():
-    """The memory is bounded: the peak is the result of 8 MB and 3 tiles of 4 MB.
+    """The memory is bounded: the peak is below the result of 8 MB plus 3 tiles of 4 MB.
 
     With 10 inputs and a million outputs, the matrix would take 40 MB.
     """
