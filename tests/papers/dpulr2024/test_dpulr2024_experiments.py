@@ -384,7 +384,7 @@ def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
 
 
 def by_hand(accuracies, key=None):
-    """Cells and records for batches of 64, from {(rule, sigma_0): {seed: accuracies in percent by epoch}}."""
+    """Cells and records for batches of 64, from accuracies in percent by epoch for each (rule, sigma_0) and seed."""
     runs = []
     for (rule, sigma_0), seeds in accuracies.items():
         for seed, curve in seeds.items():
