@@ -104,8 +104,8 @@ def test_v6_and_v7_labels_only():
 def test_v8_an_outlier_among_saturated_records():
     """Vector V-8: with an outlier among saturated records, the divergence is 100, but the claim is 0.78.
 
-    There are 255 records c (1, 1) and one record c (1, -1). This record has the other label under D'. sigma = 0.2 and
-    alpha = 2.
+    There are 255 records c (1, 1) and one record c (1, -1). This record has the other label under D'. The test has
+    sigma = 0.2 and alpha = 2.
     """
     c = 1 / math.sqrt(2)
     h = c * np.array([[1.0, 1]] * 255 + [[1, -1]])

@@ -209,7 +209,7 @@ def test_more_inputs_than_records_tell_the_record_apart_at_every_order(m, n_in, 
 def test_the_layers_of_the_paper():
     """In the layers of the paper, 784-512-512-10 with batches of 256, the divergence is infinite.
 
-    The paper claims a finite value. This test takes some seconds.
+    The paper claims a finite value.
     """
     rng = np.random.default_rng(9)
     for n_in, n_l in ((784, 512), (512, 512), (512, 10)):
@@ -565,8 +565,8 @@ def test_the_flat_batches_of_one_unit_are_what_they_say():
 def test_secret_batches_do_not_rescue_an_update_that_shows_its_records():
     """If batches are not published, an update still shows its records: delta is at least q at every epsilon.
 
-    A batch contains the record with probability q = 256 / 54,000. Then the update is outside the span of the other
-    records. So delta is 0.0047 for one step and 0.9999997 for 3165 steps.
+    A batch contains the record with probability q = 256 / 54,000. If it does, the update is outside the span of the
+    other records. So delta is 0.0047 for one step and 0.9999997 for 3165 steps.
     """
     q = 256 / 54_000
     for epsilon in (0, 1, 50, 1e6):

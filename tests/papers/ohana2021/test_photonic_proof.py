@@ -359,9 +359,9 @@ def test_the_last_line_in_the_other_direction_by_quadrature():
 def test_equal_covariances_by_quadrature():
     """With equal covariances there is no logarithm, and the divergence is the same in both orders, by quadrature.
 
-    Only a label differs. If all entries are saturated, the divergence equals epsilon_2 and epsilon_3. In the second
-    case, the floor is at 1/2 of the clip, and only the changed record is above the floor. Then the divergence is 4 / 7
-    of epsilon_2.
+    Only a label differs. In the first case, all entries are saturated, and the divergence equals epsilon_2 and
+    epsilon_3. In the second case, the floor is at 1/2 of the clip, and only the changed record is above the floor. Then
+    the divergence is 4 / 7 of epsilon_2.
     """
     for low, share in ((1.0, 1.0), (0.5, 4 / 7)):
         h = np.array([[1.0], [low], [low], [-low]])
