@@ -91,7 +91,9 @@ def test_the_optimizer_is_told_the_step():
 
 @pytest.mark.parametrize("name", ["bp", "dfa"])
 def test_the_loss_falls(name):
-    """On fixture A, the loss falls from 1.1449 to below a third of this value in 300 steps, computed record by record."""
+    """On fixture A, the loss falls from 1.1449 to below a third of this value in 300 steps, computed
+    record by record.
+    """
     net, x, y, B = fix_a()
     rule = bp if name == "bp" else functools.partial(dfa, B=B)
     run(train.train(net, rule, Full(x, y), SGD(0.5, 0.9), Streams(0)), 300)
@@ -522,7 +524,9 @@ def test_a_checkpoint_of_another_optimizer_is_refused(saved):
 
 @pytest.mark.parametrize("memory", [[np.ones((1, 4))] * 4, [np.ones((5, 4)), np.ones(5)]])
 def test_a_memory_that_does_not_fit_the_network_is_refused(tmp_path, memory):
-    """A memory that does not fit the network is refused: it has another shape (1 row would broadcast), or is too short."""
+    """A memory that does not fit the network is refused: it has another shape (1 row would broadcast),
+    or is too short.
+    """
     optimizer, path = SGD(0.1, 0.9), tmp_path / "run.npz"
     optimizer.state = {"v": memory}
     save_checkpoint(path, small_net(), optimizer, 3)

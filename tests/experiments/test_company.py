@@ -53,7 +53,9 @@ def convolutions(rng, c, k, phi):
 
 
 def conv_net(rng, widest, dtype):
-    """A network of one or two convolutions with random strides, paddings, poolings, and a skip if the shapes allow it."""
+    """A network of one or two convolutions with random strides, paddings, poolings, and a skip if the
+    shapes allow it.
+    """
     image = (int(rng.integers(1, 4)), int(rng.integers(6, 13)), int(rng.integers(6, 13)))
     c, k, phi = between(rng, 1, min(widest, 40)), int(rng.integers(1, 6)), PHIS[rng.integers(len(PHIS))]
     layers, skip = convolutions(rng, c, k, phi)

@@ -40,7 +40,9 @@ def settings(tiny):
 
 
 def gaussian_epsilon(noise_multiplier, uses, delta):
-    """The smallest epsilon of `uses` Gaussian releases by Mironov's conversion, found by a search over all real orders."""
+    """The smallest epsilon of `uses` Gaussian releases by Mironov's conversion, found by a search over
+    all real orders.
+    """
     rho = uses / (2 * noise_multiplier**2)
     best = optimize.minimize_scalar(
         lambda log_a: rho * (1 + math.exp(log_a)) - math.log(delta) / math.exp(log_a),

@@ -57,7 +57,10 @@ def neighbours_of(adjacency):
 
 
 def write(path, x, y, labels):
-    """Write a user's own file with a public test set. With "names", labels are text; with "numbers", they are integers."""
+    """Write a user's own file with a public test set.
+
+    With "names", labels are text; with "numbers", they are integers.
+    """
     named = np.array(NAMES) if labels == "names" else np.arange(4)
     np.savez(path, x_train=x, y_train=named[y], x_test=PUBLIC[0], y_test=named[PUBLIC[1]])
     return path

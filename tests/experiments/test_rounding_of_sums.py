@@ -231,7 +231,9 @@ def two_classes():
 
 
 def at_the_kink():
-    """(net, given, x, y): ReLU units with sums that are 0 up to rounding, so the last bits determine the derivatives."""
+    """(net, given, x, y): ReLU units with sums that are 0 up to rounding, so the last bits determine
+    the derivatives.
+    """
     rng = np.random.default_rng(3)
     net = mlp([784, 64, 10], ops.relu, rng=rng)
     net.b[1][:] = 0

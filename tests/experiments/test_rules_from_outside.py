@@ -218,7 +218,10 @@ def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
 
 
 def test_rule_and_mechanism_are_given_one_plain_number(settings):
-    """Rule and mechanism get the same plain number. An object with a value that changes at every use is read only once."""
+    """Rule and mechanism get the same plain number.
+
+    An object with a value that changes at every use is read only once.
+    """
 
     class Turning(float):
         def __mul__(self, other):

@@ -161,7 +161,9 @@ def test_neighbours_print_the_same_lines(change, tmp_path, monkeypatch, capsys):
 
 
 def test_the_difference_would_be_seen(tmp_path):
-    """The tests would detect a difference: in seeded runs with full batches, the losses and the clipped shares differ."""
+    """The tests would detect a difference: in seeded runs with full batches, the losses and the clipped
+    shares differ.
+    """
     found = []
     for name, one in (("one", None), ("other", grown)):
         own: dict = {"rule_settings": {"C": 4.0, "sigma": 3.0}, "batch": 40, "activation": "relu", "secure": None}

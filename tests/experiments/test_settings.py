@@ -187,7 +187,9 @@ def test_parameters_of_a_rule_must_have_names():
 
 
 def test_what_adam_adds_to_its_root_is_part_of_a_run_only_where_it_is_set():
-    """The constant in Adam's denominator is part of a run only if it is set, so older records still match their runs."""
+    """The constant in Adam's denominator is part of a run only if it is set, so older records still
+    match their runs.
+    """
     plain, other = Settings(optimizer="adam"), Settings(optimizer="adam", adam_eps=0.5)
     assert "adam_eps" not in plain.to_json()
     assert other.to_json() == plain.to_json() | {"adam_eps": 0.5}

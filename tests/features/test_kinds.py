@@ -86,7 +86,9 @@ def test_random_layers_are_the_hidden_layers_of_a_network(name):
 
 
 def test_random_layers_have_the_law_of_the_first_weights():
-    """Random layers have the law of first weights: the draws are those of a network's weights with an equal generator."""
+    """Random layers have the law of first weights: the draws are those of a network's weights with an
+    equal generator.
+    """
     features = made("random:40,16", init="uniform-fan-in", seed=3)
     net = mlp([216, 40, 16], tanh, rng=np.random.default_rng(3), init="uniform-fan-in")
     for l in (1, 2):

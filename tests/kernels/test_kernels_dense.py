@@ -1,4 +1,6 @@
-"""Products of dense layers agree with numpy.matmul up to rounding, for any order of the factors and any memory layout."""
+"""Products of dense layers agree with numpy.matmul up to rounding, for any order of the factors and any
+memory layout.
+"""
 
 import numpy as np
 import pytest

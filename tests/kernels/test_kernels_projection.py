@@ -71,7 +71,9 @@ def test_the_matrix_is_a_function_of_the_key():
 
 
 def test_the_entries_law():
-    """The entries have their law, by KS tests and by z scores of correlations between columns and between neighbours."""
+    """The entries have their law, by KS tests and by z scores of correlations between columns and
+    between neighbours.
+    """
     B = never_stored.Unstored(4, 20_000, rng=np.random.default_rng(2), scale=2.0).stored().astype(np.float64)
     chance.follows(B / 2, "norm", sees=0.02)
     r = np.corrcoef(B.T)

@@ -41,7 +41,10 @@ def all_threads():
 
 
 def in_order(a, b):
-    """The oracle adds the terms in order, and rounds each product and each sum. It computes in NumPy, entry by entry."""
+    """The oracle adds the terms in order, and rounds each product and each sum.
+
+    It computes in NumPy, entry by entry.
+    """
     total = np.zeros((len(a), b.shape[1]), np.result_type(a, b))
     for k in range(a.shape[1]):
         total = total + a[:, k, None] * b[k]

@@ -165,7 +165,9 @@ def test_as_python_it_is_what_is_compiled():
 
 @pytest.mark.slow
 def test_the_threads_change_nothing():
-    """The number of threads changes nothing: one piece and the largest number of pieces give bitwise identical results."""
+    """The number of threads changes nothing: one piece and the largest number of pieces give bitwise
+    identical results.
+    """
     net, z, h, y = problem([5, 17, 9, 4], ops.gelu, 40)[0]
     found = []
     try:

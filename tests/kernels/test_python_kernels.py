@@ -1,4 +1,7 @@
-"""The kernels' Python source on a few numbers, compared with NumPy. The tests are fast, because they compile nothing."""
+"""The kernels' Python source on a few numbers, compared with NumPy.
+
+The tests are fast, because they compile nothing.
+"""
 
 import types
 

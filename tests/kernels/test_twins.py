@@ -264,7 +264,10 @@ def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
 @pytest.mark.parametrize("door", [convolution, kernels], ids=["numpy", "numba"])
 def test_the_convolution_is_its_definition(door, geometry):
-    """The convolution equals its definition. We compare both ways with the definition, so a common error is detected."""
+    """The convolution equals its definition.
+
+    We compare both ways with the definition, so a common error is detected.
+    """
     shape, c_out, k, pad = geometry
     r = np.random.default_rng(2)
     h, W, b = r.normal(size=(2, *shape)), r.normal(size=(c_out, shape[0], *k)), r.normal(size=c_out)

@@ -1,4 +1,6 @@
-"""The network contract: forward and its suffix, pull, skips, copies, laws of first weights, the papers' architectures."""
+"""The network contract: forward and its suffix, pull, skips, copies, laws of first weights, the papers'
+architectures.
+"""
 
 import inspect
 import tracemalloc

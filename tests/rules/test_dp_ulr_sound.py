@@ -117,7 +117,9 @@ def test_noise_from_another_function():
 
 
 def test_the_mechanism_is_that_of_dp_sgd():
-    """Noise of std sigma_0 C / m on a sum of sensitivity C / m gives the mechanism of DP-SGD, and so the same epsilon."""
+    """Noise of std sigma_0 C / m on a sum of sensitivity C / m gives the mechanism of DP-SGD, and so
+    the same epsilon.
+    """
     how = {"C": 0.5, "m": 500.0, "sampling": "poisson", "sampling_rate": 1 / 120}
     released = mechanism(sigma_0=4.0, adjacency="add-remove", **how)
     assert released.noise_std == 4.0 * 0.5 / 500

@@ -145,7 +145,9 @@ def test_the_noise_is_a_function_of_the_minimiser_whose_derivative_is_its_curvat
 @pytest.mark.verifies("ours:softmax-objective")
 @pytest.mark.parametrize("K, d, n", [(2, 1, 0), (2, 1, 4), (2, 2, 2), (3, 1, 2)])
 def test_the_densities_add_up(K, d, n):
-    """The mean of other density / density is 1, in both orders, so the volumes in the change of variables are correct."""
+    """The mean of other density / density is 1, in both orders, so the volumes in the change of
+    variables are correct.
+    """
     more, fewer = neighbours(K, d, n, lam=2.0, sigma=0.6)
     points, weights = grid(more.q)
     for one, other in ((more, fewer), (fewer, more)):

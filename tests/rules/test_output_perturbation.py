@@ -1,4 +1,6 @@
-"""Output perturbation: its minimiser, the minimiser's change from one record, its noise, its mechanism, and refusals."""
+"""Output perturbation: its minimiser, the minimiser's change from one record, its noise, its mechanism,
+and refusals.
+"""
 
 import functools
 import math

@@ -608,7 +608,10 @@ def noise_problem():
 
 @pytest.fixture(scope="module")
 def pdfa_noise():
-    """N_DRAWS directions minus the noiseless direction, by layer: (N, n_l, n_{l-1} + 1). The last column is the bias."""
+    """N_DRAWS directions minus the noiseless direction, by layer: (N, n_l, n_{l-1} + 1).
+
+    The last column is the bias.
+    """
     net, x, y, settings = noise_problem()
     exact, source = pdfa(net, x, y, **settings, sigma=0.0, rng=rng()), rng(20)
     sample = [pdfa(net, x, y, **settings, sigma=0.4, rng=source) for _ in range(N_DRAWS)]

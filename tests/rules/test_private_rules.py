@@ -165,7 +165,9 @@ def middle_clip(net, x, y, clip="joint"):
 @EVERY
 @pytest.mark.parametrize("clip", ["joint", "layer"])
 def test_dp_sgd_clips_micro_batches_of_one(make, clip):
-    """DP-SGD clips each record's gradient: the result equals bp on single records, followed by the formula of the clip."""
+    """DP-SGD clips each record's gradient: the result equals bp on single records, followed by the
+    formula of the clip.
+    """
     net, x, y, _ = case(make, 5)
     C = middle_clip(net, x, y, clip)
     want = [[None] + [np.zeros(a.shape) for a in part[1:]] for part in (net.W, net.b)]

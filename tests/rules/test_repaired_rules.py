@@ -1,4 +1,6 @@
-"""The repaired photonic rules: results without noise, the change from one record, and the guarantees that they refuse."""
+"""The repaired photonic rules: results without noise, the change from one record, and the guarantees
+that they refuse.
+"""
 
 import math
 from functools import partial

@@ -1,4 +1,6 @@
-"""`RuleSpec`: the facts that nfa reads from the function and the module of a rule, for rules of nfa and from outside."""
+"""`RuleSpec`: the facts that nfa reads from the function and the module of a rule, for rules of nfa and
+from outside.
+"""
 
 import importlib
 import sys
@@ -145,7 +147,9 @@ def test_a_rule_that_cannot_be_hashed_and_a_docstring_that_leads_nowhere(outside
 
 @pytest.mark.parametrize("name", names())
 def test_every_rule_of_nfa_keeps_to_the_contract(name):
-    """Every rule of nfa follows the contract: the names of its arguments, and defaults for its functions and its state."""
+    """Every rule of nfa follows the contract: the names of its arguments, and defaults for its
+    functions and its state.
+    """
     found = spec(name)
     assert found.given <= set(GIVEN)
     for one in set(FUNCTIONS) & found.given:

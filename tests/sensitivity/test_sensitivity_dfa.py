@@ -75,7 +75,10 @@ def test_the_sensitivities_of_the_ledger():
 )
 @pytest.mark.parametrize("tau_h", [0.3, 25.0])
 def test_how_far_the_printed_formula_is_below_the_bound(L, sigmoid, tanh, tau_h):
-    """The printed formula is too small by the factors in the ledger's table (E1). The ratio does not depend on tau_h."""
+    """The printed formula is too small by the factors in the ledger's table (E1).
+
+    The ratio does not depend on tau_h.
+    """
     for gamma, want in ((0.25, sigmoid), (1.0, tanh)):
         true = corrected_dfa_sensitivity(
             layers([gamma * 0.9] * (L - 1)), m=1, tau_e=0.1, tau_h=tau_h, adjacency="replace-one"

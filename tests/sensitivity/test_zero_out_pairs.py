@@ -139,7 +139,10 @@ def without_noise(rule, net, own, x, y):
 
 
 def stated(rule, net, own):
-    """The stated change of the direction without noise. For a rule with a curve, its twin's minimiser gives the change."""
+    """The stated change of the direction without noise.
+
+    For a rule with a curve, its twin's minimiser gives the change.
+    """
     said = rule.release("zero-out", own | {"net": net} | WHERE)
     if isinstance(said, Mechanism):
         return said.sensitivity
