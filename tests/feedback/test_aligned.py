@@ -23,10 +23,7 @@ def drawn(sizes, dtype=np.float64, phi=ops.tanh, seed=0):
 
 
 def ratios(net, B):
-    """For each l, the transposed product of W[L] ...
-
-    W[l+1] as a multiple of B[l]: the relative error, and the factor.
-    """
+    """For each l, the product of W[L] to W[l+1], transposed, as a multiple of B[l]: relative error and factor."""
     found = []
     for l in range(1, net.L):
         back = np.eye(net.W[net.L].shape[0])
