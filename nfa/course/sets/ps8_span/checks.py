@@ -149,7 +149,14 @@ def update_noise(update):
         if not passes(own) and not passes(square):
             noise_on(update, (4, 7), (4, 6))
 
-    unless_lost(lambda: noise_on(update, (4, 7), (4, 7)), lenient, lambda: update_value(update))
+    def strict():
+        noise_on(update, (4, 7), (4, 7))
+        u, dphi, h = batch(0, 4, 6, 10)
+        G = seeded(22).normal(size=(4, 7))
+        alone = dW_of(update, u, dphi, h, 5, np.zeros((0, 4)), G)
+        close(alone, G, "the update of an empty batch with noise G", "an empty batch is released with its noise, too")
+
+    unless_lost(strict, lenient, lambda: update_value(update))
 
 
 def noise_on(update, given, shape, units=4, n=6):

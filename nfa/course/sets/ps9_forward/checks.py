@@ -192,7 +192,17 @@ def estimate_K(estimate):
                 name = f"the norm of the estimate with K = {K} draws, compared with one draw"
                 raise mismatch(name, times, 1, "take the mean over the draws")
 
-    unless_lost(lambda: check(factor), lambda: check(level), lambda: estimate_direction(estimate))
+    def strict():
+        check(factor)
+        loss, z, u = case(4, 3, 2, 30)
+        told = "the estimates of 4 records"
+        of_four = same_line(estimates(estimate, loss, z, u, 0.5), by_loops(loss, z, u, 0.5), told)
+        times = of_four / factor(estimate, 2, 0.5)
+        if abs(times - 1) > 1e-4:
+            name = "the norm of each record's estimate in a batch of 4 records, compared with one record alone"
+            raise mismatch(name, times, 1, "the mean is over the draws and not over the records")
+
+    unless_lost(strict, lambda: check(level), lambda: estimate_direction(estimate))
 
 
 def estimate_sigma(estimate):
@@ -717,11 +727,11 @@ def sound_clip(sound):
     unless_lost(lambda: clips(sound), lambda: clips(sound, without=True), lambda: noise_of(sound, 6, 0))
 
 
-def noise_of(sound, *records, anyhow=False):
+def noise_of(sound, *records, anyhow=False, size_of_estimates=1.0):
     """The noise that xi adds, for these numbers of records; with ``anyhow`` also if there is a row for each record."""
     rng = seeded(90)
     for m in records:
-        g, xi = rng.normal(size=(m, 4)), rng.normal(size=4)
+        g, xi = size_of_estimates * rng.normal(size=(m, 4)), rng.normal(size=4)
         noisy, quiet = (
             numbers(call(sound, g, draws, 0.5, 3.0), "the released sum").reshape(-1, 4)
             if anyhow
@@ -735,4 +745,9 @@ def noise_of(sound, *records, anyhow=False):
 
 def sound_noise(sound):
     """The noise for some records and for none; for as many records as entries if the sum lost its point."""
-    unless_lost(lambda: noise_of(sound, 6, 0), lambda: noise_of(sound, 4, anyhow=True), lambda: clips(sound))
+
+    def strict():
+        noise_of(sound, 6, 0)
+        noise_of(sound, 6, size_of_estimates=0.01)  # no estimate is clipped, and the noise is the same
+
+    unless_lost(strict, lambda: noise_of(sound, 4, anyhow=True), lambda: clips(sound))

@@ -468,7 +468,7 @@ plt.show()
 
 # %% controller solution=true
 def controller(h, losses, K, C, sigma_0):
-    """The largest standard deviation sigma that Equation 8 allows; h is (m, d), losses (m,)."""
+    """The largest standard deviation sigma that Equation 8 allows; h is (m, d) with m >= d, losses (m,)."""
     ### BEGIN SOLUTION
     smallest = np.linalg.eigvalsh((h * losses[:, None] ** 2).T @ h)[0]
     return np.sqrt(smallest / K) / (C * sigma_0)
